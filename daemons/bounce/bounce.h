@@ -20,62 +20,62 @@ namespace bounce {
 
 class Bounce final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Bounce>> create(common::Surroundings& surroundings,
-                                                         common::Orders orders);
-    void reconfigure(common::Orders orders) override;
+    static spool::Result<std::unique_ptr<Bounce>> create(common::DaemonContext& context,
+                                                         common::DaemonConfig daemon_config);
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
     // What is asked, apart from the number it is asked under: a repeated question is the same one.
-    struct Question {
+    struct ReportKey {
         spool::QueueId queue_id;
         smtp::ReportKind kind;
         std::vector<std::uint32_t> recipients;
-        auto operator<=>(const Question&) const = default;
+        auto operator<=>(const ReportKey&) const = default;
     };
     // One question on its way to its answer.
     struct Work {
-        Question question;
+        ReportKey question;
         proto::report::Report report;
         std::optional<spool::MessageState> state;
-        Material material;
-        std::vector<Audience> audiences; // not yet told
+        OriginalMessage original;
+        std::vector<Addressee> addressees; // not yet told
         std::string why;                 // of the world's failure, for try_later
         proto::report::Reported answer;  // so far
     };
-    using Shared = std::shared_ptr<Work>;
+    using WorkPtr = std::shared_ptr<Work>;
 
-    Bounce(common::Surroundings& surroundings, const config::Config& config,
-           std::unique_ptr<common::Intake> intake);
+    Bounce(common::DaemonContext& context, const config::Config& config,
+           std::unique_ptr<common::SpoolWriter> spool_writer);
 
-    void part_of_question(proto::report::Report&& part);
-    void tell(proto::report::Reported reported);
-    void asked(proto::report::Report&& report);
+    void on_request_part(proto::report::Report&& part);
+    void send_answer(proto::report::Reported reported);
+    void on_request(proto::report::Report&& report);
     void start_next();
-    void tell_next(const Shared& work); // the next audience, or the end
-    void keep_in_bad(const Shared& work, const Audience& audience);
-    void write_report(const Shared& work, const Audience& audience);
-    void keep_dry(const Shared& work, const Audience& audience, spool::QueueId id, const Composition& made);
-    void written(const Shared& work, const spool::Result<spool::DurableReceipt>& receipt, const Audience& audience,
+    void report_next(const WorkPtr& work); // the next addressee, or the end
+    void store_undeliverable(const WorkPtr& work, const Addressee& addressee);
+    void write_report(const WorkPtr& work, const Addressee& addressee);
+    void store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id, const Composition& made);
+    void written(const WorkPtr& work, const spool::Result<spool::DurableReceipt>& receipt, const Addressee& addressee,
                  const std::string& message_id, const std::string& envelope);
-    void answer(const Shared& work);
+    void answer(const WorkPtr& work);
     void check_stopped();
 
     common::Log& log_;
     Settings settings_;
-    Share share_;
-    std::unique_ptr<common::Intake> intake_;
-    common::Outbox outbox_;
-    std::map<Question, Shared> active_;
-    std::deque<Shared> waiting_;
+    StoreLimits store_limits_;
+    std::unique_ptr<common::SpoolWriter> spool_writer_;
+    common::SubmissionQueue submission_queue_;
+    std::map<ReportKey, WorkPtr> active_;
+    std::deque<WorkPtr> waiting_;
     std::size_t running_ = 0;
-    std::map<Question, proto::report::Reported>
+    std::map<ReportKey, proto::report::Reported>
         answered_; // lately: a question may come again on a new connection
-    std::deque<Question> answered_order_;
-    std::size_t numbers_kept_ = 0; // of recipients, in answered_order_
-    ipc::Joined<proto::report::Report, &proto::report::Report::recipients> questions_{
+    std::deque<ReportKey> answered_order_;
+    std::size_t remembered_numbers_ = 0; // of recipients, in answered_order_
+    ipc::PartAssembler<proto::report::Report, &proto::report::Report::recipients> questions_{
         proto::report::largest_questions}; // of which parts have come
-    Told told_; // of questions that failed half-way, which come again
+    ReportedRecipients reported_; // of questions that failed half-way, which come again
     std::function<void()> stopped_;
     ipc::Connector<proto::report::Message> queue_manager_;
 };

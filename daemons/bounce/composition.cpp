@@ -15,7 +15,7 @@ namespace {
 
 using smtp::ReportKind;
 
-bool wanted(ReportKind kind, spool::Notify notify) {
+bool notify_wants(ReportKind kind, spool::Notify notify) {
     switch (kind) {
     case ReportKind::failed: return spool::wants_failure(notify);
     case ReportKind::delayed: return spool::wants_delay(notify);
@@ -35,9 +35,9 @@ smtp::WallTime time_of(std::int64_t microseconds) {
     return smtp::WallTime(std::chrono::microseconds(microseconds));
 }
 
-smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience, const spool::Envelope& envelope,
+smtp::dsn::Return returns_of(const Settings& settings, const Addressee& addressee, const spool::Envelope& envelope,
                              bool of_list) {
-    const bool over_quota = std::all_of(audience.recipients.begin(), audience.recipients.end(), [](const auto& r) {
+    const bool over_quota = std::all_of(addressee.recipients.begin(), addressee.recipients.end(), [](const auto& r) {
         return r.reason.status == "4.2.2" || r.reason.status == "5.2.2";
     });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
@@ -52,7 +52,7 @@ bool key_was_reused(const spool::Envelope& envelope) {
 }
 
 smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spool::MessageState& state,
-                              const decide::ReportWishes& wishes) {
+                              const decide::DsnRequests& wishes) {
     smtp::dsn::Recipient out;
     out.final_recipient = state.recipients[reported.number].address;
     out.original_recipient = wishes.original_recipient(reported.number);
@@ -94,73 +94,73 @@ Settings settings_of(const config::Config& config, Wordings wordings) {
             std::move(wordings)};
 }
 
-std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
-    std::vector<Audience> out;
-    const decide::ReportWishes wishes(state);
+std::vector<Addressee> addressees_of(const proto::report::Report& report, const spool::MessageState& state) {
+    std::vector<Addressee> out;
+    const decide::DsnRequests wishes(state);
     for (const spool::ReportRecipient& reported : report.recipients) {
         if (reported.number >= state.recipients.size()) continue;
         const spool::RecipientState& recipient = state.recipients[reported.number];
-        if (!wanted(report.kind, wishes.notify(reported.number))) continue;
+        if (!notify_wants(report.kind, wishes.notify(reported.number))) continue;
         // How an address stands is told to who asked, not to the owner of a list on the way.
         std::string path = report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
-        auto audience =
-            std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });
-        if (audience == out.end()) audience = out.insert(out.end(), Audience{path, {}});
-        audience->recipients.push_back(reported);
+        auto addressee =
+            std::find_if(out.begin(), out.end(), [&](const Addressee& a) { return a.reverse_path == path; });
+        if (addressee == out.end()) addressee = out.insert(out.end(), Addressee{path, {}});
+        addressee->recipients.push_back(reported);
     }
     return out;
 }
 
-std::vector<Audience> postmaster_copies(const Settings& settings, ReportKind kind, const std::vector<Audience>& audiences) {
-    std::vector<Audience> out;
+std::vector<Addressee> postmaster_copies(const Settings& settings, ReportKind kind, const std::vector<Addressee>& addressees) {
+    std::vector<Addressee> out;
     const auto& wants = settings.postmaster_copy;
-    for (const Audience& each : audiences) {
+    for (const Addressee& each : addressees) {
         const bool told = !each.reverse_path.empty();
-        const bool wanted = kind == ReportKind::failed ? (told ? wants.failed : wants.undeliverable)
+        const bool notify_wants = kind == ReportKind::failed ? (told ? wants.failed : wants.undeliverable)
                                                  : kind == ReportKind::delayed && told && wants.delayed;
         const bool is_itself = told && each.reverse_path == fmt::format("postmaster@{}", settings.origin);
-        if (wanted && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
+        if (notify_wants && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
     }
     return out;
 }
 
-bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
+bool needs_content(const proto::report::Report& report, const spool::MessageState& state) {
     const bool of_list = std::ranges::any_of(report.recipients, [&](const auto& each) {
         return each.number < state.recipients.size() && state.recipients[each.number].list;
     });
     return report.kind == ReportKind::failed && (of_list || state.envelope.ret != smtp::Ret::headers);
 }
 
-Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
-                    const spool::MessageState& state, const Material& material, spool::QueueId report_id,
+Composition compose(const Settings& settings, const proto::report::Report& report, const Addressee& addressee,
+                    const spool::MessageState& state, const OriginalMessage& original, spool::QueueId report_id,
                     Clock clock) {
-    const decide::ReportWishes wishes(state);
-    const bool of_list = wishes.is_of_list(audience.recipients.front().number);
+    const decide::DsnRequests wishes(state);
+    const bool of_list = wishes.is_of_list(addressee.recipients.front().number);
     smtp::dsn::Report dsn;
     dsn.kind = report.kind;
     dsn.host = settings.hostname;
     dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
     dsn.display_name = settings.display_name;
     dsn.postmaster = fmt::format("postmaster@{}", settings.origin);
-    dsn.sender = ascii_where_possible(audience.reverse_path);
-    if (audience.postmaster) dsn.copy_to = dsn.postmaster;
+    dsn.sender = ascii_where_possible(addressee.reverse_path);
+    if (addressee.postmaster) dsn.copy_to = dsn.postmaster;
     dsn.smtputf8 = state.envelope.smtputf8;
-    dsn.queue_id = material.queue_id.text();
+    dsn.queue_id = original.queue_id.text();
     dsn.report_id = report_id.text();
     if (!of_list) dsn.envelope_id = state.envelope.envid;
     dsn.arrival = state.envelope.arrival;
     dsn.now = clock.now;
     dsn.zone = clock.zone;
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
-    for (const auto& recipient : audience.recipients) {
+    for (const auto& recipient : addressee.recipients) {
         auto& described = dsn.recipients.emplace_back(describe(recipient, state, wishes));
         if (report.kind == ReportKind::status) described.action = action_of(recipient.kind, state.envelope.trace);
     }
-    dsn.content = material.content;
-    dsn.content_complete = material.content_complete;
-    dsn.returns = returns_of(settings, audience, state.envelope, of_list);
-    if (audience.postmaster && dsn.returns == smtp::dsn::Return::full) dsn.returns = smtp::dsn::Return::headers;
+    dsn.content = original.content;
+    dsn.content_complete = original.content_complete;
+    dsn.returns = returns_of(settings, addressee, state.envelope, of_list);
+    if (addressee.postmaster && dsn.returns == smtp::dsn::Return::full) dsn.returns = smtp::dsn::Return::headers;
     dsn.full_content_limit = settings.full_content_limit;
     dsn.wording = settings.wordings[static_cast<std::size_t>(dsn.kind)];
 
@@ -171,8 +171,8 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     out.content += smtp::dsn::compose(dsn);
 
     spool::EnvelopeRecipient sender;
-    sender.address = audience.postmaster ? dsn.copy_to : dsn.sender;
-    if (audience.postmaster) sender.notify = spool::Notify::never; // nobody is told that a copy did not arrive
+    sender.address = addressee.postmaster ? dsn.copy_to : dsn.sender;
+    if (addressee.postmaster) sender.notify = spool::Notify::never; // nobody is told that a copy did not arrive
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
     out.envelope.lifetime = settings.lifetime;
@@ -181,13 +181,13 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     out.envelope.body = smtp::is_ascii(out.content) ? spool::Body::seven_bit : spool::Body::eight_bit;
     out.envelope.require_tls = state.envelope.require_tls;
     out.envelope.smtputf8 = smtp::dsn::needs_smtputf8(dsn);
-    out.envelope.parent = material.queue_id;
+    out.envelope.parent = original.queue_id;
     out.envelope.pass = state.ndr_passes + 1;
     out.envelope.message_id = smtp::dsn::message_id(dsn);
     return out;
 }
 
-std::string_view kind_of(ReportKind kind) {
+std::string_view report_name(ReportKind kind) {
     switch (kind) {
     case ReportKind::failed: return "sender non-delivery notification";
     case ReportKind::delayed: return "sender delay notification";

@@ -31,24 +31,24 @@ struct Settings {
 Settings settings_of(const config::Config& config, Wordings wordings);
 
 // One reverse-path and the recipients its owner is told about.
-struct Audience {
+struct Addressee {
     std::string reverse_path; // "": the null one, so that nobody can be told
     std::vector<spool::ReportRecipient> recipients;
     bool postmaster = false; // who gets a copy, whatever the reverse-path
 };
 // Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not
 // exist is left out.
-std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state);
+std::vector<Addressee> addressees_of(const proto::report::Report& report, const spool::MessageState& state);
 
 // The copies that the postmaster wants of what those are told, and of what they cannot be told.
-std::vector<Audience> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
-                                        const std::vector<Audience>& audiences);
+std::vector<Addressee> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
+                                        const std::vector<Addressee>& addressees);
 
 // How much of the message is needed: its content up to the limit, or only its header.
-bool wants_content(const proto::report::Report& report, const spool::MessageState& state);
+bool needs_content(const proto::report::Report& report, const spool::MessageState& state);
 
 // What is known of the message beside its state.
-struct Material {
+struct OriginalMessage {
     spool::QueueId queue_id;
     std::string content; // at least its header
     bool content_complete = false;
@@ -64,11 +64,11 @@ struct Composition {
     spool::Envelope envelope;
     std::string content;
 };
-Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
-                    const spool::MessageState& state, const Material& material, spool::QueueId report_id,
+Composition compose(const Settings& settings, const proto::report::Report& report, const Addressee& addressee,
+                    const spool::MessageState& state, const OriginalMessage& original, spool::QueueId report_id,
                     Clock clock);
 
 // "sender non-delivery notification", "sender delay notification" …: for the log.
-std::string_view kind_of(smtp::ReportKind kind);
+std::string_view report_name(smtp::ReportKind kind);
 
 } // namespace bounce

@@ -12,15 +12,15 @@
 
 namespace bounce {
 
-class Told {
+class ReportedRecipients {
 public:
-    static constexpr std::size_t most_messages = 4096, most_recipients = 250'000;
+    static constexpr std::size_t max_messages = 4096, max_recipients = 250'000;
 
     // These know, by this answer so far.
-    void note(const proto::report::Report& question, const Audience& audience, const proto::report::Reported& by);
-    // Takes out of `audiences` those who know. What they know by, if there were any.
-    std::optional<proto::report::Reported> leave_out(const proto::report::Report& question,
-                                                     std::vector<Audience>& audiences) const;
+    void add(const proto::report::Report& question, const Addressee& addressee, const proto::report::Reported& by);
+    // Takes out of `addressees` those who know. What they know by, if there were any.
+    std::optional<proto::report::Reported> remove_reported(const proto::report::Report& question,
+                                                     std::vector<Addressee>& addressees) const;
     // The question is answered and will not come again.
     void forget(const proto::report::Report& question);
 

@@ -31,7 +31,7 @@ Result<> write_why(spool::Disk& disk, const std::string& name, std::string_view 
 
 } // namespace
 
-static Result<Copied> keep_header(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why) {
+static Result<CopiedPart> keep_header(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why) {
     auto reader = spool::MessageReader::open(disk, id, hint, spool::ReadLock::none);
     if (!reader) return std::unexpected(spool::Error{EIO, spool::text_of(reader.error())});
     auto header = reader->read_header(longest_header);
@@ -43,14 +43,14 @@ static Result<Copied> keep_header(spool::Disk& disk, spool::QueueId id, spool::L
     TRY(disk.write(to, 0, {&part, 1}));
     TRY(disk.sync(to));
     TRY(write_why(disk, name, fmt::format("only the header is kept of {} bytes\n{}", reader->size(), why)));
-    return Copied::header;
+    return CopiedPart::header;
 }
 
-Result<Copied> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
-                           const Share& share) {
+Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
+                           const StoreLimits& limits) {
     const spool::File from = TRY(open_message(disk, id, hint));
     const auto size = TRY(disk.size(from));
-    if (size > share.message || TRY(spool::room_for(disk, share.floor, size)) != spool::Room::enough)
+    if (size > limits.message || TRY(spool::check_free_space(disk, limits.floor, size)) != spool::FreeSpace::enough)
         return keep_header(disk, id, hint, why);
     const std::string name = "bad/" + id.text();
     const spool::File to = TRY(disk.open(name, spool::Open::upsert));
@@ -65,10 +65,10 @@ Result<Copied> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location
     }
     TRY(disk.sync(to));
     TRY(write_why(disk, name, why));
-    return Copied::whole;
+    return CopiedPart::whole;
 }
 
-Result<> keep_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why) {
+Result<> store_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why) {
     const std::string name = "bad/" + id.text() + ".eml";
     const spool::File to = TRY(disk.open(name, spool::Open::upsert));
     TRY(disk.truncate(to, 0));

@@ -9,18 +9,18 @@
 namespace bounce {
 
 // How much of a message is kept: strangers can make mail end here.
-struct Share {
+struct StoreLimits {
     std::uint64_t message = UINT64_MAX; // of a larger one the header only
     spool::Floor floor = {0, 0};        // of one that the disk has no room for above this, too
 };
-enum class Copied : std::uint8_t { whole, header };
+enum class CopiedPart : std::uint8_t { whole, header };
 
 // A copy of the message's file as bad/<id>, or its header as text as bad/<id>.header, and a line of `why` in <that>.why, both on
 // stable storage. The message itself stays: the queue-manager removes it when it has recorded this. Doing it again is harmless.
-spool::Result<Copied> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
-                                  const Share& share = {});
+spool::Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
+                                  const StoreLimits& limits = {});
 
 // A report that nobody is to be sent: the message as bad/<id>.eml, why in bad/<id>.eml.why, on stable storage.
-spool::Result<> keep_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why);
+spool::Result<> store_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why);
 
 } // namespace bounce

@@ -6,16 +6,16 @@ namespace categorizer {
 using spool::ResolvedRecipient;
 using proto::categorize::Categorized;
 
-void Replies::add(std::uint64_t request, std::vector<ResolvedRecipient>&& recipients) {
+void AnswerSplitter::add(std::uint64_t request, std::vector<ResolvedRecipient>&& recipients) {
     answers_.push_back({request, std::move(recipients), 0, {}});
 }
 
-void Replies::refuse(std::uint64_t request, std::string why) {
+void AnswerSplitter::refuse(std::uint64_t request, std::string why) {
     std::erase_if(answers_, [&](const Answer& each) { return each.request == request; });
     answers_.push_back({request, {}, 0, std::move(why)});
 }
 
-Categorized Replies::next() {
+Categorized AnswerSplitter::next() {
     auto& answer = answers_.front();
     Categorized out;
     out.request = answer.request;

@@ -11,7 +11,7 @@
 
 namespace categorizer {
 
-class Replies {
+class AnswerSplitter {
 public:
     void add(std::uint64_t request, std::vector<spool::ResolvedRecipient>&& recipients);
     // There is no answer to that question; what was to be told of one is not.

@@ -12,42 +12,42 @@ using proto::recipient_check::Checked;
 using proto::recipient_check::Verdict;
 
 namespace {
-constexpr auto look_again_in = std::chrono::seconds(5);
-constexpr std::size_t steps_a_turn = 500; // a few milliseconds
+constexpr auto recheck_interval = std::chrono::seconds(5);
+constexpr std::size_t steps_per_turn = 500; // a few milliseconds
 }
 
-spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surroundings& surroundings,
-                                                                common::Orders orders) {
-    std::unique_ptr<Categorizer> out(new Categorizer(surroundings, orders.config));
-    out->listen(orders);
+spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::DaemonContext& context,
+                                                                common::DaemonConfig daemon_config) {
+    std::unique_ptr<Categorizer> out(new Categorizer(context, daemon_config.config));
+    out->listen(daemon_config);
     return out;
 }
 
-Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
-    : surroundings_(surroundings), troubles_(surroundings.trouble),
-      look_again_(surroundings.loop, [this] { sources_.look(), tell_troubles(); }),
-      sources_(surroundings, config.spool.directory, troubles_, [this](const decide::Need& need) { known(need); }),
-      suppressions_(surroundings.loop, troubles_.about("suppressions"),
-                    [this](const std::string& address) { known({decide::Need::Kind::suppressed, address, {}}); }),
-      next_turn_(surroundings.loop, [this] { work(); }),
-      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
-                     proto::categorize::conversation, surroundings.identity,
+Categorizer::Categorizer(common::DaemonContext& context, const config::Config& config)
+    : context_(context), problems_(context.report_problem),
+      recheck_timer_(context.loop, [this] { sources_.refresh(), update_problems(); }),
+      sources_(context, config.spool.directory, problems_, [this](const decide::LookupRequest& need) { on_known(need); }),
+      suppressions_(context.loop, problems_.reporter("suppressions"),
+                    [this](const std::string& address) { on_known({decide::LookupRequest::Kind::suppressed, address, {}}); }),
+      next_turn_(context.loop, [this] { continue_expansions(); }),
+      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
+                     proto::categorize::conversation, context.identity,
                      {[this](proto::categorize::Message&& message) {
                           if (auto* question = std::get_if<Categorize>(&message))
-                              asked(std::move(*question));
+                              on_request_part(std::move(*question));
                           else if (auto* list = std::get_if<proto::categorize::Suppressions>(&message))
-                              suppressions_.set_any(list->any), tell_of_suppressions();
+                              suppressions_.set_any(list->any), announce_suppressions();
                           else
                               queue_manager_.fail("only Categorize and Suppressions are said here");
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
-                          replies_ = {};
+                          answers_to_send_ = {};
                           questions_.forget_all();
                           working_.clear();
                           std::erase_if(waiting_, [this](auto& each) {
                               if (!std::holds_alternative<Categorize>(each.second->question)) return false;
-                              turns_.left(each.first);
+                              lookup_queue_.remove_requester(each.first);
                               return true;
                           });
                           check_stopped();
@@ -60,29 +60,29 @@ void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
     sources_.configure(config);
     suppressions_.configure(config);
-    trails_.configure(config.spool.directory);
-    tell_troubles();
+    delivered_to_lookup_.configure(config.spool.directory);
+    update_problems();
 }
 
-void Categorizer::listen(common::Orders& orders) {
-    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
-    auto fd = orders.take("categorizer");
+void Categorizer::listen(common::DaemonConfig& daemon_config) {
+    if (listener_) return listener_->expect(daemon_config.expected); // the socket in force stays
+    auto fd = daemon_config.take("categorizer");
     if (!fd) return;
-    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd),
-                                                orders.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd),
+                                                daemon_config.expected);
     listener_->serve<proto::recipient_check::Message>(
         proto::recipient_check::conversation, {proto::Role::smtpd},
-        [this](ipc::Peer, std::unique_ptr<Visitors> visitor) { welcome(std::move(visitor)); });
+        [this](ipc::Peer, std::unique_ptr<CheckChannel> client) { add_client(std::move(client)); });
 }
 
-void Categorizer::reconfigure(common::Orders orders) {
-    apply(orders.config);
-    listen(orders);
+void Categorizer::reconfigure(common::DaemonConfig daemon_config) {
+    apply(daemon_config.config);
+    listen(daemon_config);
     // Who waited for an answer of the old tables asks the new ones, from the beginning.
-    wanted_.clear();
-    turns_ = decide::QuestionTurns();
-    for (auto& asked : std::exchange(working_, {})) ask(std::move(asked->question));
-    for (auto& [number, asked] : std::exchange(waiting_, {})) ask(std::move(asked->question));
+    waiting_for_.clear();
+    lookup_queue_ = decide::FairLookupQueue();
+    for (auto& asked : std::exchange(working_, {})) start(std::move(asked->question));
+    for (auto& [number, asked] : std::exchange(waiting_, {})) start(std::move(asked->question));
     check_stopped();
 }
 
@@ -92,44 +92,44 @@ void Categorizer::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Categorizer::check_stopped() {
-    if (stopped_ && waiting_.empty() && working_.empty() && replies_.empty()) std::exchange(stopped_, nullptr)();
+    if (stopped_ && waiting_.empty() && working_.empty() && answers_to_send_.empty()) std::exchange(stopped_, nullptr)();
 }
 
-void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
-    const auto number = ++last_visitor_;
-    visitor->set_callbacks({[this, number](proto::recipient_check::Message&& message) {
+void Categorizer::add_client(std::unique_ptr<CheckChannel> client) {
+    const auto number = ++last_client_;
+    client->set_callbacks({[this, number](proto::recipient_check::Message&& message) {
                                 auto* question = std::get_if<proto::recipient_check::Check>(&message);
                                 if (question)
-                                    ask(Check{number, std::move(*question)});
+                                    start(Check{number, std::move(*question)});
                                 else
-                                    visitors_.at(number)->fail("only Check is said here");
+                                    check_channels_.at(number)->fail("only Check is said here");
                             },
                             [this, number](const std::string&) {
-                                auto gone = visitors_.extract(number); // its callback is running
-                                surroundings_.loop.later([keep = std::shared_ptr<Visitors>(std::move(
+                                auto gone = check_channels_.extract(number); // its callback is running
+                                context_.loop.defer([keep = std::shared_ptr<CheckChannel>(std::move(
                                                               gone.mapped()))] { static_cast<void>(keep); });
                             }});
-    visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
-    visitors_.emplace(number, std::move(visitor));
+    client->send(proto::recipient_check::Suppressions{suppressions_.any()});
+    check_channels_.emplace(number, std::move(client));
 }
 
-void Categorizer::asked(Categorize&& part) {
+void Categorizer::on_request_part(Categorize&& part) {
     auto question = questions_.add(std::move(part));
     if (!question) return; // more of it follows
-    if (question->complete) return ask(std::move(question->message));
-    replies_.refuse(question->message.request,
+    if (question->complete) return start(std::move(question->message));
+    answers_to_send_.refuse(question->message.request,
                     fmt::format("its recipients are more than the {} MiB that the categorizer takes at a time",
                                 proto::categorize::largest_questions >> 20));
     reply();
 }
 
-void Categorizer::tell_troubles() {
-    sources_.tell_troubles();
-    if (troubles_.any() && !look_again_.armed()) look_again_.start(look_again_in);
+void Categorizer::update_problems() {
+    sources_.update_problems();
+    if (problems_.any() && !recheck_timer_.armed()) recheck_timer_.start(recheck_interval);
 }
 
-void Categorizer::tell_of_suppressions() {
-    for (auto& [number, visitor] : visitors_) visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
+void Categorizer::announce_suppressions() {
+    for (auto& [number, client] : check_channels_) client->send(proto::recipient_check::Suppressions{suppressions_.any()});
 }
 
 static std::string sender_of(const auto& question) {
@@ -138,62 +138,62 @@ static std::string sender_of(const auto& question) {
 }
 
 void Categorizer::answer(Work asked) {
-    sources_.look();
-    auto tables = asked->notebook.before(sources_.tables());
+    sources_.refresh();
+    auto tables = asked->memo.layered_over(sources_.tables());
     tables.suppressed = suppressions_.for_mail_from(sender_of(asked->question));
     if (const auto* question = std::get_if<Categorize>(&asked->question)) {
-        if (question->queue_id.value != 0) tables.delivered_before = trails_.of(question->queue_id);
+        if (question->queue_id.value != 0) tables.delivered_before = delivered_to_lookup_.of(question->queue_id);
         asked->expansion.emplace(question->recipients, question->reverse_path, settings_, std::move(tables));
-        if (!worked_on(*asked)) {
+        if (!expand_step(*asked)) {
             working_.push_back(std::move(asked));
             if (!next_turn_.armed()) next_turn_.start({});
             return;
         }
     } else {
-        asked->needed = check(std::get<Check>(asked->question), tables);
+        asked->unanswered = check(std::get<Check>(asked->question), tables);
     }
-    settle(std::move(asked));
+    wait_or_finish(std::move(asked));
 }
 
-bool Categorizer::worked_on(Asked& asked) {
-    if (!asked.expansion->go_on(steps_a_turn)) return false;
-    auto expanded = asked.expansion->take();
+bool Categorizer::expand_step(PendingQuestion& asked) {
+    if (!asked.expansion->run(steps_per_turn)) return false;
+    auto expanded = asked.expansion->take_result();
     asked.expansion.reset();
-    asked.needed = std::move(expanded.needed);
-    if (!asked.needed.empty()) return true;
-    replies_.add(std::get<Categorize>(asked.question).request, std::move(expanded.recipients));
+    asked.unanswered = std::move(expanded.unanswered);
+    if (!asked.unanswered.empty()) return true;
+    answers_to_send_.add(std::get<Categorize>(asked.question).request, std::move(expanded.recipients));
     reply();
     return true;
 }
 
 // In this turn a piece of one, in the next a piece of another; sockets are looked after in between.
-void Categorizer::work() {
+void Categorizer::continue_expansions() {
     if (working_.empty()) return;
     auto asked = std::move(working_.front());
     working_.pop_front();
-    if (worked_on(*asked))
-        settle(std::move(asked));
+    if (expand_step(*asked))
+        wait_or_finish(std::move(asked));
     else
         working_.push_back(std::move(asked));
     if (!working_.empty()) next_turn_.start({});
     check_stopped();
 }
 
-void Categorizer::settle(Work asked) {
-    tell_troubles();
-    if (asked->needed.empty()) return;
+void Categorizer::wait_or_finish(Work asked) {
+    update_problems();
+    if (asked->unanswered.empty()) return;
     const auto number = ++last_waiting_;
     const auto& waiting = *waiting_.emplace(number, std::move(asked)).first->second;
-    for (const auto& need : waiting.needed) {
-        wanted_[need].push_back(number);
-        turns_.ask(number, need);
+    for (const auto& need : waiting.unanswered) {
+        waiting_for_[need].push_back(number);
+        lookup_queue_.add(number, need);
     }
     fetch();
 }
 
 void Categorizer::fetch() {
-    while (const auto need = turns_.next()) {
-        if (need->kind == decide::Need::Kind::suppressed)
+    while (const auto need = lookup_queue_.next()) {
+        if (need->kind == decide::LookupRequest::Kind::suppressed)
             suppressions_.fetch(need->name);
         else
             sources_.fetch(*need);
@@ -202,54 +202,54 @@ void Categorizer::fetch() {
 
 // As much as the connection takes; the rest when it has sent that.
 void Categorizer::reply() {
-    while (!replies_.empty() && !queue_manager_.congested()) {
-        auto part = replies_.next();
+    while (!answers_to_send_.empty() && !queue_manager_.congested()) {
+        auto part = answers_to_send_.next();
         const auto request = part.request;
-        if (queue_manager_.send(part) == ipc::Sent::too_long)
-            replies_.refuse(request, "what one of its addresses leads to is too long to be told");
+        if (queue_manager_.send(part) == ipc::SendResult::too_long)
+            answers_to_send_.refuse(request, "what one of its addresses leads to is too long to be told");
     }
 }
 
-std::set<decide::Need> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {
-    const auto visitor = visitors_.find(question.visitor);
-    if (visitor == visitors_.end()) return {}; // gone meanwhile
+std::set<decide::LookupRequest> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {
+    const auto client = check_channels_.find(question.client);
+    if (client == check_channels_.end()) return {}; // gone meanwhile
     auto found = decide::check_recipient(question.check.address, settings_, tables);
     Checked answer;
     answer.request = question.check.request;
     answer.status = std::move(found.status);
     answer.text = std::move(found.text);
     switch (found.verdict) {
-    case RecipientCheck::Verdict::not_yet: return std::move(found.needed);
+    case RecipientCheck::Verdict::pending: return std::move(found.unanswered);
     case RecipientCheck::Verdict::known: answer.verdict = Verdict::known; break;
     case RecipientCheck::Verdict::unknown: answer.verdict = Verdict::unknown; break;
-    case RecipientCheck::Verdict::not_ours: answer.verdict = Verdict::not_ours; break;
+    case RecipientCheck::Verdict::not_local: answer.verdict = Verdict::not_ours; break;
     case RecipientCheck::Verdict::try_later: answer.verdict = Verdict::try_later; break;
     }
-    if (visitor->second->send(answer) == ipc::Sent::too_long) { // the words are a table's, and not needed
+    if (client->second->send(answer) == ipc::SendResult::too_long) { // the words are a table's, and not needed
         answer.text.clear();
-        static_cast<void>(visitor->second->send(answer));
+        static_cast<void>(client->second->send(answer));
     }
     return {};
 }
 
 // Whoever waited for this one last asks again; with what is known now it comes further, or to its end. Each run
-// sees what the ones before saw (the notebook), so that it does come to an end.
-void Categorizer::known(const decide::Need& need) {
-    turns_.answered(need);
-    const auto wanted = wanted_.extract(need);
+// sees what the ones before saw (the memo), so that it does come to an end.
+void Categorizer::on_known(const decide::LookupRequest& need) {
+    lookup_queue_.answered(need);
+    const auto wanted = waiting_for_.extract(need);
     std::vector<Work> ready;
     for (const auto number : wanted.empty() ? std::vector<std::uint64_t>() : wanted.mapped()) {
         const auto at = waiting_.find(number);
         if (at == waiting_.end()) continue;
         auto& waiting = *at->second;
-        const bool lasting = need.kind == decide::Need::Kind::suppressed; // never forgotten
-        if (!lasting && !waiting.notebook.note(need, sources_.tables())) { // forgotten already: fetched again
-            wanted_[need].push_back(number);
-            turns_.ask(number, need);
+        const bool lasting = need.kind == decide::LookupRequest::Kind::suppressed; // never forgotten
+        if (!lasting && !waiting.memo.look_up(need, sources_.tables())) { // forgotten already: fetched again
+            waiting_for_[need].push_back(number);
+            lookup_queue_.add(number, need);
             continue;
         }
-        waiting.needed.erase(need);
-        if (!waiting.needed.empty()) continue;
+        waiting.unanswered.erase(need);
+        if (!waiting.unanswered.empty()) continue;
         ready.push_back(std::move(at->second));
         waiting_.erase(at);
     }

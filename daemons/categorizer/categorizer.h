@@ -31,63 +31,63 @@ namespace categorizer {
 
 class Categorizer final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Categorizer>> create(common::Surroundings& surroundings,
-                                                              common::Orders orders);
-    void reconfigure(common::Orders orders) override;
+    static spool::Result<std::unique_ptr<Categorizer>> create(common::DaemonContext& context,
+                                                              common::DaemonConfig daemon_config);
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    using Visitors = ipc::Channel<proto::recipient_check::Message>;
+    using CheckChannel = ipc::Channel<proto::recipient_check::Message>;
     struct Check {
-        std::uint64_t visitor = 0;
+        std::uint64_t client = 0;
         proto::recipient_check::Check check;
     };
     // A question, while it waits for answers or is worked on, and the answers it has got.
-    struct Asked {
+    struct PendingQuestion {
         std::variant<proto::categorize::Categorize, Check> question;
-        std::set<decide::Need> needed = {};
-        decide::Notebook notebook = {};
+        std::set<decide::LookupRequest> unanswered = {};
+        decide::AnswerMemo memo = {};
         std::optional<decide::Expansion> expansion = {}; // of a message, while it is worked on
     };
-    using Work = std::unique_ptr<Asked>; // its notebook is referred to
+    using Work = std::unique_ptr<PendingQuestion>; // its memo is referred to
 
-    Categorizer(common::Surroundings& surroundings, const config::Config& config);
+    Categorizer(common::DaemonContext& context, const config::Config& config);
     void apply(const config::Config& config);
-    void listen(common::Orders& orders);
-    void welcome(std::unique_ptr<Visitors> visitor);
+    void listen(common::DaemonConfig& daemon_config);
+    void add_client(std::unique_ptr<CheckChannel> client);
     // Answers the question, or goes on in later turns of the loop, or has it wait for what it needs.
     void answer(Work asked);
-    void asked(proto::categorize::Categorize&& part);
-    void ask(decltype(Asked::question) question) { answer(std::make_unique<Asked>(std::move(question))); }
-    bool worked_on(Asked& asked); // true: to its end
-    void work();
-    void settle(Work asked);
+    void on_request_part(proto::categorize::Categorize&& part);
+    void start(decltype(PendingQuestion::question) question) { answer(std::make_unique<PendingQuestion>(std::move(question))); }
+    bool expand_step(PendingQuestion& asked); // true: to its end
+    void continue_expansions();
+    void wait_or_finish(Work asked);
     void reply();
-    std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
+    std::set<decide::LookupRequest> check(const Check& question, const decide::ExpansionTables& tables);
     void fetch();
-    void known(const decide::Need& need);
-    void tell_troubles();
-    void tell_of_suppressions();
+    void on_known(const decide::LookupRequest& need);
+    void update_problems();
+    void announce_suppressions();
     void check_stopped();
 
-    common::Surroundings& surroundings_;
-    common::Troubles troubles_;
-    common::Timer look_again_; // while something is wrong: it may be mended, and nobody asks
-    Sources sources_;
+    common::DaemonContext& context_;
+    common::Problems problems_;
+    common::Timer recheck_timer_; // while something is wrong: it may be mended, and nobody asks
+    LookupSources sources_;
     Suppressions suppressions_;
-    Trails trails_;
+    DeliveredToLookup delivered_to_lookup_;
     decide::ExpansionSettings settings_;
     std::deque<Work> working_; // expansions not at their end; whose turn is next first
     common::Timer next_turn_;
     std::map<std::uint64_t, Work> waiting_;
-    decide::QuestionTurns turns_;
-    std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait
+    decide::FairLookupQueue lookup_queue_;
+    std::map<decide::LookupRequest, std::vector<std::uint64_t>> waiting_for_; // by which of those that wait
     std::uint64_t last_waiting_ = 0;
-    using Questions = ipc::Joined<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
+    using Questions = ipc::PartAssembler<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
     Questions questions_{proto::categorize::largest_questions}; // of which parts have come
-    Replies replies_;
-    std::map<std::uint64_t, std::unique_ptr<Visitors>> visitors_;
-    std::uint64_t last_visitor_ = 0;
+    AnswerSplitter answers_to_send_;
+    std::map<std::uint64_t, std::unique_ptr<CheckChannel>> check_channels_;
+    std::uint64_t last_client_ = 0;
     std::unique_ptr<ipc::Listener> listener_;
     std::function<void()> stopped_;
     ipc::Connector<proto::categorize::Message> queue_manager_;

@@ -27,9 +27,9 @@ std::expected<std::string, std::string> read_regular(const std::string& path) {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) return std::unexpected(std::string(std::strerror(errno)));
     if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("this is no regular file"));
-    if (static_cast<std::uint64_t>(info.st_size) > postfix::longest_file)
+    if (static_cast<std::uint64_t>(info.st_size) > postfix::max_file_size)
         return std::unexpected(
-            fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::longest_file));
+            fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::max_file_size));
     auto text = common::read_file(path);
     if (!text) return std::unexpected(std::string(std::strerror(text.error().code)));
     return *std::move(text);
@@ -51,8 +51,8 @@ int prefix_of(const sockaddr* mask) {
     return bits;
 }
 
-std::vector<World::Interface> interfaces() {
-    std::vector<World::Interface> out;
+std::vector<HostEnvironment::Interface> interfaces() {
+    std::vector<HostEnvironment::Interface> out;
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) return out;
     for (const auto* each = all; each; each = each->ifa_next)
@@ -69,7 +69,7 @@ std::string user_name(std::uint32_t uid) {
 }
 
 // Everything `check` finds in this text.
-std::vector<config::Problem> judged(const std::string& text, const std::string& name) {
+std::vector<config::Problem> config_problems(const std::string& text, const std::string& name) {
     auto config = config::parse(text, name);
     if (!config) return config.error();
     auto problems = config::missing_files(*config);
@@ -90,17 +90,17 @@ bool is_quantity(std::string_view value) {
 
 // Quantities that the check refuses are taken out again, with the reason; what else it refuses is for the
 // administrator.
-std::vector<config::Problem> settle(Imported& imported, std::string& text, const std::string& name) {
+std::vector<config::Problem> drop_rejected_quantities(ImportResult& imported, std::string& text, const std::string& name) {
     constexpr int most_rounds = 100;
     for (int round = 0;; ++round) {
         text = imported.text();
-        auto problems = judged(text, name);
+        auto problems = config_problems(text, name);
         if (problems.empty() || round == most_rounds) return problems;
         std::set<std::string> taken;
         for (const auto& problem : problems)
-            if (const auto key = imported.draft.at_line(problem.line);
+            if (const auto key = imported.draft.key_at_line(problem.line);
                 imported.draft.find(key) && is_quantity(imported.draft.find(key)->value) && taken.insert(key).second)
-                imported.take_back(key, problem.message);
+                imported.drop_key(key, problem.message);
         if (taken.empty()) return problems;
     }
 }
@@ -109,15 +109,15 @@ std::vector<config::Problem> settle(Imported& imported, std::string& text, const
 int write_file(const std::string& path, const std::string& text) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST)
-        return complain(fmt::format("{} is there already, and is left alone: name another file", path)),
+        return print_error(fmt::format("{} is there already, and is left alone: name another file", path)),
                cannot_create;
-    if (fd < 0) return complain(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
+    if (fd < 0) return print_error(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
     std::string_view rest = text;
     while (!rest.empty()) {
         const auto written = ::write(fd, rest.data(), rest.size());
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) {
-            complain(fmt::format("{}: {}", path, std::strerror(errno)));
+            print_error(fmt::format("{}: {}", path, std::strerror(errno)));
             close(fd);
             unlink(path.c_str());
             return disk_error;
@@ -129,20 +129,20 @@ int write_file(const std::string& path, const std::string& text) {
     return ok;
 }
 
-json as_json(const Imported& imported, const std::string& text) {
+json as_json(const ImportResult& imported, const std::string& text) {
     constexpr const char* names[] = {"carried", "noted", "without"};
     json settings = json::array();
-    for (const auto& verdict : imported.verdicts)
-        settings.push_back({{"name", verdict.name},
-                            {"file", verdict.file},
-                            {"line", verdict.line},
-                            {"value", verdict.value},
-                            {"became", names[static_cast<int>(verdict.kind)]},
-                            {"remarks", verdict.remarks}});
+    for (const auto& result : imported.results)
+        settings.push_back({{"name", result.name},
+                            {"file", result.file},
+                            {"line", result.line},
+                            {"value", result.value},
+                            {"became", names[static_cast<int>(result.kind)]},
+                            {"remarks", result.remarks}});
     return {{"version", 1},
-            {"carried", imported.count(Verdict::Kind::carried)},
-            {"noted", imported.count(Verdict::Kind::noted)},
-            {"without", imported.count(Verdict::Kind::without)},
+            {"carried", imported.count(SettingResult::Kind::converted)},
+            {"noted", imported.count(SettingResult::Kind::with_remark)},
+            {"without", imported.count(SettingResult::Kind::unsupported)},
             {"settings", settings},
             {"text", text}};
 }
@@ -150,37 +150,37 @@ json as_json(const Imported& imported, const std::string& text) {
 } // namespace
 
 int import_from_postfix(const Arguments& arguments) {
-    World world;
+    HostEnvironment environment;
     const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr),
                                                                 std::free);
     if (!directory)
-        return complain(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
-    world.directory = directory.get();
-    world.hostname = config::System::here().hostname;
-    world.interfaces = interfaces();
-    world.read = read_regular;
-    world.exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
-    world.user_name = user_name;
-    auto imported = import_postfix(world);
-    if (!imported) return complain(imported.error().to_string()), data_error;
+        return print_error(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
+    environment.directory = directory.get();
+    environment.hostname = config::System::here().hostname;
+    environment.interfaces = interfaces();
+    environment.read = read_regular;
+    environment.exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
+    environment.user_name = user_name;
+    auto imported = import_postfix(environment);
+    if (!imported) return print_error(imported.error().to_string()), data_error;
 
     const auto file = arguments.option("-o");
     std::string text;
-    const auto problems = settle(*imported, text, file.value_or("postrider.toml"));
+    const auto problems = drop_rejected_quantities(*imported, text, file.value_or("postrider.toml"));
     if (file) {
         if (const int status = write_file(*file, text); status != ok) return status;
     } else if (!arguments.json) {
         fmt::print("{}", text);
     }
     if (arguments.json) print_json(as_json(*imported, text));
-    for (const auto& problem : problems) complain(problem.to_string());
+    for (const auto& problem : problems) print_error(problem.to_string());
     if (std::fflush(stdout) != 0)
-        return complain(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
-    complain(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0],
-                         imported->count(Verdict::Kind::carried), imported->count(Verdict::Kind::noted),
-                         imported->count(Verdict::Kind::without)));
+        return print_error(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
+    print_error(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0],
+                         imported->count(SettingResult::Kind::converted), imported->count(SettingResult::Kind::with_remark),
+                         imported->count(SettingResult::Kind::unsupported)));
     if (!problems.empty())
-        return complain("the result is not ready: settle what these lines are about, and ask postrider check"), bad_config;
+        return print_error("the result is not ready: settle what these lines are about, and ask postrider check"), bad_config;
     return ok;
 }
 

@@ -9,7 +9,7 @@ using namespace proto::delivery;
 using spool::Result;
 
 namespace {
-constexpr std::size_t most_failing = 1000; // mailboxes that are remembered
+constexpr std::size_t max_failing = 1000; // mailboxes that are remembered
 }
 
 struct Local::Job {
@@ -18,27 +18,27 @@ struct Local::Job {
     Deliver order;
     std::uint64_t session = 0;
     std::shared_ptr<const Settings> settings;
-    Finished finished;
+    DeliveryResult finished;
 };
 
-Result<std::unique_ptr<Local>> Local::create(common::Surroundings& surroundings, common::Orders orders) {
-    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
-    std::unique_ptr<Local> out(new Local(surroundings, orders.config, std::move(disk)));
-    out->user_files_.configure(orders);
+Result<std::unique_ptr<Local>> Local::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
+    auto disk = TRY(spool::RealDisk::open_at(daemon_config.config.spool.directory));
+    std::unique_ptr<Local> out(new Local(context, daemon_config.config, std::move(disk)));
+    out->user_files_.configure(daemon_config);
     return out;
 }
 
-Local::Local(common::Surroundings& surroundings, const config::Config& config,
+Local::Local(common::DaemonContext& context, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
-    : surroundings_(surroundings), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
+    : context_(context), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
       settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
-      next_number_(std::uint64_t{1} << 63), user_files_(surroundings, stragglers_),
-      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
-                     conversation, surroundings.identity,
-                     {[this](Message&& message) { heard(message); }, [this] { connected(); },
-                      [this](const std::string&) { lost(); }, [this] { say_.drained(); }}),
-      say_(queue_manager_, [this] {
-          surroundings_.log.error("a message to the queue-manager is too long for a frame and was left out");
+      next_number_(std::uint64_t{1} << 63), user_files_(context, unreaped_),
+      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
+                     conversation, context.identity,
+                     {[this](Message&& message) { on_message(message); }, [this] { on_connected(); },
+                      [this](const std::string&) { on_disconnected(); }, [this] { to_queue_manager_.drained(); }}),
+      to_queue_manager_(queue_manager_, [this] {
+          context_.log.error("a message to the queue-manager is too long for a frame and was left out");
       }) {
     common::size_thread_pool(threads_);
     checks_.configure(config);
@@ -46,16 +46,16 @@ Local::Local(common::Surroundings& surroundings, const config::Config& config,
 
 // Jobs refer to this object: nothing may be under way any more.
 Local::~Local() {
-    while (running_ > 0) uv_run(&surroundings_.loop.uv(), UV_RUN_ONCE);
+    while (running_ > 0) uv_run(&context_.loop.uv(), UV_RUN_ONCE);
 }
 
-void Local::reconfigure(common::Orders orders) {
-    settings_ = std::make_shared<Settings>(settings_of(orders.config, settings_->born));
-    checks_.configure(orders.config);
-    if (const auto wanted = orders.config.queue.connections_local; wanted > threads_)
-        surroundings_.log.info("queue.connections_local = {}: more than {} deliveries at a time from the next start on", wanted,
+void Local::reconfigure(common::DaemonConfig daemon_config) {
+    settings_ = std::make_shared<Settings>(settings_of(daemon_config.config, settings_->born));
+    checks_.configure(daemon_config.config);
+    if (const auto wanted = daemon_config.config.queue.connections_local; wanted > threads_)
+        context_.log.info("queue.connections_local = {}: more than {} deliveries at a time from the next start on", wanted,
                                threads_);
-    user_files_.configure(orders);
+    user_files_.configure(daemon_config);
 }
 
 void Local::stop(smtp::Duration, std::function<void()> done) {
@@ -65,7 +65,7 @@ void Local::stop(smtp::Duration, std::function<void()> done) {
 
 // A new connection, perhaps to a new queue-manager: it knows a delivery by queue id and recipients, and gets
 // numbers that cannot be its own.
-void Local::connected() {
+void Local::on_connected() {
     ++session_;
     std::map<std::uint64_t, Done> again;
     for (auto& [number, done] : std::exchange(unacknowledged_, {})) {
@@ -74,36 +74,36 @@ void Local::connected() {
         again.emplace(done.delivery, std::move(done));
     }
     unacknowledged_ = std::move(again);
-    for (const auto& [number, done] : unacknowledged_) tell(number);
+    for (const auto& [number, done] : unacknowledged_) send_result(number);
 }
 
 // A result for thousands of recipients with long words goes in parts.
-void Local::tell(std::uint64_t number) {
-    using Step = ipc::InOrder<Message>::Step;
-    static_cast<void>(say_.say_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
+void Local::send_result(std::uint64_t number) {
+    using Step = ipc::OrderedSender<Message>::Step;
+    static_cast<void>(to_queue_manager_.send_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
         const auto kept = unacknowledged_.find(number);
         if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was told before
         if (!parts) parts.emplace(kept->second);
-        static_cast<void>(say_.put(parts->next()));
+        static_cast<void>(to_queue_manager_.put(parts->next()));
         return parts->more() ? Step::more : Step::done;
     }));
 }
 
-void Local::lost() {
-    say_.lost();
+void Local::on_disconnected() {
+    to_queue_manager_.lost();
     ++session_;
-    places_.clear();
+    connections_.clear();
 }
 
-void Local::heard(const Message& message) {
+void Local::on_message(const Message& message) {
     if (const auto* connect = std::get_if<Connect>(&message)) {
-        places_[connect->connection];
-        say_.say(Connected{connect->connection});
+        connections_[connect->connection];
+        to_queue_manager_.send(Connected{connect->connection});
     } else if (const auto* order = std::get_if<Deliver>(&message)) {
         start(*order);
     } else if (const auto* close = std::get_if<Close>(&message)) {
-        if (const auto place = places_.find(close->connection); place != places_.end())
-            place->second.closing = true;
+        if (const auto connection = connections_.find(close->connection); connection != connections_.end())
+            connection->second.closing = true;
         close_if_idle(close->connection);
     } else if (const auto* acknowledged = std::get_if<Acknowledged>(&message)) {
         unacknowledged_.erase(acknowledged->delivery);
@@ -113,20 +113,20 @@ void Local::heard(const Message& message) {
 }
 
 void Local::close_if_idle(std::uint64_t connection) {
-    const auto place = places_.find(connection);
-    if (place == places_.end() || !place->second.closing || place->second.in_flight > 0) return;
-    places_.erase(place);
+    const auto found = connections_.find(connection);
+    if (found == connections_.end() || !found->second.closing || found->second.in_flight > 0) return;
+    connections_.erase(found);
     Closed closed;
     closed.connection = connection;
     closed.was_up = true;
-    say_.say(closed);
+    to_queue_manager_.send(closed);
 }
 
 void Local::start(const Deliver& order) {
-    const auto place = places_.find(order.connection);
-    if (place == places_.end()) return queue_manager_.fail("a delivery for a connection that does not exist");
+    const auto connection = connections_.find(order.connection);
+    if (connection == connections_.end()) return queue_manager_.fail("a delivery for a connection that does not exist");
     if (stopped_) return; // never begun: it is back in the queue when this connection ends
-    ++place->second.in_flight;
+    ++connection->second.in_flight;
     ++running_;
     auto* job = new Job;
     job->request.data = job;
@@ -137,19 +137,19 @@ void Local::start(const Deliver& order) {
     const auto work = [](uv_work_t* request) {
         auto* job = static_cast<Job*>(request->data);
         job->finished = deliver(job->owner->messages_, job->order, *job->settings, job->owner->checks_,
-                                job->owner->stragglers_);
+                                job->owner->unreaped_);
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
         job->owner->ended(job->order, job->session, std::move(job->finished));
     };
-    uv_queue_work(&surroundings_.loop.uv(), &job->request, work, after);
+    uv_queue_work(&context_.loop.uv(), &job->request, work, after);
 }
 
-void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finished) {
+void Local::ended(const Deliver& order, std::uint64_t session, DeliveryResult&& finished) {
     --running_;
     log(order, finished);
-    tell_of_mailboxes(finished);
+    report_failing_mailboxes(finished);
     Done& done = finished.done;
     const bool same = session == session_;
     if (!same) {
@@ -158,31 +158,31 @@ void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finish
     }
     const auto number = done.delivery;
     unacknowledged_.insert_or_assign(number, std::move(done));
-    tell(number);
+    send_result(number);
     if (same) {
-        if (const auto place = places_.find(order.connection); place != places_.end())
-            --place->second.in_flight;
+        if (const auto connection = connections_.find(order.connection); connection != connections_.end())
+            --connection->second.in_flight;
         close_if_idle(order.connection);
     }
-    if (running_ == 0) messages_.rest();
+    if (running_ == 0) messages_.forget_last();
     if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
 }
 
 // For `postrider status`: whose mail waits. A mailbox that nobody has tried again may be well by now; the first that is
 // delivered shows it.
-void Local::tell_of_mailboxes(const Finished& finished) {
+void Local::report_failing_mailboxes(const DeliveryResult& finished) {
     bool news = false;
-    for (const Line& line : finished.lines) {
-        if (line.mailbox && (failing_.contains(line.mailbox_of) || failing_.size() < most_failing))
-            news = failing_.insert_or_assign(line.mailbox_of, line.verdict.text).second || news;
+    for (const RecipientResult& line : finished.lines) {
+        if (line.mailbox && (failing_mailboxes_.contains(line.mailbox_of) || failing_mailboxes_.size() < max_failing))
+            news = failing_mailboxes_.insert_or_assign(line.mailbox_of, line.verdict.text).second || news;
         else if (!line.mailbox && line.verdict.outcome == Outcome::delivered)
-            news = failing_.erase(line.mailbox_of) > 0 || news;
+            news = failing_mailboxes_.erase(line.mailbox_of) > 0 || news;
     }
     if (!news) return;
-    if (failing_.empty()) return surroundings_.trouble("");
-    const auto& [user, why] = *failing_.begin();
-    const auto more = failing_.size() > 1 ? fmt::format(" (and {} more)", failing_.size() - 1) : "";
-    surroundings_.trouble(fmt::format("mail for {}{} waits: {}", user, more, why));
+    if (failing_mailboxes_.empty()) return context_.report_problem("");
+    const auto& [user, why] = *failing_mailboxes_.begin();
+    const auto more = failing_mailboxes_.size() > 1 ? fmt::format(" (and {} more)", failing_mailboxes_.size() - 1) : "";
+    context_.report_problem(fmt::format("mail for {}{} waits: {}", user, more, why));
 }
 
 static common::DeliveryStatus status_of(proto::delivery::Outcome outcome) {
@@ -195,12 +195,12 @@ static common::DeliveryStatus status_of(proto::delivery::Outcome outcome) {
     return common::DeliveryStatus::bounced;
 }
 
-void Local::log(const Deliver& order, const Finished& finished) {
-    common::Log& log = surroundings_.log;
+void Local::log(const Deliver& order, const DeliveryResult& finished) {
+    common::Log& log = context_.log;
     if (!finished.trouble.empty())
         log.warning("{}: cannot be read for delivery: {}", order.queue_id.text(), finished.trouble);
     const smtp::WallTime arrived{smtp::Duration(order.arrived)}, queued{smtp::Duration(order.queued)};
-    for (const Line& line : finished.lines) {
+    for (const RecipientResult& line : finished.lines) {
         common::DeliveryLine out;
         out.queue_id = order.queue_id;
         out.to = line.to;
@@ -211,9 +211,9 @@ void Local::log(const Deliver& order, const Finished& finished) {
         out.status = line.verdict.status;
         out.outcome = status_of(line.verdict.outcome);
         out.reason = line.verdict.text;
-        common::write(log.as("local"), out);
-        common::count(surroundings_.figures, common::Transport::local, out);
-        surroundings_.figures.count_link("local", common::outcome_of(out));
+        common::write(log.context("local"), out);
+        common::count(context_.metrics, common::Transport::local, out);
+        context_.metrics.count_link("local", common::outcome_of(out));
     }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
-#include "daemons/common/ipc/in_order.h"
+#include "daemons/common/ipc/ordered_sender.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/local/delivery/delivery.h"
@@ -16,50 +16,50 @@ namespace local {
 
 class Local final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Local>> create(common::Surroundings& surroundings,
-                                                        common::Orders orders);
+    static spool::Result<std::unique_ptr<Local>> create(common::DaemonContext& context,
+                                                        common::DaemonConfig daemon_config);
     ~Local() override;
-    void reconfigure(common::Orders orders) override;
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    // A place for one delivery at a time.
-    struct Place {
+    // A connection for one delivery at a time.
+    struct QueueConnection {
         std::size_t in_flight = 0;
         bool closing = false;
     };
     struct Job;
 
-    Local(common::Surroundings& surroundings, const config::Config& config,
+    Local(common::DaemonContext& context, const config::Config& config,
           std::unique_ptr<spool::RealDisk> disk);
-    void heard(const proto::delivery::Message& message);
-    void connected();
-    void lost();
-    using DoneParts = ipc::Parts<proto::delivery::Done, &proto::delivery::Done::replies>;
-    void tell(std::uint64_t number); // the result kept under that number
+    void on_message(const proto::delivery::Message& message);
+    void on_connected();
+    void on_disconnected();
+    using DoneParts = ipc::PartSplitter<proto::delivery::Done, &proto::delivery::Done::replies>;
+    void send_result(std::uint64_t number); // the result kept under that number
     void start(const proto::delivery::Deliver& order);
-    void ended(const proto::delivery::Deliver& order, std::uint64_t session, Finished&& finished);
-    void log(const proto::delivery::Deliver& order, const Finished& finished);
-    void tell_of_mailboxes(const Finished& finished);
+    void ended(const proto::delivery::Deliver& order, std::uint64_t session, DeliveryResult&& finished);
+    void log(const proto::delivery::Deliver& order, const DeliveryResult& finished);
+    void report_failing_mailboxes(const DeliveryResult& finished);
     void close_if_idle(std::uint64_t connection);
 
-    common::Surroundings& surroundings_;
+    common::DaemonContext& context_;
     const std::uint32_t threads_; // one for each delivery
     std::unique_ptr<spool::RealDisk> disk_;
-    Messages messages_; // for the threads
+    SharedMessages messages_; // for the threads
     std::shared_ptr<const Settings> settings_;
-    Stragglers stragglers_; // for the threads, too
+    UnreapedProcesses unreaped_; // for the threads, too
     TargetCheck checks_;    // for the threads
-    std::map<std::uint64_t, Place> places_;                         // connections of this queue-manager
+    std::map<std::uint64_t, QueueConnection> connections_;                         // connections of this queue-manager
     std::map<std::uint64_t, proto::delivery::Done> unacknowledged_; // by delivery number
     std::uint64_t session_ = 0; // which connection to the queue-manager: numbers mean nothing on another
     std::uint64_t next_number_; // for results told to another queue-manager than asked
     std::size_t running_ = 0;
-    std::map<std::string, std::string> failing_; // mailboxes that nothing can be delivered into, and why: by user
+    std::map<std::string, std::string> failing_mailboxes_; // mailboxes that nothing can be delivered into, and why: by user
     std::function<void()> stopped_;
     UserFiles user_files_;
     ipc::Connector<proto::delivery::Message> queue_manager_;
-    ipc::InOrder<proto::delivery::Message> say_; // to the queue-manager, all of it
+    ipc::OrderedSender<proto::delivery::Message> to_queue_manager_; // to the queue-manager, all of it
 };
 
 } // namespace local

@@ -41,22 +41,22 @@ std::string random_key() {
 Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
                Users users)
     : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
-      premises_(log, std::move(users)),
-      keys_(premises_.users().service ? premises_.users().service->uid : geteuid()),
-      tokens_of_accounts_(loop, log, premises_.users().service ? &*premises_.users().service : nullptr),
+      runtime_directory_(log, std::move(users)),
+      keys_(runtime_directory_.users().service ? runtime_directory_.users().service->uid : geteuid()),
+      account_tokens_(loop, log, runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
       systemd_(std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""),
       heartbeat_(loop, [this] { heartbeat(); }),
-      patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { bound_passed(); }),
+      patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { stop_phase_timed_out(); }),
       watchdog_(loop, [this] {
-          systemd_.tell("WATCHDOG=1");
+          systemd_.send("WATCHDOG=1");
           watchdog_.start(*watchdog_interval());
       }),
-      tomorrow_(loop, [this] { look_ahead(); }), sweep_(loop, [this] {
+      daily_timer_(loop, [this] { log_warnings(); }), sweep_(loop, [this] {
           std::erase_if(children_, [](const auto& child) { return child->state() == Child::State::ended; });
       }),
       reload_bound_(loop, [this] {
           for (auto peer : std::exchange(reloading_, {}))
-              control_->refuse(peer, "not everybody has taken over the new configuration yet: " + names_of_unready());
+              control_->refuse(peer, "not everybody has taken over the new configuration yet: " + unready_names());
       }),
       since_(Loop::now().wall) {}
 
@@ -65,18 +65,18 @@ Master::~Master() = default;
 Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> handed) {
     log_file_ = std::move(log_file);
     const auto sockets_of_systemd = handed.size();
-    premises_.adopt(std::move(handed));
-    TRY(premises_.enter(config_));
-    TRY(premises_.bind_local_sockets());
-    TRY(premises_.bind_listeners(config_.listeners));
+    runtime_directory_.adopt(std::move(handed));
+    TRY(runtime_directory_.acquire(config_));
+    TRY(runtime_directory_.bind_local_sockets());
+    TRY(runtime_directory_.bind_listeners(config_.listeners));
     bind_metrics();
-    if (options_.announce >= 0) errors_ = TRY(premises_.open_errors());
+    if (options_.announce >= 0) errors_ = TRY(runtime_directory_.open_errors());
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
-    tokens_of_accounts_.use(keys_.credentials());
-    make_keys_of_servers();
+    account_tokens_.use(keys_.credentials());
+    make_server_keys();
     control_ = std::make_unique<ipc::JsonServer>(
-        loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
+        loop_, log_, common::Fd(fcntl(runtime_directory_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
         [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
     watch_signals();
     start_children();
@@ -86,29 +86,29 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     log_.info("daemon started -- version {}, configuration {}: {} processes, spool {}{}", POSTRIDER_VERSION,
               config_.file, children_.size(), config_.spool.directory,
               sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
-    tell_standing();
+    report_status();
     for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
-    look_ahead();
+    log_warnings();
     publish();
     return {};
 }
 
 // Those who may not read the configuration, or find it broken one day, still find us.
 void Master::publish() {
-    if (auto done = common::publish_settings(config_); !done)
+    if (auto done = common::publish_effective_config(config_); !done)
         log_.info("{}: while {} has mistakes, commands will refuse to work", done.error().what, config_.file);
 }
 
-void Master::look_ahead() {
-    cautions_ = common::cautions(config_, Loop::now().wall);
-    for (const auto& each : cautions_) log_.warning("{}", each);
-    for (const auto& each : common::about_surroundings(config_)) log_.warning("{}", each);
-    tomorrow_.start(24h);
+void Master::log_warnings() {
+    warnings_ = common::config_warnings(config_, Loop::now().wall);
+    for (const auto& each : warnings_) log_.warning("{}", each);
+    for (const auto& each : common::environment_warnings(config_)) log_.warning("{}", each);
+    daily_timer_.start(24h);
 }
 
 // A port that is taken is no reason not to carry mail.
 void Master::bind_metrics() {
-    if (auto bound = premises_.bind_metrics(config_.metrics); !bound)
+    if (auto bound = runtime_directory_.bind_metrics(config_.metrics); !bound)
         log_.error("metrics.listen: {}: nobody can read metrics there; \"postrider reload\" tries again",
                    bound.error().what);
 }
@@ -128,13 +128,13 @@ void Master::watch_signals() {
     on(SIGUSR1, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reopen_log(); });
 }
 
-void Master::make_keys_of_servers() {
+void Master::make_server_keys() {
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
-        keys_of_servers_[static_cast<proto::Role>(i)] = random_key();
+        server_keys_[static_cast<proto::Role>(i)] = random_key();
 }
 
 common::Operators Master::operators() const {
-    const auto& users = premises_.users();
+    const auto& users = runtime_directory_.users();
     return {users.service ? users.service->uid : geteuid(), !users.service, users.admin_group};
 }
 
@@ -150,8 +150,8 @@ Program Master::program_of(const Child& child) {
     program.path = common::program_path(proto::name_of(plan.role));
     if (const auto slash = plan.name.find('/'); slash != plan.name.npos)
         program.arguments.push_back(plan.name.substr(slash + 1)); // for ps(1) only
-    const bool keeps_root = plan.as_root && premises_.users().service;
-    if (premises_.users().service && !keeps_root) program.user = &*premises_.users().service;
+    const bool keeps_root = plan.as_root && runtime_directory_.users().service;
+    if (runtime_directory_.users().service && !keeps_root) program.user = &*runtime_directory_.users().service;
     program.may_gain_rights = keeps_root;
     program.errors = errors_.number();
     program.own_environment = !config_.mta.users; // one user: it is his own
@@ -167,12 +167,12 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     for (const auto& server : common::process_plan(config_))
         if (std::ranges::find(server.expects, plan.role) != server.expects.end())
             orders.tokens.push_back({std::string(proto::name_of(server.role)),
-                                     ipc::token_of(keys_of_servers_[server.role], plan.role, plan.instance)});
-    if (!plan.expects.empty()) orders.key = keys_of_servers_[plan.role];
+                                     ipc::token_of(server_keys_[server.role], plan.role, plan.instance)});
+    if (!plan.expects.empty()) orders.key = server_keys_[plan.role];
     for (const auto role : plan.expects) orders.expected.emplace_back(proto::name_of(role));
-    orders.single_user = !premises_.users().service;
-    orders.has_operators = premises_.users().admin_group.has_value();
-    orders.operators = premises_.users().admin_group.value_or(0);
+    orders.single_user = !runtime_directory_.users().service;
+    orders.has_operators = runtime_directory_.users().admin_group.has_value();
+    orders.operators = runtime_directory_.users().admin_group.value_or(0);
     std::vector<int> descriptors = {text_file_.number()};
     if (log_file_) {
         orders.has_log_file = true;
@@ -188,12 +188,12 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     };
     for (const auto& socket : common::local_sockets())
         if (std::ranges::find(plan.local_sockets, socket.name) != plan.local_sockets.end())
-            hand(std::string(socket.name), premises_.run() + '/' + std::string(socket.path),
-                 premises_.local_socket(socket.name));
+            hand(std::string(socket.name), runtime_directory_.run() + '/' + std::string(socket.path),
+                 runtime_directory_.local_socket(socket.name));
     if (plan.tcp_listeners)
-        for (auto& bound : premises_.listeners()) hand(bound.name, bound.address, bound.fd);
+        for (auto& bound : runtime_directory_.listeners()) hand(bound.name, bound.address, bound.fd);
     if (plan.metrics_listeners)
-        for (auto& bound : premises_.metrics_listeners()) hand(bound.name, bound.address, bound.fd);
+        for (auto& bound : runtime_directory_.metrics_listeners()) hand(bound.name, bound.address, bound.fd);
     link.send(orders, descriptors);
 }
 
@@ -203,34 +203,34 @@ void Master::reap() {
         if (children_[i]->alive() && waitpid(children_[i]->pid(), &status, WNOHANG) == children_[i]->pid())
             children_[i]->has_ended(status);
     }
-    for (const auto pid : tokens_of_accounts_.running())
-        if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) tokens_of_accounts_.has_ended(pid, status);
+    for (const auto pid : account_tokens_.running())
+        if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) account_tokens_.has_ended(pid, status);
 }
 
 void Master::heartbeat() {
-    systemd_.go_on();
+    systemd_.send_pending();
     oom_kills_.forget_earlier();
     for (auto& child : children_) child->heartbeat();
     refresh_keys();
-    look_after_log();
+    check_syslog();
     heartbeat_.start(config_.master.heartbeat_interval);
 }
 
 // Certificates and credentials that were renewed are in use soon, whoever forgot to reload.
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
-    if (!news) return log_.error("{}", keys_.trouble());
+    if (!news) return log_.error("{}", keys_.problem());
     for (const auto& file : keys_.renewed()) log_.info("{}: it has changed, and is in use", file);
     if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
-        tokens_of_accounts_.use(keys_.credentials());
+        account_tokens_.use(keys_.credentials());
     for (auto& child : children_)
-        if (std::ranges::find(*news, child->plan().role) != news->end()) child->reorder();
-    if (!news->empty()) look_ahead();
+        if (std::ranges::find(*news, child->plan().role) != news->end()) child->resend_orders();
+    if (!news->empty()) log_warnings();
 }
 
 void Master::ready(Child& child) {
     if (stopping_) return;
-    tell_standing();
+    report_status();
     if (child.restarts() > 0 && child.generation() == generation_ && child.deaths_in_a_row() > 1)
         log_.info("{} (pid {}) is running again", child.name(), child.pid());
     const bool all = std::ranges::all_of(children_, [&](const auto& each) {
@@ -244,8 +244,8 @@ void Master::ready(Child& child) {
 void Master::everything_ready() {
     announced_ = true;
     patience_.stop();
-    systemd_.tell("READY=1");
-    tell_standing();
+    systemd_.send("READY=1");
+    report_status();
     for (auto& child : children_) child->heartbeat(); // their first word on how things stand
     log_.info("ready");
     if (options_.announce < 0) {
@@ -260,19 +260,19 @@ void Master::everything_ready() {
     (void)!write(announce.number(), "ready\n", 6);
 }
 
-std::string Master::names_of_unready() const {
+std::string Master::unready_names() const {
     std::string names;
     for (const auto& child : children_) {
         if (child->state() == Child::State::ready && child->generation() == generation_) continue;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", child->name());
-        if (!child->trouble().empty()) names += " (" + child->trouble() + ")";
+        if (!child->problem().empty()) names += " (" + child->problem() + ")";
     }
     return names;
 }
 
 void Master::not_ready_yet() {
-    if (++times_not_ready_ == not_ready_limit) return fail_to_start("not ready after 30 s: " + names_of_unready());
-    fmt::print(stderr, "postrider: waiting for {}\n", names_of_unready());
+    if (++not_ready_count_ == not_ready_limit) return fail_to_start("not ready after 30 s: " + unready_names());
+    fmt::print(stderr, "postrider: waiting for {}\n", unready_names());
     patience_.start(not_ready_interval);
 }
 
@@ -283,41 +283,41 @@ void Master::fail_to_start(const std::string& why) {
     stop();
 }
 
-void Master::troubled(Child& child) {
-    tell_standing();
-    if (child.trouble().empty()) return;
-    log_.warning("{}: {}", child.name(), child.trouble());
-    if (!announced_ && !stopping_) fmt::print(stderr, "postrider: {}: {}\n", child.name(), child.trouble());
+void Master::problem_changed(Child& child) {
+    report_status();
+    if (child.problem().empty()) return;
+    log_.warning("{}: {}", child.name(), child.problem());
+    if (!announced_ && !stopping_) fmt::print(stderr, "postrider: {}: {}\n", child.name(), child.problem());
 }
 
 void Master::answered(Child& child) {
-    if (child.plan().role == proto::Role::queue_manager) tell_standing();
+    if (child.plan().role == proto::Role::queue_manager) report_status();
 }
 
-void Master::tell_standing() {
-    Standing standing;
-    standing.processes = static_cast<unsigned>(children_.size());
-    standing.waiting_for = names_of_unready();
-    using enum Standing::Stage;
-    standing.stage = stopping_                                             ? stopping
+void Master::report_status() {
+    ServiceStatus status;
+    status.processes = static_cast<unsigned>(children_.size());
+    status.waiting_for = unready_names();
+    using enum ServiceStatus::Stage;
+    status.stage = stopping_                                             ? stopping
                      : !announced_                                         ? starting
                      : std::ranges::any_of(children_, [&](const auto& child) {
                            return child->state() == Child::State::ready && child->generation() != generation_;
                        })                                                  ? reloading
                                                                            : running;
     if (stopping_) {
-        standing.waiting_for.clear();
+        status.waiting_for.clear();
         for (const auto& child : children_)
-            if (child->alive()) standing.waiting_for += (standing.waiting_for.empty() ? "" : ", ") + child->name();
+            if (child->alive()) status.waiting_for += (status.waiting_for.empty() ? "" : ", ") + child->name();
     }
     for (const auto& child : children_)
-        if (child->plan().role == proto::Role::queue_manager) standing.queue = child->word();
-    const auto text = text_of(standing);
-    if (text == std::exchange(standing_, text)) return;
-    systemd_.tell("STATUS=" + text);
+        if (child->plan().role == proto::Role::queue_manager) status.queue = child->status_text();
+    const auto text = text_of(status);
+    if (text == std::exchange(status_text_, text)) return;
+    systemd_.send("STATUS=" + text);
 }
 
-bool Master::others_answer(const Child& child) {
+bool Master::other_roles_answer(const Child& child) {
     return std::ranges::none_of(children_, [&](const auto& each) {
         return each->alive() && each->plan().role != child.plan().role && each->unanswered() >= 2;
     });
@@ -326,7 +326,7 @@ bool Master::others_answer(const Child& child) {
 // Whoever was started again meanwhile has not asked.
 void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wanted) {
     if (child.plan().role != proto::Role::smtp_client) return;
-    tokens_of_accounts_.ask(
+    account_tokens_.ask(
         wanted.account, wanted.refused, Loop::now().monotonic,
         [this, request = wanted.request, pid = child.pid()](const Tokens::Answer& answer) {
             const auto asker = std::ranges::find(children_, pid, [](const auto& each) { return each->pid(); });
@@ -348,14 +348,14 @@ void Master::ended(Child& child, bool crashed) {
             each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
     if (stopping_) {
         child.stop({}); // not started again
-        tell_standing();
+        report_status();
         return next_phase();
     }
-    tell_standing();
+    report_status();
     if (child.state() == Child::State::ended) return sweep_.schedule();
     if (!announced_ && child.deaths_in_a_row() >= deaths_limit)
         fail_to_start(fmt::format("{} ends as soon as it is started{}{}", child.name(),
-                                  child.trouble().empty() ? "" : ": ", child.trouble()));
+                                  child.problem().empty() ? "" : ": ", child.problem()));
 }
 
 } // namespace master

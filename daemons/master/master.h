@@ -28,91 +28,91 @@ struct Options {
 // Runs until stopped; the exit status (sysexits). What keeps it from starting is said on standard error.
 int run(const Options& options);
 
-class Master final : public Child::Overseer {
+class Master final : public Child::Supervisor {
 public:
     Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config, Users users);
     ~Master();
     Master(const Master&) = delete;
     Master& operator=(const Master&) = delete;
 
-    // `handed`: listening sockets that systemd opened, by address (place()).
+    // `handed`: listening sockets that systemd opened, by address (by_address()).
     spool::Result<> open(common::Fd log_file, std::map<std::string, common::Fd> handed);
     int status() const { return status_; }
 
 private:
     // What keeps an order (stop, reload) waiting for its end.
-    using Peers = std::vector<std::uint64_t>;
+    using PeerIds = std::vector<std::uint64_t>;
 
     Program program_of(const Child& child) override;
     void send_orders(const Child& child, common::MasterLink& link) override;
     const config::Master& rules() override { return config_.master; }
     void ready(Child& child) override;
-    void troubled(Child& child) override;
+    void problem_changed(Child& child) override;
     void answered(Child& child) override;
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
-    bool others_answer(const Child& child) override;
+    bool other_roles_answer(const Child& child) override;
     bool out_of_memory() override { return oom_kills_.one_more(); }
     void ended(Child& child, bool crashed) override;
 
     void bind_metrics();
     void watch_signals();
     void start_children();
-    void make_keys_of_servers();
+    void make_server_keys();
     common::Operators operators() const;
     void reap();
     void heartbeat();
     void refresh_keys();
-    void look_ahead(); // says what will hurt one day; again every day
+    void log_warnings(); // says what will hurt one day; again every day
     void publish();    // what commands need of the configuration
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);
 
     spool::Result<> reload();
-    spool::Result<> take_new_configuration();
-    void settle_workers();
+    spool::Result<> load_new_configuration();
+    void update_workers();
     spool::Result<> reopen_log();
-    void look_after_log();
+    void check_syslog();
     void use_log(common::Fd file);
     void answer_reloaded();
 
     void stop(std::string_view why = "stopping"); // for the log
     void begin_phase();
     void next_phase();
-    void bound_passed();
+    void stop_phase_timed_out();
     void finished();
 
     void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
-    nlohmann::json facts() const;
-    nlohmann::json facts(const Child& child) const;
-    std::string names_of_unready() const;
-    void tell_standing(); // systemd, where it is another one than before
+    nlohmann::json status_json() const;
+    nlohmann::json status_json(const Child& child) const;
+    std::string unready_names() const;
+    void report_status(); // systemd, where it is another one than before
 
     common::Loop& loop_;
     common::Log& log_;
     Options options_;
     std::string text_; // of the configuration in force
     config::Config config_;
-    Premises premises_;
+    RuntimeDirectory runtime_directory_;
     KeyRing keys_;
-    Tokens tokens_of_accounts_;
+    Tokens account_tokens_;
     OomKills oom_kills_;
     common::Fd text_file_, log_file_, errors_;
-    std::map<proto::Role, std::string> keys_of_servers_; // their callers' tokens are made of them
+    std::map<proto::Role, std::string> server_keys_; // their callers' tokens are made of them
     std::vector<std::unique_ptr<Child>> children_;
     std::unique_ptr<ipc::JsonServer> control_;
     std::vector<common::Handle<uv_signal_t>> signals_;
     Notifier systemd_;
-    common::Timer heartbeat_, patience_, bound_, watchdog_, tomorrow_;
+    common::Timer heartbeat_, patience_, bound_, watchdog_, daily_timer_;
     common::TurnHook sweep_; // forgets workers that are no longer wanted
-    Peers reloading_, stopping_peers_;
+    PeerIds reloading_, stopping_peers_;
     common::Timer reload_bound_;
     smtp::WallTime since_;
     std::uint64_t generation_ = 1;
     unsigned phase_ = 0;
-    int times_not_ready_ = 0;
-    std::vector<std::string> cautions_; // of today
-    std::string standing_; // as systemd was told last
+    int not_ready_count_ = 0;
+    std::vector<std::string> warnings_; // of today
+    std::string status_text_; // as systemd was told last
     bool announced_ = false, stopping_ = false;
     int status_ = 0;
 };

@@ -41,8 +41,8 @@ std::string needs_restart(const config::Config& old, const config::Config& fresh
 std::string beyond_confinement(const config::Config& old, const config::Config& fresh) {
     for (const auto& process : common::process_plan(fresh)) {
         const auto paths =
-            common::beyond(common::allowance_of(process.role, process.instance, old),
-                           common::allowance_of(process.role, process.instance, fresh));
+            common::missing_rights(common::access_rights_of(process.role, process.instance, old),
+                           common::access_rights_of(process.role, process.instance, fresh));
         if (!paths.empty())
             return fmt::format("the {} that runs cannot reach {}: what a process may reach is settled when it starts",
                                process.name, paths.front());
@@ -54,23 +54,23 @@ std::string beyond_confinement(const config::Config& old, const config::Config& 
 
 Result<> Master::reload() {
     if (stopping_) return std::unexpected(Error{0, "it is being stopped"});
-    auto outcome = take_new_configuration();
+    auto outcome = load_new_configuration();
     if (!outcome) {
         log_.error("reload refused, the former configuration stays in force: {}", outcome.error().what);
         return outcome;
     }
     systemd_.reloading();
     ++generation_;
-    settle_workers();
-    for (auto& child : children_) child->reorder();
-    tell_standing();
+    update_workers();
+    for (auto& child : children_) child->resend_orders();
+    report_status();
     log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file,
               generation_);
     return {};
 }
 
 // All or nothing: whatever fails, everything stays as it was.
-Result<> Master::take_new_configuration() {
+Result<> Master::load_new_configuration() {
     auto text = config::read_text(options_.file);
     if (!text) return std::unexpected(Error{0, text.error().to_string()});
     auto fresh = config::parse(*text, options_.file);
@@ -84,23 +84,23 @@ Result<> Master::take_new_configuration() {
     if (auto why = beyond_confinement(config_, *fresh); !why.empty())
         return std::unexpected(Error{0, why + ": that needs \"postrider stop\" and \"postrider start\""});
     auto text_file = TRY(sealed(*text));
-    auto log_file = TRY(Premises::open_log(*fresh));
-    TRY(premises_.make_slots(*fresh));
+    auto log_file = TRY(RuntimeDirectory::open_log(*fresh));
+    TRY(runtime_directory_.make_slots(*fresh));
     TRY(keys_.load(*fresh, Loop::now().monotonic));
-    tokens_of_accounts_.use(keys_.credentials());
-    TRY(premises_.bind_listeners(fresh->listeners));
+    account_tokens_.use(keys_.credentials());
+    TRY(runtime_directory_.bind_listeners(fresh->listeners));
     text_ = *std::move(text);
     text_file_ = std::move(text_file);
     config_ = *std::move(fresh);
     bind_metrics();
     use_log(std::move(log_file));
-    look_ahead();
+    log_warnings();
     publish();
     return {};
 }
 
 // As many workers as the new configuration wants: new ones are started, surplus ones stopped.
-void Master::settle_workers() {
+void Master::update_workers() {
     auto plan = common::process_plan(config_);
     for (auto& child : children_)
         if (std::ranges::find(plan, child->name(), &common::PlannedProcess::name) == plan.end())
@@ -118,28 +118,28 @@ void Master::settle_workers() {
 }
 
 Result<> Master::reopen_log() {
-    auto log_file = Premises::open_log(config_);
+    auto log_file = RuntimeDirectory::open_log(config_);
     if (!log_file) {
         log_.error("{}: going on with the old one", log_file.error().what);
         return std::unexpected(log_file.error());
     }
     use_log(*std::move(log_file));
-    for (auto& child : children_) child->reorder();
+    for (auto& child : children_) child->resend_orders();
     log_.info("log re-opened");
     return {};
 }
 
 // A syslog daemon may start or stop at any time. Lines sent to it since the last check are lost.
-void Master::look_after_log() {
+void Master::check_syslog() {
     if (!config_.log.syslog || !config_.log.file.empty()) return;
     const bool answers = common::syslog_answers(config_.log.syslog_socket);
     if (answers == !log_file_) return;
-    auto log_file = Premises::open_log(config_);
+    auto log_file = RuntimeDirectory::open_log(config_);
     if (!log_file || (!answers && !*log_file)) return; // no other destination either
     use_log(*std::move(log_file));
-    for (auto& child : children_) child->reorder();
+    for (auto& child : children_) child->resend_orders();
     if (answers) log_.info("a syslog daemon listens at {} again: log lines go there", config_.log.syslog_socket);
-    else log_.warning("{}", common::about_silent_syslog(config_));
+    else log_.warning("{}", common::syslog_warning(config_));
 }
 
 void Master::use_log(common::Fd file) {
@@ -149,7 +149,7 @@ void Master::use_log(common::Fd file) {
 }
 
 void Master::answer_reloaded() {
-    if (generation_ > 1) systemd_.tell("READY=1");
+    if (generation_ > 1) systemd_.send("READY=1");
     reload_bound_.stop();
     for (auto peer : std::exchange(reloading_, {})) {
         control_->send(peer, {{"generation", generation_}});
@@ -164,10 +164,10 @@ void Master::stop(std::string_view why) {
         return;
     }
     systemd_.stopping(config_.master.stop_timeout + common::stop_phases * grace);
-    tell_standing();
+    report_status();
     log_.info("{}", why);
     patience_.stop();
-    premises_.withdraw("submit"); // from now on sendmail leaves mail in drop/
+    runtime_directory_.withdraw("submit"); // from now on sendmail leaves mail in drop/
     for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");
     phase_ = 0;
     begin_phase();
@@ -198,7 +198,7 @@ void Master::next_phase() {
     }
 }
 
-void Master::bound_passed() {
+void Master::stop_phase_timed_out() {
     for (auto& child : children_)
         if (child->plan().stop_phase <= phase_ && child->alive()) {
             log_.warning("{} (pid {}) has not stopped in time: killed", child->name(), child->pid());
@@ -209,13 +209,13 @@ void Master::bound_passed() {
 void Master::finished() {
     bound_.stop();
     log_.info("stopped");
-    common::withdraw_settings(config_);
-    premises_.leave();
+    common::remove_effective_config(config_);
+    runtime_directory_.release();
     for (auto peer : std::exchange(stopping_peers_, {})) control_->finish(peer);
-    loop_.later([this] { loop_.stop(); }); // the answers are out by then
+    loop_.defer([this] { loop_.stop(); }); // the answers are out by then
 }
 
-json Master::facts(const Child& child) const {
+json Master::status_json(const Child& child) const {
     return {
         {"process", child.name()},
         {"role", proto::name_of(child.plan().role)},
@@ -226,14 +226,14 @@ json Master::facts(const Child& child) const {
         {"restarts", child.restarts()},
         {"generation", child.generation()},
         {"confinement", child.confinement()},
-        {"trouble", child.trouble()},
+        {"trouble", child.problem()},
     };
 }
 
-json Master::facts() const {
-    auto cautions = cautions_;
-    std::ranges::move(common::about_surroundings(config_), std::back_inserter(cautions));
-    if (!keys_.trouble().empty()) cautions.insert(cautions.begin(), keys_.trouble());
+json Master::status_json() const {
+    auto warnings = warnings_;
+    std::ranges::move(common::environment_warnings(config_), std::back_inserter(warnings));
+    if (!keys_.problem().empty()) warnings.insert(warnings.begin(), keys_.problem());
     return {
         {"process", "master"},
         {"pid", getpid()},
@@ -242,9 +242,9 @@ json Master::facts() const {
         {"generation", generation_},
         {"file", config_.file},
         {"log", common::log_file(config_)},
-        {"warning", premises_.warning()},
-        {"cautions", std::move(cautions)},
-        {"single_user", !premises_.users().service.has_value()},
+        {"warning", runtime_directory_.warning()},
+        {"cautions", std::move(warnings)},
+        {"single_user", !runtime_directory_.users().service.has_value()},
     };
 }
 
@@ -252,8 +252,8 @@ void Master::control(const ipc::JsonServer::Request& request, const json& body) 
     const auto op = body.value("op", "");
     const auto peer = request.peer;
     if (op == "status") {
-        control_->send(peer, facts());
-        for (const auto& child : children_) control_->send(peer, facts(*child));
+        control_->send(peer, status_json());
+        for (const auto& child : children_) control_->send(peer, status_json(*child));
         control_->finish(peer);
     } else if (op == "stop") {
         stopping_peers_.push_back(peer);

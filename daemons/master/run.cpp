@@ -43,7 +43,7 @@ int status_for(const spool::Error& error) {
 int run(const Options& given) {
     common::keep_standard_descriptors();
     if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
-    auto handed = handed_sockets();
+    auto handed = activated_sockets();
     if (handed.empty()) common::close_descriptors_except(given.announce);
     else common::close_descriptors_except(handed.front().fd.number(), handed.back().fd.number());
     common::keep_memory_small();
@@ -70,13 +70,13 @@ int run(const Options& given) {
         for (const auto& each : missing) refuse(each, 69);
         return 69;
     }
-    auto listening = place(std::move(handed), config->listeners);
+    auto listening = by_address(std::move(handed), config->listeners);
     if (!listening) return refuse(listening.error().what, 78);
     auto users = look_up_users(config->mta);
     if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
-    auto log_file = Premises::open_log(*config);
+    auto log_file = RuntimeDirectory::open_log(*config);
     if (!log_file) return refuse(log_file.error().what, 73);
-    if (const auto text = common::about_silent_syslog(*config); !text.empty()) fmt::print(stderr, "postrider: warning: {}\n", text);
+    if (const auto text = common::syslog_warning(*config); !text.empty()) fmt::print(stderr, "postrider: warning: {}\n", text);
 
     common::Loop loop(1);
     common::Log log(loop, "master");

@@ -6,7 +6,7 @@
 
 namespace metrics {
 
-using proto::figures::LinkState;
+using proto::metrics::LinkState;
 
 namespace {
 
@@ -16,13 +16,13 @@ std::int64_t sum_of(std::int64_t a, std::int64_t b) { return a > largest - b ? l
 
 // As it is shown; "" where it is to be counted among the others.
 std::string name_of(std::string_view link) {
-    if (link.size() > Ledger::longest_name) return "";
+    if (link.size() > Aggregator::max_name_length) return "";
     std::string name(link);
     common::make_printable(name.data(), name.data() + name.size());
     return name;
 }
 
-void add(LinkState& to, const LinkState& from) {
+void accumulate(LinkState& to, const LinkState& from) {
     to.deliveries += from.deliveries;
     to.active += from.active;
     to.connections += from.connections;
@@ -32,20 +32,20 @@ void add(LinkState& to, const LinkState& from) {
 
 } // namespace
 
-Ledger::Ledger() : is_gauge_(common::all_cells()), counts_(common::all_cells()) {
-    for (const auto& family : common::catalogue()) {
+Aggregator::Aggregator() : is_gauge_(common::all_cells()), counts_(common::all_cells()) {
+    for (const auto& family : common::metric_registry()) {
         const auto first = common::first_cell(family.family);
         for (auto i = first; i < first + family.series() * family.cells_of_one(); ++i)
-            is_gauge_[i] = family.type == common::FigureType::gauge;
+            is_gauge_[i] = family.type == common::MetricType::gauge;
     }
 }
 
-void Ledger::limit_links(std::size_t most, smtp::Monotonic now) {
-    most_links_ = most;
+void Aggregator::limit_links(std::size_t most, smtp::Monotonic now) {
+    max_links_ = most;
     attempts_.limit(most, now);
 }
 
-void Ledger::take(PeerId id, const proto::figures::Handed& handed, smtp::Monotonic now) {
+void Aggregator::add(PeerId id, const proto::metrics::Report& handed, smtp::Monotonic now) {
     auto& peer = peers_[id];
     peer.gauges.clear();
     for (const auto& cell : handed.cells) {
@@ -56,15 +56,15 @@ void Ledger::take(PeerId id, const proto::figures::Handed& handed, smtp::Monoton
             counts_[cell.number] = sum_of(counts_[cell.number], cell.value);
     }
     peer.links = handed.links;
-    std::vector<LinkCounts::Fresh> fresh;
+    std::vector<LinkCounts::NewAttempts> fresh;
     for (const auto& each : handed.attempts)
         fresh.push_back({name_of(each.link), {each.delivered, each.deferred, each.bounced}});
     attempts_.add(std::move(fresh), now);
 }
 
-void Ledger::gone(PeerId peer) { peers_.erase(peer); }
+void Aggregator::remove_peer(PeerId peer) { peers_.erase(peer); }
 
-std::int64_t Ledger::value(std::size_t cell) const {
+std::int64_t Aggregator::value(std::size_t cell) const {
     auto sum = counts_[cell];
     for (const auto& [id, peer] : peers_)
         if (const auto found = peer.gauges.find(static_cast<std::uint32_t>(cell)); found != peer.gauges.end())
@@ -72,14 +72,14 @@ std::int64_t Ledger::value(std::size_t cell) const {
     return sum;
 }
 
-std::map<std::string, LinkState> Ledger::links() const {
+std::map<std::string, LinkState> Aggregator::links() const {
     std::map<std::string, LinkState> out;
     out[""];
     for (const auto& [id, peer] : peers_)
         for (const auto& link : peer.links) {
             auto name = name_of(link.link);
-            if (!name.empty() && !out.contains(name) && out.size() > most_links_) name.clear();
-            add(out[name], link);
+            if (!name.empty() && !out.contains(name) && out.size() > max_links_) name.clear();
+            accumulate(out[name], link);
         }
     return out;
 }

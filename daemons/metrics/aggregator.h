@@ -11,31 +11,31 @@
 
 namespace metrics {
 
-class Ledger {
+class Aggregator {
 public:
     using PeerId = std::uint64_t;
 
-    Ledger();
+    Aggregator();
     void limit_links(std::size_t most, smtp::Monotonic now);
-    void take(PeerId peer, const proto::figures::Handed& handed, smtp::Monotonic now);
-    void gone(PeerId peer);
+    void add(PeerId peer, const proto::metrics::Report& handed, smtp::Monotonic now);
+    void remove_peer(PeerId peer);
 
     std::int64_t value(std::size_t cell) const; // of all together
     const LinkCounts& attempts() const { return attempts_; }
     // By name; "" all others together.
-    std::map<std::string, proto::figures::LinkState> links() const;
+    std::map<std::string, proto::metrics::LinkState> links() const;
 
-    static constexpr std::size_t longest_name = 255;
+    static constexpr std::size_t max_name_length = 255;
 
 private:
     struct Peer {
         std::map<std::uint32_t, std::int64_t> gauges;
-        std::vector<proto::figures::LinkState> links;
+        std::vector<proto::metrics::LinkState> links;
     };
     std::vector<bool> is_gauge_; // by cell
     std::vector<std::int64_t> counts_;
     std::map<PeerId, Peer> peers_;
-    std::size_t most_links_ = 0;
+    std::size_t max_links_ = 0;
     LinkCounts attempts_;
 };
 

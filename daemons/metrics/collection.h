@@ -1,4 +1,4 @@
-// Rounds of asking all daemons for their figures: begun when somebody wants to know, over when all have answered or
+// Rounds of asking all daemons for their metrics: begun when somebody wants to know, over when all have answered or
 // when patience ends. Who is late is left with what he said last. Without anybody who asks nothing happens here.
 #pragma once
 #include "daemons/common/logging/metrics/metrics.h"
@@ -13,20 +13,20 @@
 
 namespace metrics {
 
-class Rounds {
+class Collection {
 public:
-    using Channel = ipc::Channel<proto::figures::Message>;
+    using Channel = ipc::Channel<proto::metrics::Message>;
 
     static constexpr smtp::Duration patience = std::chrono::milliseconds(500);
     // Between the beginnings of two rounds: however much is scraped, the daemons are asked no oftener.
     static constexpr smtp::Duration interval = std::chrono::milliseconds(250);
 
-    // `own`: figures of this process, which hands them over to the ledger as everybody does; `measure` sets its gauges.
-    Rounds(common::Loop& loop, Ledger& ledger, common::Figures& own, std::function<void()> measure);
+    // `own`: metrics of this process, which hands them over to the aggregator as everybody does; `measure` sets its gauges.
+    Collection(common::Loop& loop, Aggregator& aggregator, common::Metrics& own, std::function<void()> measure);
 
     void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
     // `done` is called in a later turn, when a round that began after this is over.
-    void want(std::function<void()> done);
+    void request(std::function<void()> done);
 
 private:
     struct Peer {
@@ -35,17 +35,17 @@ private:
         std::uint64_t answered = 0; // the last round
     };
     void begin();
-    void heard(Ledger::PeerId id, const proto::figures::Handed& handed);
-    void lost(Ledger::PeerId id);
-    void over_if_all_answered();
-    void over();
+    void on_answer(Aggregator::PeerId id, const proto::metrics::Report& handed);
+    void on_disconnect(Aggregator::PeerId id);
+    void finish_if_all_answered();
+    void finish();
 
     common::Loop& loop_;
-    Ledger& ledger_;
-    common::Figures& own_;
+    Aggregator& aggregator_;
+    common::Metrics& own_;
     std::function<void()> measure_;
-    std::map<Ledger::PeerId, Peer> peers_;
-    Ledger::PeerId last_peer_ = 0; // 0 is ourselves
+    std::map<Aggregator::PeerId, Peer> peers_;
+    Aggregator::PeerId last_peer_ = 0; // 0 is ourselves
     std::uint64_t round_ = 0;
     bool asking_ = false;
     smtp::Monotonic began_{};

@@ -22,7 +22,7 @@ struct Answer {
     const char* allow = nullptr;
 };
 
-MHD_Result say(MHD_Connection* connection, const Answer& answer) {
+MHD_Result reply(MHD_Connection* connection, const Answer& answer) {
     auto* response = MHD_create_response_from_buffer(answer.text.size(), const_cast<char*>(answer.text.data()),
                                                      MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
@@ -35,7 +35,7 @@ MHD_Result say(MHD_Connection* connection, const Answer& answer) {
 
 } // namespace
 
-struct Web::Server {
+struct HttpServer::Server {
     // One request that waits for the text, or has it.
     struct Waiting {
         MHD_Connection* connection = nullptr; // suspended while it waits
@@ -77,16 +77,16 @@ struct Web::Server {
         }
         auto& request = *static_cast<Waiting*>(*context);
         if (method != "GET" && method != "HEAD")
-            return say(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET is served here.\n", plain, "GET, HEAD"});
-        if (path == "/") return say(connection, {MHD_HTTP_OK, hint, plain});
-        if (path != "/metrics") return say(connection, {MHD_HTTP_NOT_FOUND, hint, plain});
-        if (request.answered) return say(connection, {MHD_HTTP_OK, request.text, type});
+            return reply(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET is served here.\n", plain, "GET, HEAD"});
+        if (path == "/") return reply(connection, {MHD_HTTP_OK, hint, plain});
+        if (path != "/metrics") return reply(connection, {MHD_HTTP_NOT_FOUND, hint, plain});
+        if (request.answered) return reply(connection, {MHD_HTTP_OK, request.text, type});
         if (request.asked) return MHD_YES;
         request.asked = true;
         request.connection = connection;
         MHD_suspend_connection(connection);
         waiting.push_back(&request);
-        loop.later([this, alive = std::weak_ptr(life)] {
+        loop.defer([this, alive = std::weak_ptr(life)] {
             if (!alive.expired()) ask_once();
         });
         return MHD_YES;
@@ -127,10 +127,10 @@ struct Web::Server {
     std::shared_ptr<int> life = std::make_shared<int>();
 };
 
-Web::Web(std::unique_ptr<Server> server) : server_(std::move(server)) {}
-Web::~Web() = default;
+HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
+HttpServer::~HttpServer() = default;
 
-spool::Result<std::unique_ptr<Web>> Web::open(common::Loop& loop, common::Fd fd, std::string content_type, Ask ask) {
+spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd, std::string content_type, Ask ask) {
     auto server = std::make_unique<Server>(loop, std::move(content_type), std::move(ask));
     const auto handle = [](void* self, MHD_Connection* connection, const char* path, const char* method, const char*,
                            const char*, std::size_t* upload_size, void** context) -> MHD_Result {
@@ -142,7 +142,7 @@ spool::Result<std::unique_ptr<Web>> Web::open(common::Loop& loop, common::Fd fd,
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
         static_cast<MHD_AccessHandlerCallback>(handle), server.get(), MHD_OPTION_LISTEN_SOCKET,
-        static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT, most_connections,
+        static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT, max_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, patience_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory,
         MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(over), server.get(), MHD_OPTION_END);
     if (!server->daemon) return std::unexpected(spool::Error::from_errno("start the HTTP server"));
@@ -153,7 +153,7 @@ spool::Result<std::unique_ptr<Web>> Web::open(common::Loop& loop, common::Fd fd,
     uv_poll_start(server->poll.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
         if (auto* self = common::owner_of<Server>(poll)) self->run();
     });
-    return std::unique_ptr<Web>(new Web(std::move(server)));
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(server)));
 }
 
 } // namespace metrics

@@ -1,4 +1,4 @@
-// Attempts by link, for so many links as may have a name among the figures; all others are counted together. What is
+// Attempts by link, for so many links as may have a name among the metrics; all others are counted together. What is
 // counted never goes down: a link that gets a name begins at 0, what it had before stays with the others; one that
 // loses its name to a busier one is gone. Pure.
 #pragma once
@@ -16,15 +16,15 @@ using Attempts = std::array<std::uint64_t, 3>; // delivered, deferred, bounced
 
 class LinkCounts {
 public:
-    struct Fresh {
+    struct NewAttempts {
         std::string link; // "": of links not told one by one
         Attempts attempts{};
     };
 
-    // Names beyond the limit are taken away, the quietest first.
+    // Names beyond the limit are taken away, the least active first.
     void limit(std::size_t most, smtp::Monotonic now);
     // Of one interval; the busiest ones of it get the names that are free, or that a much quieter link has.
-    void add(std::vector<Fresh> fresh, smtp::Monotonic now);
+    void add(std::vector<NewAttempts> fresh, smtp::Monotonic now);
 
     const std::map<std::string, Attempts>& named() const { return named_; }
     const Attempts& others() const { return others_; }
@@ -33,17 +33,17 @@ public:
     static constexpr smtp::Duration half_life = std::chrono::minutes(10);
 
 private:
-    bool name(const Fresh& fresh, smtp::Monotonic now);
-    double liveliness(const std::string& link, smtp::Monotonic now) const;
-    std::map<std::string, Attempts>::iterator quietest(smtp::Monotonic now);
+    bool name(const NewAttempts& fresh, smtp::Monotonic now);
+    double activity(const std::string& link, smtp::Monotonic now) const;
+    std::map<std::string, Attempts>::iterator least_active(smtp::Monotonic now);
 
-    struct Pulse {
+    struct Activity {
         double value = 0;
         smtp::Monotonic at{};
     };
     std::size_t most_ = 0;
     std::map<std::string, Attempts> named_;
-    std::map<std::string, Pulse> pulses_; // of the named ones
+    std::map<std::string, Activity> activity_; // of the named ones
     Attempts others_{};
 };
 

@@ -1,4 +1,4 @@
-// metrics: figures of all processes, for Prometheus. See postrider-metrics(8).
+// metrics: the metrics of all processes, for Prometheus. See postrider-metrics(8).
 #include "daemons/metrics/metrics.h"
 
 int main() { return common::run_daemon<metrics::Metrics>(proto::Role::metrics, "metrics"); }

@@ -4,42 +4,42 @@
 
 namespace metrics {
 
-using common::Family;
+using common::MetricId;
 using proto::Role;
 
-spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::Surroundings& surroundings, common::Orders orders) {
-    auto self = std::make_unique<Metrics>(surroundings);
-    self->reconfigure(std::move(orders));
+spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
+    auto self = std::make_unique<Metrics>(context);
+    self->reconfigure(std::move(daemon_config));
     return self;
 }
 
-Metrics::Metrics(common::Surroundings& surroundings)
-    : around_(surroundings), process_(Role::metrics, surroundings.log, surroundings.figures),
-      rounds_(surroundings.loop, ledger_, surroundings.figures, [this] { process_.measure(); }) {}
+Metrics::Metrics(common::DaemonContext& context)
+    : context_(context), process_(Role::metrics, context.log, context.metrics),
+      collection_(context.loop, aggregator_, context.metrics, [this] { process_.measure(); }) {}
 
-void Metrics::reconfigure(common::Orders orders) {
-    ledger_.limit_links(orders.config.metrics.links, common::Loop::now().monotonic);
+void Metrics::reconfigure(common::DaemonConfig daemon_config) {
+    aggregator_.limit_links(daemon_config.config.metrics.links, common::Loop::now().monotonic);
     if (listener_) {
-        listener_->expect(orders.expected);
+        listener_->expect(daemon_config.expected);
     } else {
-        listener_ = std::make_unique<ipc::Listener>(around_.loop, around_.log, orders.take("metrics"), orders.expected);
-        listener_->serve<proto::figures::Message>(
-            proto::figures::conversation,
+        listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, daemon_config.take("metrics"), daemon_config.expected);
+        listener_->serve<proto::metrics::Message>(
+            proto::metrics::conversation,
             {Role::smtpd, Role::pickup, Role::categorizer, Role::router, Role::queue_manager, Role::smtp_client,
              Role::local, Role::bounce},
-            [this](ipc::Peer peer, auto channel) { rounds_.attach(peer, std::move(channel)); });
+            [this](ipc::Peer peer, auto channel) { collection_.attach(peer, std::move(channel)); });
     }
-    serve(std::move(orders.listeners), orders.config.metrics);
+    serve(std::move(daemon_config.listeners), daemon_config.config.metrics);
 }
 
 // What is served already goes on as it is.
-void Metrics::serve(std::vector<common::HandedListener> handed, const config::Metrics& settings) {
-    auto former = std::exchange(webs_, {});
+void Metrics::serve(std::vector<common::InheritedListener> handed, const config::Metrics& settings) {
+    auto former = std::exchange(servers_, {});
     std::string missing;
     for (const auto& endpoint : settings.listen) {
         const auto address = endpoint.to_string();
         if (auto old = former.extract(address)) {
-            webs_.insert(std::move(old));
+            servers_.insert(std::move(old));
             continue;
         }
         const auto socket = std::ranges::find_if(
@@ -48,32 +48,32 @@ void Metrics::serve(std::vector<common::HandedListener> handed, const config::Me
             missing += (missing.empty() ? "" : ", ") + address;
             continue;
         }
-        auto web = Web::open(around_.loop, std::move(socket->fd), std::string(content_type), [this](auto answer) {
-            rounds_.want([this, answer = std::move(answer)] { answer(exposition(ledger_, POSTRIDER_VERSION)); });
+        auto server = HttpServer::open(context_.loop, std::move(socket->fd), std::string(content_type), [this](auto answer) {
+            collection_.request([this, answer = std::move(answer)] { answer(prometheus_text(aggregator_, POSTRIDER_VERSION)); });
         });
-        if (web) {
-            webs_[address] = *std::move(web);
+        if (server) {
+            servers_[address] = *std::move(server);
         } else {
-            around_.log.error("metrics are not served at {}: {}", address, web.error().what);
+            context_.log.error("metrics are not served at {}: {}", address, server.error().what);
             missing += (missing.empty() ? "" : ", ") + address;
         }
     }
-    around_.loop.later([this, missing] { // said before we are ready it would not be kept
-        around_.trouble(missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
+    context_.loop.defer([this, missing] { // said before we are ready it would not be kept
+        context_.report_problem(missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
     });
 }
 
 void Metrics::stop(smtp::Duration, std::function<void()> done) {
-    webs_.clear();
+    servers_.clear();
     done();
 }
 
-void Metrics::died(const std::string& role, std::uint32_t, bool crashed) {
+void Metrics::process_ended(const std::string& role, std::uint32_t, bool crashed) {
     for (int i = 0; i <= static_cast<int>(Role::last_); ++i) {
         const auto each = static_cast<Role>(i);
         if (proto::name_of(each) != role) continue;
-        around_.figures.count(Family::restarts, each);
-        if (crashed) around_.figures.count(Family::crashes, each);
+        context_.metrics.count(MetricId::restarts, each);
+        if (crashed) context_.metrics.count(MetricId::crashes, each);
     }
 }
 

@@ -16,22 +16,22 @@ namespace metrics {
 
 class Metrics final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Metrics>> create(common::Surroundings& surroundings, common::Orders orders);
-    explicit Metrics(common::Surroundings& surroundings);
+    static spool::Result<std::unique_ptr<Metrics>> create(common::DaemonContext& context, common::DaemonConfig daemon_config);
+    explicit Metrics(common::DaemonContext& context);
 
-    void reconfigure(common::Orders orders) override;
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
-    void died(const std::string& role, std::uint32_t instance, bool crashed) override;
+    void process_ended(const std::string& role, std::uint32_t instance, bool crashed) override;
 
 private:
-    void serve(std::vector<common::HandedListener> handed, const config::Metrics& settings);
+    void serve(std::vector<common::InheritedListener> handed, const config::Metrics& settings);
 
-    common::Surroundings& around_;
-    Ledger ledger_;
-    common::ProcessFigures process_;
-    Rounds rounds_;
+    common::DaemonContext& context_;
+    Aggregator aggregator_;
+    common::ProcessMetrics process_;
+    Collection collection_;
     std::unique_ptr<ipc::Listener> listener_;
-    std::map<std::string, std::unique_ptr<Web>> webs_; // by address
+    std::map<std::string, std::unique_ptr<HttpServer>> servers_; // by address
 };
 
 } // namespace metrics

@@ -1,4 +1,4 @@
-// The ledger as Prometheus reads it: text exposition format, version 0.0.4. Every family is there with its HELP and
+// The aggregator as Prometheus reads it: text exposition format, version 0.0.4. Every family is there with its HELP and
 // TYPE, whether anything was counted or not; every series of a closed label set, too, for what is not there cannot be
 // told from 0 later. Pure.
 #pragma once
@@ -12,7 +12,7 @@ inline constexpr std::string_view content_type = "text/plain; version=0.0.4; cha
 // The name of all links together that have none of their own; no domain or host is called so.
 inline constexpr std::string_view other_links = "(others)";
 
-std::string exposition(const Ledger& ledger, std::string_view version);
+std::string prometheus_text(const Aggregator& aggregator, std::string_view version);
 
 // As it stands between quotes.
 std::string escaped_label(std::string_view value);

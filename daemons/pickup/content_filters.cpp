@@ -9,38 +9,38 @@ using namespace std::chrono_literals;
 
 // sendmail waits five minutes for a sign of life: an answer that came later would find nobody, and the message
 // would be sent twice.
-static constexpr auto longest_review = 4min;
+static constexpr auto filter_time_limit = 4min;
 
-std::shared_ptr<const Advisers> Advisers::of(const config::Config& config, std::function<void(std::string_view)> tell) {
-    auto advisers = std::make_shared<Advisers>(std::move(tell));
+std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Config& config, std::function<void(std::string_view)> tell) {
+    auto filters = std::make_shared<ContentFilters>(std::move(tell));
     if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
-        advisers->header_checks = *std::move(checks);
+        filters->header_checks = *std::move(checks);
     for (const auto& milter : config.milters)
-        if (milter.sees_local()) advisers->milters.push_back(milter);
-    return advisers;
+        if (milter.applies_to_local()) filters->milters.push_back(milter);
+    return filters;
 }
 
-Review::Review(common::Loop& loop, common::Log& log, std::shared_ptr<const Advisers> advisers, std::string hostname,
+FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const ContentFilters> filters, std::string hostname,
                std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope)
-    : log_(log), advisers_(std::move(advisers)), hostname_(std::move(hostname)), queue_id_(std::move(queue_id)),
-      envelope_(envelope), message_(writer, envelope), patience_(loop, [this] {
-          log_.warning("{}: filters took longer than {} s", queue_id_, std::chrono::seconds(longest_review).count());
+    : log_(log), filters_(std::move(filters)), hostname_(std::move(hostname)), queue_id_(std::move(queue_id)),
+      envelope_(envelope), message_(writer, envelope), time_limit_(loop, [this] {
+          log_.warning("{}: filters took longer than {} s", queue_id_, std::chrono::seconds(filter_time_limit).count());
           milters_.clear(); // one is in the middle of it, and the message is about to go
           finish({smtp::Reply{451, {4, 7, 1}, "mail filters take too long, try again later"}});
       }) {
-    for (const auto& milter : advisers_->milters)
+    for (const auto& milter : filters_->milters)
         milters_.push_back(std::make_unique<milter::Client>(
-            loop, log, milter, milter::availability_of(milter, *advisers_->troubles)));
+            loop, log, milter, milter::service_status_of(milter, *filters_->problems)));
     steps_ = {{Stage::connect, {}}, {Stage::helo, {}}, {Stage::mail, {}}};
     for (const auto& recipient : envelope.recipients) steps_.push_back({Stage::rcpt, recipient.address});
     steps_.push_back({Stage::data, {}});
     steps_.push_back({Stage::end_of_data, {}});
 }
 
-void Review::begin(Done done) {
+void FilterRun::begin(Done done) {
     done_ = std::move(done);
-    patience_.start(longest_review);
-    if (advisers_->header_checks.empty()) return go_on();
+    time_limit_.start(filter_time_limit);
+    if (filters_->header_checks.empty()) return run_next_step();
     message_.load([this](const spool::Result<>& loaded) {
         if (!done_) return;
         if (!loaded) {
@@ -51,24 +51,24 @@ void Review::begin(Done done) {
     });
 }
 
-void Review::check_header() {
-    const auto judged = common::judge_header(advisers_->header_checks, message_);
-    for (const auto& trouble : judged.trouble) log_.warning("{}: {}", queue_id_, trouble);
+void FilterRun::check_header() {
+    const auto judged = common::check_header(filters_->header_checks, message_);
+    for (const auto& trouble : judged.warnings) log_.warning("{}: {}", queue_id_, trouble);
     for (const auto& line : judged.lines)
-        log_.as("cleanup").info("{}: {}: {} from local; {}: {}", queue_id_, line.verb, line.subject, from_to(),
+        log_.context("cleanup").info("{}: {}: {} from local; {}: {}", queue_id_, line.verb, line.subject, from_to(),
                                 line.text);
     if (judged.refusal || !judged.discard.empty()) return finish({judged.refusal, !judged.discard.empty()});
     if (!judged.hold.empty()) hold(judged.hold);
-    go_on();
+    run_next_step();
 }
 
-void Review::go_on() {
+void FilterRun::run_next_step() {
     if (milters_.empty()) return finish({});
-    for (; step_ < steps_.size(); ++step_, next_ = 0) {
-        while (next_ < milters_.size()) {
+    for (; step_ < steps_.size(); ++step_, next_milter_ = 0) {
+        while (next_milter_ < milters_.size()) {
             const auto& step = steps_[step_];
             auto event = milter::event_of(step.stage, {.server = hostname_,
-                                                       .listener = config::local_mail,
+                                                       .listener = config::local_submissions,
                                                        .client_name = "localhost",
                                                        .client_address = "127.0.0.1",
                                                        .helo = "localhost",
@@ -76,28 +76,28 @@ void Review::go_on() {
                                                        .sender = envelope_.reverse_path,
                                                        .recipient = step.recipient,
                                                        .message = &message_});
-            const auto word = milters_[next_++]->ask(std::move(event), [this](const milter::Word& late) {
-                if (done_ && heed(late)) go_on();
+            const auto word = milters_[next_milter_++]->ask(std::move(event), [this](const milter::Response& late) {
+                if (done_ && apply(late)) run_next_step();
             });
-            if (!word || !heed(*word)) return;
+            if (!word || !apply(*word)) return;
         }
     }
     finish({});
 }
 
-bool Review::heed(const milter::Word& word) {
+bool FilterRun::apply(const milter::Response& word) {
     constexpr std::string_view commands[] = {"CONNECT", "HELO", "MAIL", "RCPT", "DATA", "END-OF-MESSAGE"};
     const auto& step = steps_[step_];
     const auto note = [&](std::string_view verb, std::string_view text) {
-        log_.as("cleanup").info("{}: milter-{}: {} from localhost[127.0.0.1]: {}; {}", queue_id_, verb,
+        log_.context("cleanup").info("{}: milter-{}: {} from localhost[127.0.0.1]: {}; {}", queue_id_, verb,
                                 commands[static_cast<std::size_t>(step.stage)], text, from_to());
     };
-    if (word.what == milter::Word::What::refuse) {
+    if (word.what == milter::Response::What::refuse) {
         note("reject", word.reply.line());
         finish({word.reply});
         return false;
     }
-    if (word.what == milter::Word::What::discard) {
+    if (word.what == milter::Response::What::discard) {
         note("discard", "discarded by a filter");
         finish({.refusal = {}, .discard = true});
         return false;
@@ -109,21 +109,21 @@ bool Review::heed(const milter::Word& word) {
     return true;
 }
 
-void Review::hold(const std::string& why) {
+void FilterRun::hold(const std::string& why) {
     if (envelope_.verdict != spool::Verdict::accept) return;
     envelope_.verdict = spool::Verdict::hold;
     envelope_.verdict_reason = why;
 }
 
-std::string Review::from_to() const {
+std::string FilterRun::from_to() const {
     auto text = fmt::format("from=<{}>", envelope_.reverse_path);
     if (envelope_.recipients.size() == 1) text += fmt::format(" to=<{}>", envelope_.recipients.front().address);
     return text;
 }
 
-void Review::finish(Outcome outcome) {
+void FilterRun::finish(Outcome outcome) {
     if (!done_) return;
-    patience_.stop();
+    time_limit_.stop();
     const auto done = std::exchange(done_, nullptr);
     done(std::move(outcome));
 }

@@ -16,18 +16,18 @@
 namespace pickup {
 
 // Who has a say, by one configuration.
-struct Advisers {
-    explicit Advisers(std::function<void(std::string_view)> tell)
-        : troubles(std::make_unique<common::Troubles>(std::move(tell))) {}
-    std::unique_ptr<common::Troubles> troubles; // those that do not answer
+struct ContentFilters {
+    explicit ContentFilters(std::function<void(std::string_view)> tell)
+        : problems(std::make_unique<common::Problems>(std::move(tell))) {}
+    std::unique_ptr<common::Problems> problems; // those that do not answer
     common::HeaderChecks header_checks;
     std::vector<config::Milter> milters; // those that see local mail
     bool none() const { return header_checks.empty() && milters.empty(); }
     // `tell`: which of them do not answer, in one line for status; "" all do.
-    static std::shared_ptr<const Advisers> of(const config::Config& config, std::function<void(std::string_view)> tell);
+    static std::shared_ptr<const ContentFilters> configured(const config::Config& config, std::function<void(std::string_view)> tell);
 };
 
-class Review {
+class FilterRun {
 public:
     struct Outcome {
         std::optional<smtp::Reply> refusal;
@@ -36,11 +36,11 @@ public:
     using Done = std::function<void(Outcome)>;
 
     // All of the content has been appended to `writer`; it and the others outlive this.
-    Review(common::Loop& loop, common::Log& log, std::shared_ptr<const Advisers> advisers, std::string hostname,
+    FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const ContentFilters> filters, std::string hostname,
            std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope);
-    Review(const Review&) = delete;
+    FilterRun(const FilterRun&) = delete;
 
-    // `done`: once, at once or later; the Review is not destroyed from within it. If the message is to be
+    // `done`: once, at once or later; the FilterRun is not destroyed from within it. If the message is to be
     // committed, envelope and writer are as the filters have left them, but for seal().
     void begin(Done done);
     // The envelope as it is now goes to the writer, with the edits.
@@ -52,22 +52,22 @@ private:
         std::string recipient; // rcpt
     };
     void check_header();
-    void go_on();
-    bool heed(const milter::Word& word); // false: that is the end
+    void run_next_step();
+    bool apply(const milter::Response& word); // false: that is the end
     void hold(const std::string& why);
     std::string from_to() const;
     void finish(Outcome outcome);
 
     common::Log& log_;
-    std::shared_ptr<const Advisers> advisers_;
+    std::shared_ptr<const ContentFilters> filters_;
     const std::string hostname_, queue_id_;
     spool::Envelope& envelope_;
     milter::Message message_;
     std::vector<std::unique_ptr<milter::Client>> milters_;
     std::vector<Step> steps_;
-    std::size_t step_ = 0, next_ = 0; // under way; the milter to be told next
+    std::size_t step_ = 0, next_milter_ = 0; // under way; the milter to be told next
     Done done_;                       // none: over
-    common::Timer patience_;
+    common::Timer time_limit_;
 };
 
 } // namespace pickup

@@ -19,11 +19,11 @@ namespace {
 constexpr auto broken_off_after = 1h; // a file without an end, and nobody writing: its writer died
 } // namespace
 
-Drop::Drop(Service& service) : service_(service), timer_(service.loop, [this] { look(); }) {
+Drop::Drop(SubmissionContext& context) : context_(context), timer_(context.loop, [this] { scan(); }) {
     directory_ = common::Fd(
-        ::openat(service.intake.disk().directory(), "drop", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        ::openat(context.spool_writer.disk().directory(), "drop", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory_) {
-        service_.log.error("the drop directory cannot be opened: {}", std::strerror(errno));
+        context_.log.error("the drop directory cannot be opened: {}", std::strerror(errno));
         return;
     }
     watch();
@@ -36,24 +36,24 @@ Drop::~Drop() {
 
 void Drop::watch() {
     inotify_ = common::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    const auto path = service_.config->spool.directory + "/drop";
+    const auto path = context_.config->spool.directory + "/drop";
     if (!inotify_ || ::inotify_add_watch(inotify_.number(), path.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
-        service_.log.warning("{} cannot be watched: {}", path, std::strerror(errno));
+        context_.log.warning("{} cannot be watched: {}", path, std::strerror(errno));
         return;
     }
-    watch_ = common::make_poll(service_.loop.uv(), this, inotify_.number());
+    watch_ = common::make_poll(context_.loop.uv(), this, inotify_.number());
     uv_poll_start(watch_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
         auto* self = common::owner_of<Drop>(poll);
         if (!self) return;
         std::array<char, 4096> events;
         while (::read(self->inotify_.number(), events.data(), events.size()) > 0) {
         }
-        self->look();
+        self->scan();
     });
 }
 
-void Drop::look() {
-    timer_.start(service_.config->submit.drop_interval);
+void Drop::scan() {
+    timer_.start(context_.config->submit.drop_interval);
     if (closed_ || !directory_) return;
     again_ = busy(); // then the last file under way looks again when it is done
     if (again_) return;
@@ -61,18 +61,18 @@ void Drop::look() {
     DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
     if (stream == nullptr) {
         if (fd >= 0) ::close(fd);
-        service_.log.error("the drop directory cannot be read: {}", std::strerror(errno));
+        context_.log.error("the drop directory cannot be read: {}", std::strerror(errno));
         return;
     }
     names_.clear();
-    sated_.clear();
-    std::map<std::string, std::string> left; // of `settled_`, what is still there
+    throttled_users_.clear();
+    std::map<std::string, std::string> left; // of `finished_names_`, what is still there
     while (const dirent* entry = ::readdir(stream))
         if (entry->d_name[0] != '.') names_.emplace_back(entry->d_name);
     ::closedir(stream);
     for (const auto& name : names_)
-        if (auto one = settled_.extract(name)) left.insert(std::move(one));
-    settled_ = std::move(left);
+        if (auto one = finished_names_.extract(name)) left.insert(std::move(one));
+    finished_names_ = std::move(left);
     std::ranges::sort(names_); // names begin with the time
     next_file();
 }
@@ -81,13 +81,13 @@ void Drop::next_file() {
     while (!closed_ && !names_.empty()) {
         name_ = std::move(names_.front());
         names_.pop_front();
-        if (const auto before = settled_.extract(name_)) {
-            settle(before.mapped());
+        if (const auto before = finished_names_.extract(name_)) {
+            finish_name(before.mapped());
             continue;
         }
         if (open_file(name_)) return read_more();
     }
-    if (again_) look();
+    if (again_) scan();
 }
 
 // Opened without following links; regular, one link, nobody writing to it.
@@ -96,19 +96,19 @@ bool Drop::open_file(const std::string& name) {
         ::openat(directory_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat st{};
     if (!fd || ::fstat(fd.number(), &st) != 0) {
-        if (errno != ENOENT) service_.log.warning("drop/{} cannot be opened: {}", name, std::strerror(errno));
+        if (errno != ENOENT) context_.log.warning("drop/{} cannot be opened: {}", name, std::strerror(errno));
         return false;
     }
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        service_.log.warning("drop/{} is no regular file of one owner and one name; left alone", name);
+        context_.log.warning("drop/{} is no regular file of one owner and one name; left alone", name);
         return false;
     }
-    if (sated_.contains(st.st_uid)) return false;
+    if (throttled_users_.contains(st.st_uid)) return false;
     if (::flock(fd.number(), LOCK_SH | LOCK_NB) != 0) return false; // being written
     file_ = std::move(fd);
     frames_ = {};
     submission_ = Submission::create(
-        service_, st.st_uid, [this](const Answer& answer) { answered(answer); }, Waits::nobody);
+        context_, st.st_uid, [this](const Answer& answer) { answered(answer); }, RejectionNotice::by_report);
     return true;
 }
 
@@ -117,44 +117,44 @@ void Drop::read_more() {
     std::array<char, 2 * largest_content> piece;
     const auto n = ::read(file_.number(), piece.data(), piece.size());
     if (n < 0) {
-        service_.log.error("drop/{} cannot be read: {}", name_, std::strerror(errno));
-        return done_with_file();
+        context_.log.error("drop/{} cannot be read: {}", name_, std::strerror(errno));
+        return close_file();
     }
-    if (n == 0) return leave_for_later();
+    if (n == 0) return leave_in_place();
     frames_.feed({piece.data(), static_cast<std::size_t>(n)});
     while (const auto frame = frames_.next()) {
         const auto message = ipc::decode<Message>(*frame);
-        if (!message) return break_off("malformed: " + message.error().why);
+        if (!message) return abort_unreadable("malformed: " + message.error().why);
         submission_->take(*message);
         if (submission_->ended()) return; // answered() follows
     }
-    if (frames_.broken()) return break_off("malformed");
+    if (frames_.broken()) return abort_unreadable("malformed");
     frames_.keep();
     const auto go_on = [this, alive = alive_] {
         if (*alive && submission_) read_more();
     };
     if (submission_->wants_pause())
-        submission_->on_resume([this, go_on] { service_.loop.later(go_on); });
+        submission_->on_resume([this, go_on] { context_.loop.defer(go_on); });
     else
-        service_.loop.later(go_on);
+        context_.loop.defer(go_on);
 }
 
 // It has no end (yet): the helper died, or the power went, before anybody was told that it was taken.
-void Drop::leave_for_later() {
+void Drop::leave_in_place() {
     struct stat st{};
     const bool old = ::fstat(file_.number(), &st) == 0 &&
                      std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(st.st_mtime) >
                          broken_off_after;
     if (old) {
-        service_.log.warning("drop/{}: it has no end, so nobody was told that it was taken", name_);
-        settle("it has no end");
+        context_.log.warning("drop/{}: it has no end, so nobody was told that it was taken", name_);
+        finish_name("it has no end");
     }
-    done_with_file();
+    close_file();
 }
 
 // Whoever left it was told that it was taken: what can be understood of it becomes a report.
-void Drop::break_off(const std::string& why) {
-    submission_->break_off(why); // answered() follows
+void Drop::abort_unreadable(const std::string& why) {
+    submission_->abort_unreadable(why); // answered() follows
 }
 
 void Drop::answered(const Answer& answer) {
@@ -162,38 +162,38 @@ void Drop::answered(const Answer& answer) {
         // Between the commit and this a crash makes the message come twice, never not at all.
         const auto* returned = submission_->returned();
         if (returned)
-            service_.log.warning("drop/{}: refused ({}): {} reports it", name_, returned->reason(), answer.queue_id);
-        settle(returned && !returned->whole() ? returned->reason() : "");
-        return done_with_file();
+            context_.log.warning("drop/{}: refused ({}): {} reports it", name_, returned->reason(), answer.queue_id);
+        finish_name(returned && !returned->whole() ? returned->reason() : "");
+        return close_file();
     }
     if (submission_->over_limit()) { // it stays, and its user's others
         struct stat st{};
-        if (::fstat(file_.number(), &st) == 0) sated_.insert(st.st_uid);
-        return done_with_file();
+        if (::fstat(file_.number(), &st) == 0) throttled_users_.insert(st.st_uid);
+        return close_file();
     }
-    if (submission_->shut()) names_.clear(); // nothing can be taken now: all stay, for a look in a while
-    done_with_file();                        // it stays
+    if (submission_->mail_refused()) names_.clear(); // nothing can be taken now: all stay, for a look in a while
+    close_file();                        // it stays
 }
 
 // The file under way goes: for good, or with a reason to quarantine/incomplete/. If it cannot go now it is remembered, or
 // it would be submitted at every look.
-void Drop::settle(const std::string& aside) {
+void Drop::finish_name(const std::string& aside) {
     if (aside.empty()) {
         if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return;
-        service_.log.error("drop/{} was submitted and cannot be removed: {}", name_, std::strerror(errno));
+        context_.log.error("drop/{} was submitted and cannot be removed: {}", name_, std::strerror(errno));
     } else {
-        const auto to = spool::put_aside(service_.intake.disk(), "drop/" + name_, "quarantine/incomplete", "drop." + name_, aside);
-        if (to) return service_.log.warning("drop/{}: moved to {}", name_, *to);
+        const auto to = spool::quarantine_file(context_.spool_writer.disk(), "drop/" + name_, "quarantine/incomplete", "drop." + name_, aside);
+        if (to) return context_.log.warning("drop/{}: moved to {}", name_, *to);
         if (to.error().code == ENOENT) return;
-        service_.log.error("drop/{} ({}) cannot be moved: {}", name_, aside, to.error().what);
+        context_.log.error("drop/{} ({}) cannot be moved: {}", name_, aside, to.error().what);
     }
-    settled_.insert_or_assign(name_, aside);
+    finished_names_.insert_or_assign(name_, aside);
 }
 
-void Drop::done_with_file() {
+void Drop::close_file() {
     submission_->abandon();
     between_files_ = true;
-    service_.loop.later([this, alive = alive_, over = std::move(submission_)] {
+    context_.loop.defer([this, alive = alive_, over = std::move(submission_)] {
         if (!*alive) return;
         between_files_ = false;
         next_file();

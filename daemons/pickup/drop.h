@@ -15,12 +15,12 @@ namespace pickup {
 
 class Drop {
 public:
-    Drop(Service& service);
+    Drop(SubmissionContext& context);
     ~Drop();
     Drop(const Drop&) = delete;
 
     // Looks for files now and again from then on.
-    void look();
+    void scan();
     // Begins no further file.
     void close() { closed_ = true; }
     bool busy() const { return submission_ != nullptr || between_files_; }
@@ -30,19 +30,19 @@ private:
     void next_file();
     bool open_file(const std::string& name);
     void read_more();
-    void leave_for_later();
+    void leave_in_place();
     void answered(const proto::submit::Answer& answer);
-    void break_off(const std::string& why);
-    void settle(const std::string& aside);
-    void done_with_file();
+    void abort_unreadable(const std::string& why);
+    void finish_name(const std::string& aside);
+    void close_file();
 
-    Service& service_;
+    SubmissionContext& context_;
     common::Fd directory_, inotify_, file_;
     common::Handle<uv_poll_t> watch_;
     common::Timer timer_;
     std::deque<std::string> names_; // still to be looked at
-    std::set<uid_t> sated_;         // users who have submitted enough for now
-    std::map<std::string, std::string> settled_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
+    std::set<uid_t> throttled_users_;         // users who have submitted enough for now
+    std::map<std::string, std::string> finished_names_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
     std::string name_;              // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;

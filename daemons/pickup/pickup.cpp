@@ -5,62 +5,62 @@ namespace pickup {
 
 using namespace std::chrono_literals;
 
-spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surroundings,
-                                                      common::Orders orders) {
-    auto troubles = std::make_unique<common::Troubles>(surroundings.trouble);
-    auto intake =
-        TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), troubles->about("spool"),
-                                 surroundings.figures, common::Source::local));
-    std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(troubles), std::move(intake)));
-    pickup->intake_->on_standing([outbox = &pickup->outbox_](const std::string& why) { outbox->say_standing(why); });
-    pickup->reconfigure(std::move(orders));
-    pickup->drop_.look();
+spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& context,
+                                                      common::DaemonConfig daemon_config) {
+    auto problems = std::make_unique<common::Problems>(context.report_problem);
+    auto spool_writer =
+        TRY(common::SpoolWriter::open(context.loop, context.log, daemon_config.config.spool,
+                                 static_cast<std::uint8_t>(context.instance()), problems->reporter("spool"),
+                                 context.metrics, common::MailSource::local));
+    std::unique_ptr<Pickup> pickup(new Pickup(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
+    pickup->spool_writer_->on_status_change([submission_queue = &pickup->submission_queue_](const std::string& why) { submission_queue->report_status(why); });
+    pickup->reconfigure(std::move(daemon_config));
+    pickup->drop_.scan();
     return pickup;
 }
 
-Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
-               std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake)
-    : troubles_(std::move(troubles)), intake_(std::move(intake)),
-      keys_(surroundings.log, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
-      outbox_(surroundings.loop, surroundings.log, surroundings.run, surroundings.identity),
-      service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config),
-               *intake_,          outbox_,          keys_,
+Pickup::Pickup(common::DaemonContext& context, const config::Config& config,
+               std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
+    : problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
+      keys_(context.log, spool_writer_->pool(), config, static_cast<std::uint8_t>(context.instance())),
+      submission_queue_(context.loop, context.log, context.run_directory, context.identity),
+      context_{context.loop, context.log, std::make_shared<const config::Config>(config),
+               *spool_writer_,          submission_queue_,          keys_,
                {}},
-      drop_(service_), stop_check_(surroundings.loop, [this] { check_stopped(); }) {}
+      drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}
 
-void Pickup::reconfigure(common::Orders orders) {
-    service_.config = std::make_shared<const config::Config>(orders.config);
-    service_.operators = orders.operators;
-    service_.advisers = Advisers::of(orders.config, troubles_->anew("advisers"));
-    intake_->reconfigure(orders.config.spool);
-    keys_.reconfigure(orders.config);
-    const auto& spool = orders.config.spool;
+void Pickup::reconfigure(common::DaemonConfig daemon_config) {
+    context_.config = std::make_shared<const config::Config>(daemon_config.config);
+    context_.operators = daemon_config.operators;
+    context_.filters = ContentFilters::configured(daemon_config.config, problems_->new_reporter("advisers"));
+    spool_writer_->reconfigure(daemon_config.config.spool);
+    keys_.reconfigure(daemon_config.config);
+    const auto& spool = daemon_config.config.spool;
     common::DropLimits limits;
-    limits.message_size = orders.config.submit.message_size;
+    limits.message_size = daemon_config.config.submit.message_size;
     limits.floor = {spool.minimum_free, spool.minimum_free_inodes};
-    limits.user_bytes = std::max(orders.config.submit.drop_user_bytes, 2 * limits.message_size);
-    limits.user_messages = orders.config.submit.drop_user_messages;
+    limits.user_bytes = std::max(daemon_config.config.submit.drop_user_bytes, 2 * limits.message_size);
+    limits.user_messages = daemon_config.config.submit.drop_user_messages;
     const auto left = common::publish_drop_limits(spool.directory + "/drop", limits);
-    if (!left) service_.log.warning("{}: programs that leave mail there go by earlier limits", left.error().what);
-    if (auto fd = orders.take("submit"); fd && !door_)
-        door_ = std::make_unique<Door>(service_, std::move(fd));
+    if (!left) context_.log.warning("{}: programs that leave mail there go by earlier limits", left.error().what);
+    if (auto fd = daemon_config.take("submit"); fd && !listener_)
+        listener_ = std::make_unique<SubmitListener>(context_, std::move(fd));
 }
 
-void Pickup::measure(common::Figures& figures) {
-    figures.set(common::Family::content_memory, static_cast<std::int64_t>(intake_->memory().held()));
+void Pickup::update_gauges(common::Metrics& metrics) {
+    metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
 }
 
 void Pickup::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
-    if (door_) door_->close();
+    if (listener_) listener_->close();
     drop_.close();
     check_stopped();
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (door_ && door_->visitors() > 0) || drop_.busy() || !service_.under_review.empty() || intake_->outstanding() > 0 ||
-                      outbox_.waiting() > 0;
+    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_filtered.empty() || spool_writer_->outstanding() > 0 ||
+                      submission_queue_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }

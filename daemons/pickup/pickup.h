@@ -10,23 +10,23 @@ namespace pickup {
 
 class Pickup final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Pickup>> create(common::Surroundings& surroundings,
-                                                         common::Orders orders);
-    void reconfigure(common::Orders orders) override;
-    void measure(common::Figures& figures) override;
+    static spool::Result<std::unique_ptr<Pickup>> create(common::DaemonContext& context,
+                                                         common::DaemonConfig daemon_config);
+    void reconfigure(common::DaemonConfig daemon_config) override;
+    void update_gauges(common::Metrics& metrics) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    Pickup(common::Surroundings& surroundings, const config::Config& config,
-           std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake);
+    Pickup(common::DaemonContext& context, const config::Config& config,
+           std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer);
     void check_stopped();
 
-    std::unique_ptr<common::Troubles> troubles_;
-    std::unique_ptr<common::Intake> intake_;
-    common::idempotency::Desk keys_;
-    common::Outbox outbox_;
-    Service service_;
-    std::unique_ptr<Door> door_;
+    std::unique_ptr<common::Problems> problems_;
+    std::unique_ptr<common::SpoolWriter> spool_writer_;
+    common::idempotency::Client keys_;
+    common::SubmissionQueue submission_queue_;
+    SubmissionContext context_;
+    std::unique_ptr<SubmitListener> listener_;
     Drop drop_;
     common::Timer stop_check_;
     std::function<void()> stopped_;

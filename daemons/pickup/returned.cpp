@@ -18,18 +18,18 @@ std::string_view header_of(std::string_view text) {
 
 } // namespace
 
-void Returned::keep(std::string_view bytes) {
-    const auto room = most_kept - kept_.size();
+void ReturnedSubmission::keep(std::string_view bytes) {
+    const auto room = max_kept - kept_.size();
     whole_ = whole_ && bytes.size() <= room;
     kept_ += bytes.substr(0, room);
 }
 
-void Returned::keep(std::string_view beginning, std::uint64_t of) {
+void ReturnedSubmission::keep(std::string_view beginning, std::uint64_t of) {
     keep(beginning);
     whole_ = whole_ && of == beginning.size();
 }
 
-Returned::Made Returned::make(const config::Config& config, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
+ReturnedSubmission::Made ReturnedSubmission::make(const config::Config& config, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
                               std::chrono::minutes zone, bool complete) {
     whole_ = whole_ && complete;
     Made made;
@@ -55,7 +55,7 @@ Returned::Made Returned::make(const config::Config& config, spool::Envelope know
     options.queue_id = id.text();
     options.now = now;
     options.zone = zone;
-    options.max_header = 2 * most_kept; // never refused
+    options.max_header = 2 * max_kept; // never refused
     smtp::SubmissionFixup fixup(std::move(options));
     made.content = smtp::received_field_for_local(config.mta.hostname, envelope.uid.value_or(0), id.text(),
                                                   smtp::rfc5322_date(now, zone));

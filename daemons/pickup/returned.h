@@ -12,13 +12,13 @@
 
 namespace pickup {
 
-class Returned {
+class ReturnedSubmission {
 public:
     // `reason`: "5.6.0 header larger than …": a status and one line.
-    explicit Returned(std::string reason) : reason_(std::move(reason)) {}
+    explicit ReturnedSubmission(std::string reason) : reason_(std::move(reason)) {}
 
     const std::string& reason() const { return reason_; }
-    static constexpr std::size_t most_kept = 64 * 1024; // of the message: as much of a header as a report shows
+    static constexpr std::size_t max_kept = 64 * 1024; // of the message: as much of a header as a report shows
 
     // The message as the program wrote it, from its first byte; what is too much is not kept.
     void keep(std::string_view bytes);

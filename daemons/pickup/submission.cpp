@@ -18,9 +18,9 @@ namespace {
 constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported so
 
 
-const char* reason_of(common::Shut why) {
-    if (why == common::Shut::memory) return "too much mail is being received, try again later";
-    return why == common::Shut::full ? "the mail queue is full, try again later"
+const char* reason_of(common::Unavailable why) {
+    if (why == common::Unavailable::memory) return "too much mail is being received, try again later";
+    return why == common::Unavailable::full ? "the mail queue is full, try again later"
                                      : "the mail queue cannot be written, try again later";
 }
 
@@ -40,10 +40,10 @@ void Submission::take(const Message& message) {
     if (ended()) return;
     if (stage_ == Stage::returning) {
         if (const auto* more = std::get_if<Content>(&message)) returned_->keep(more->bytes);
-        if (std::holds_alternative<End>(message)) hand_back(true);
+        if (std::holds_alternative<End>(message)) return_to_sender(true);
         return;
     }
-    all_here_ = std::holds_alternative<End>(message);
+    complete_ = std::holds_alternative<End>(message);
     if (const auto* first = std::get_if<Begin>(&message)) {
         if (stage_ != Stage::begin) return refuse(EX_PROTOCOL, "a second beginning");
         return begin(*first);
@@ -63,7 +63,7 @@ void Submission::begin(const Begin& begin) {
     envelope_.uid = uid_;
     envelope_.submitter = "uid:" + std::to_string(uid_);
     constexpr auto other_version = "sendmail and the running mail system are of different versions";
-    if (begin.version != version && waits_ == Waits::program) return refuse(EX_TEMPFAIL, other_version);
+    if (begin.version != version && notice_ == RejectionNotice::to_program) return refuse(EX_TEMPFAIL, other_version);
     if (!read_sender(begin) || !read_recipients(begin)) return;
     if (begin.version != version) return refuse(EX_PROTOCOL, other_version); // what lies there will be no other tomorrow
     if (!admit()) return;
@@ -71,7 +71,7 @@ void Submission::begin(const Begin& begin) {
     const auto zone = std::chrono::minutes(std::clamp(begin.zone, -24 * 60, 24 * 60));
 
     envelope_.arrival = now;
-    envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, service_.config->queue);
+    envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, context_.config->queue);
     envelope_.origin = spool::Origin::local;
     envelope_.trace = begin.trace;
     if (envelope_.trace == spool::Trace::verify) envelope_.expiry = now + answer_within;
@@ -87,7 +87,7 @@ void Submission::begin(const Begin& begin) {
 
     smtp::SubmissionOptions options;
     options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
-    options.origin = service_.config->mta.origin;
+    options.origin = context_.config->mta.origin;
     options.sender = envelope_.reverse_path;
     options.full_name =
         is_one_line(begin.full_name) && begin.full_name.size() < 500 ? begin.full_name : std::string();
@@ -95,18 +95,18 @@ void Submission::begin(const Begin& begin) {
     options.now = now;
     options.zone = zone;
     fixup_.emplace(std::move(options));
-    if (service_.config->idempotency.enabled) fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
+    if (context_.config->idempotency.enabled) fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
     stage_ = Stage::header;
-    const auto local = smtp::received_field_for_local(service_.config->mta.hostname, uid_, id_.text(),
+    const auto local = smtp::received_field_for_local(context_.config->mta.hostname, uid_, id_.text(),
                                                       smtp::rfc5322_date(now, zone));
-    mended_ = local;
+    rewritten_ = local;
 }
 
 // False: refused.
 bool Submission::admit() {
-    const auto id = service_.intake.admit(0, common::Loop::now());
+    const auto id = context_.spool_writer.admit(0, common::Loop::now());
     if (id) return id_ = *id, true;
-    shut_ = true;
+    mail_refused_ = true;
     refuse(EX_TEMPFAIL, reason_of(id.error()));
     return false;
 }
@@ -114,7 +114,7 @@ bool Submission::admit() {
 // A message that another spool had: its envelope is believed, for an operator hands it in.
 void Submission::import(const Import& import) {
     if (stage_ != Stage::begin && stage_ != Stage::envelope) return refuse(EX_PROTOCOL, "a second beginning");
-    if (imports_ != Imports::taken)
+    if (import_policy_ != ImportPolicy::accepted)
         return refuse(EX_NOPERM, "only root and members of mta.admin_group may import messages");
     if (import.version != version)
         return refuse(EX_TEMPFAIL, "postrider and the running mail system are of different versions");
@@ -128,17 +128,17 @@ void Submission::import(const Import& import) {
     envelope_ = *std::move(envelope);
     if (!admit()) return;
     importing_ = true;
-    writer_.emplace(service_.intake.write(id_, envelope_));
+    writer_.emplace(context_.spool_writer.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
-    service_.log.info("{}: imported by uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
-    service_.log.as("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
+    context_.log.info("{}: imported by uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
+    context_.log.context("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
 }
 
 bool Submission::read_sender(const Begin& begin) {
     sender_as_given_ = begin.sender.substr(0, 300);
     if (begin.sender.empty()) return true;
-    const auto list = smtp::complete_addresses(begin.sender, service_.config->mta.origin);
+    const auto list = smtp::complete_addresses(begin.sender, context_.config->mta.origin);
     const auto bad = [&](std::string_view why) {
         refuse(EX_DATAERR, "the sender is no address: " + std::string(why));
         return false;
@@ -169,7 +169,7 @@ bool Submission::read_recipients(const Begin& begin) {
 
 bool Submission::add_recipients(const std::vector<Recipient>& recipients) {
     for (const auto& given : recipients) {
-        const auto list = smtp::complete_addresses(given.list, service_.config->mta.origin);
+        const auto list = smtp::complete_addresses(given.list, context_.config->mta.origin);
         if (!list.problem.empty()) {
             refuse(EX_DATAERR, "a recipient is no address: " + list.problem);
             return false;
@@ -189,7 +189,7 @@ bool Submission::add_recipient(const std::string& address, const std::string& or
         refuse(EX_USAGE, "a recipient's delivery status options make no sense");
         return false;
     }
-    if (envelope_.recipients.size() >= service_.config->submit.recipients) {
+    if (envelope_.recipients.size() >= context_.config->submit.recipients) {
         refuse(EX_DATAERR, "too many recipients");
         return false;
     }
@@ -205,25 +205,25 @@ void Submission::content(std::string_view bytes) {
     if (importing_ && bytes.size() <= largest_content) return writer_->append(bytes);
     taken_ += bytes.size();
     if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
-    if (waits_ == Waits::nobody) beginning_ += bytes.substr(0, Returned::most_kept - std::min(Returned::most_kept, beginning_.size()));
-    if (taken_ > service_.config->submit.message_size)
+    if (notice_ == RejectionNotice::by_report) beginning_ += bytes.substr(0, ReturnedSubmission::max_kept - std::min(ReturnedSubmission::max_kept, beginning_.size()));
+    if (taken_ > context_.config->submit.message_size)
         return refuse(EX_DATAERR, "the message is larger than " +
-                                      std::to_string(service_.config->submit.message_size) + " bytes",
+                                      std::to_string(context_.config->submit.message_size) + " bytes",
                       "5.3.4");
-    mend([&](std::string& content) { fixup_->feed(bytes, content); });
-    if (header_is_known()) write_mended();
+    rewrite([&](std::string& content) { fixup_->feed(bytes, content); });
+    if (header_complete()) write_rewritten();
 }
 
 // What the fixup gives, less what is said to us.
-void Submission::mend(const std::function<void(std::string&)>& fix) {
-    if (control_.ended()) return fix(mended_);
+void Submission::rewrite(const std::function<void(std::string&)>& fix) {
+    if (control_.ended()) return fix(rewritten_);
     std::string content;
     fix(content);
-    control_.feed(content, mended_);
+    control_.feed(content, rewritten_);
 }
 
 // The header has been read: the envelope is complete. False: not yet, or refused.
-bool Submission::header_is_known() {
+bool Submission::header_complete() {
     if (fixup_->state() == smtp::SubmissionFixup::State::refused) {
         refuse(EX_DATAERR, fixup_->problem());
         return false;
@@ -238,47 +238,47 @@ bool Submission::header_is_known() {
             return false;
         }
     }
-    envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(mended_);
+    envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(rewritten_);
     envelope_.message_id = fixup_->message_id();
-    const auto wrong = common::choose_pool(*service_.config, common::Submitter::trusted,
+    const auto wrong = common::choose_pool(*context_.config, common::Submitter::trusted,
                                            control_.value(common::pool_field), envelope_);
     if (!wrong.empty()) {
         refuse(EX_DATAERR, wrong);
         return false;
     }
-    writer_.emplace(service_.intake.write(id_, envelope_));
+    writer_.emplace(context_.spool_writer.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
-    service_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, sender_as_given_);
-    service_.log.as("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
+    context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, sender_as_given_);
+    context_.log.context("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
     return true;
 }
 
-void Submission::write_mended() {
-    scan_.feed(mended_);
+void Submission::write_rewritten() {
+    scan_.feed(rewritten_);
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle", "5.4.6");
-    writer_->append(mended_);
-    if (fingerprint_) fingerprint_->feed(mended_);
+    writer_->append(rewritten_);
+    if (fingerprint_) fingerprint_->feed(rewritten_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
-    mended_.clear();
+    rewritten_.clear();
 }
 
 // Of the user, in messages and in KiB.
 bool Submission::within_limits() {
-    const auto& limits = service_.config->submit;
+    const auto& limits = context_.config->submit;
     const auto now = common::Loop::now().monotonic;
     const auto kib = [](std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + 1023) / 1024); };
     const auto user = std::to_string(uid_);
-    return service_.rates.take("messages " + user, limits.user_messages_per_hour, 1h, now) &&
-           service_.rates.take("KiB " + user, kib(limits.user_bytes_per_hour), 1h, now, kib(taken_));
+    return context_.rates.take("messages " + user, limits.user_messages_per_hour, 1h, now) &&
+           context_.rates.take("KiB " + user, kib(limits.user_bytes_per_hour), 1h, now, kib(taken_));
 }
 
 void Submission::end() {
     if (!importing_) {
-        mend([&](std::string& content) { fixup_->finish(content); });
-        control_.finish(mended_);
-        if (!header_is_known()) return;
-        write_mended();
+        rewrite([&](std::string& content) { fixup_->finish(content); });
+        control_.finish(rewritten_);
+        if (!header_complete()) return;
+        write_rewritten();
         if (!writer_) return; // refused
         over_limit_ = !within_limits();
         if (over_limit_)
@@ -293,49 +293,49 @@ void Submission::end() {
 }
 
 void Submission::proceed() {
-    if (service_.advisers->none()) {
-        if (common::add_copies(*service_.config, envelope_) || envelope_.tls_optional || hold_)
+    if (context_.filters->none()) {
+        if (common::add_automatic_bcc(*context_.config, envelope_) || envelope_.tls_optional || hold_)
             writer_->set_envelope(envelope_);
         return commit();
     }
-    review();
+    run_filters();
 }
 
-void Submission::review() {
-    stage_ = Stage::reviewing;
-    service_.under_review.insert(shared_from_this());
-    review_.emplace(service_.loop, service_.log, service_.advisers, service_.config->mta.hostname, id_.text(), *writer_,
+void Submission::run_filters() {
+    stage_ = Stage::filtering;
+    context_.being_filtered.insert(shared_from_this());
+    filter_run_.emplace(context_.loop, context_.log, context_.filters, context_.config->mta.hostname, id_.text(), *writer_,
                     envelope_);
-    review_->begin([this](const Review::Outcome& outcome) {
+    filter_run_->begin([this](const FilterRun::Outcome& outcome) {
         // The filters go when they have finished speaking.
-        service_.loop.later([self = shared_from_this()] {
-            self->review_.reset();
-            self->service_.under_review.erase(self);
+        context_.loop.defer([self = shared_from_this()] {
+            self->filter_run_.reset();
+            self->context_.being_filtered.erase(self);
         });
-        reviewed(outcome);
+        filters_finished(outcome);
     });
 }
 
-void Submission::reviewed(const Review::Outcome& outcome) {
+void Submission::filters_finished(const FilterRun::Outcome& outcome) {
     const bool permanent =
-        outcome.refusal && outcome.refusal->permanent() && !service_.config->bounce.soft_bounce;
-    if (permanent && waits_ == Waits::nobody && !envelope_.recipients.empty())
+        outcome.refusal && outcome.refusal->permanent() && !context_.config->bounce.soft_bounce;
+    if (permanent && notice_ == RejectionNotice::by_report && !envelope_.recipients.empty())
         return report_refusal(*outcome.refusal);
     if (outcome.refusal) {
-        put_off_ = !permanent;
-        return refuse(put_off_ ? EX_TEMPFAIL : EX_UNAVAILABLE, outcome.refusal->line());
+        deferred_ = !permanent;
+        return refuse(deferred_ ? EX_TEMPFAIL : EX_UNAVAILABLE, outcome.refusal->line());
     }
     if (outcome.discard || envelope_.recipients.empty()) {
         if (!outcome.discard)
-            service_.log.as("cleanup").info("{}: discard: a filter has removed all recipients", id_.text());
+            context_.log.context("cleanup").info("{}: discard: a filter has removed all recipients", id_.text());
         stage_ = Stage::over;
-        return service_.loop.later([self = shared_from_this()] {
+        return context_.loop.defer([self = shared_from_this()] {
             self->writer_.reset();
             self->answer({EX_OK, self->id_.text(), {}});
         });
     }
-    common::add_copies(*service_.config, envelope_);
-    review_->seal();
+    common::add_automatic_bcc(*context_.config, envelope_);
+    filter_run_->seal();
     commit();
 }
 
@@ -345,27 +345,27 @@ void Submission::report_refusal(const smtp::Reply& reply) {
     envelope_.verdict = spool::Verdict::accept;
     envelope_.verdict_reason = (reply.status.given() ? reply.status.text() + " " : "") + reply.text;
     std::ranges::replace(envelope_.verdict_reason, '\n', ' ');
-    if (review_)
-        review_->seal();
+    if (filter_run_)
+        filter_run_->seal();
     else
         writer_->set_envelope(envelope_);
     commit();
 }
 
-void Submission::break_off(std::string why) {
+void Submission::abort_unreadable(std::string why) {
     if (ended()) return;
     if (stage_ != Stage::returning) refuse(EX_DATAERR, std::move(why));
-    if (stage_ == Stage::returning) hand_back(false);
+    if (stage_ == Stage::returning) return_to_sender(false);
 }
 
 // Refused, and nobody waits for the answer: its sender gets a report.
-void Submission::hand_back(bool complete) {
+void Submission::return_to_sender(bool complete) {
     if (!admit()) return; // a later look finds it again
     const auto now = common::Loop::now().wall;
-    auto made = returned_->make(*service_.config, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
+    auto made = returned_->make(*context_.config, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
     envelope_ = std::move(made.envelope);
-    service_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
-    writer_.emplace(service_.intake.write(id_, envelope_));
+    context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
+    writer_.emplace(context_.spool_writer.write(id_, envelope_));
     writer_->append(made.content);
     commit();
 }
@@ -373,8 +373,8 @@ void Submission::hand_back(bool complete) {
 void Submission::commit() {
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::committing;
-    KILL_POINT("pickup.before_sync");
-    service_.intake.commit(*writer_,
+    CRASH_POINT("pickup.before_sync");
+    context_.spool_writer.commit(*writer_,
                            [self = shared_from_this()](spool::Result<spool::DurableReceipt> receipt) {
                                self->committed(receipt);
                            });
@@ -383,12 +383,12 @@ void Submission::commit() {
 void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) {
     stage_ = Stage::over;
     if (!receipt) {
-        return answer({EX_TEMPFAIL, {}, reason_of(common::Intake::shut_by(receipt.error()))});
+        return answer({EX_TEMPFAIL, {}, reason_of(common::SpoolWriter::unavailable_after(receipt.error()))});
     }
-    KILL_POINT("pickup.after_sync");
-    service_.outbox.submit(*receipt, encoded_envelope_);
+    CRASH_POINT("pickup.after_sync");
+    context_.submission_queue.submit(*receipt, encoded_envelope_);
     if (hold_)
-        return service_.keys.settle(std::move(hold_),
+        return context_.keys.confirm(std::move(hold_),
                                     [self = shared_from_this()] { self->answer({EX_OK, self->id_.text(), {}}); });
     answer({EX_OK, id_.text(), {}});
 }
@@ -408,16 +408,16 @@ void Submission::refuse(std::uint8_t status, std::string text, std::string_view 
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
-    service_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_,
+    context_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_,
                          text);
-    if (waits_ == Waits::nobody && status != EX_TEMPFAIL) {
+    if (notice_ == RejectionNotice::by_report && status != EX_TEMPFAIL) {
         returned_.emplace(std::string(code) + " " + text);
         returned_->keep(std::exchange(beginning_, {}), taken_);
-        stage_ = all_here_ ? Stage::reviewing : Stage::returning;
-        if (all_here_) service_.loop.later([self = shared_from_this()] { self->hand_back(true); });
+        stage_ = complete_ ? Stage::filtering : Stage::returning;
+        if (complete_) context_.loop.defer([self = shared_from_this()] { self->return_to_sender(true); });
         return;
     }
-    service_.loop.later(
+    context_.loop.defer(
         [self = shared_from_this(), status, text = std::move(text)] { self->answer({status, {}, text}); });
 }
 

@@ -25,32 +25,32 @@
 namespace pickup {
 
 // Whether a message may come with its state (Import): an operator's may, and nobody else's.
-enum class Imports : std::uint8_t { refused, taken };
+enum class ImportPolicy : std::uint8_t { rejected, accepted };
 
 // What submissions share. Outlives them; `config` is the one in force.
-struct Service {
+struct SubmissionContext {
     common::Loop& loop;
     common::Log& log;
     std::shared_ptr<const config::Config> config;
-    common::Intake& intake;
-    common::Outbox& outbox;
-    common::idempotency::Desk& keys;
-    common::Rates rates = {};
+    common::SpoolWriter& spool_writer;
+    common::SubmissionQueue& submission_queue;
+    common::idempotency::Client& keys;
+    common::RateLimiter rates = {};
     common::Operators operators = {}; // who may import
-    std::shared_ptr<const Advisers> advisers = {}; // of `config`
-    std::set<std::shared_ptr<class Submission>> under_review = {}; // whether anybody waits for them or not
+    std::shared_ptr<const ContentFilters> filters = {}; // of `config`
+    std::set<std::shared_ptr<class Submission>> being_filtered = {}; // whether anybody waits for them or not
 };
 
 // Who is told of what is refused: the program that waits, or by a report the sender (or the postmaster).
-enum class Waits : std::uint8_t { program, nobody };
+enum class RejectionNotice : std::uint8_t { to_program, by_report };
 
 class Submission : public std::enable_shared_from_this<Submission> {
 public:
     // `answered` is called once, never from within take().
     using Answered = std::function<void(const proto::submit::Answer&)>;
-    static std::shared_ptr<Submission> create(Service& service, uid_t uid, Answered answered,
-                                              Waits waits = Waits::program, Imports imports = Imports::refused) {
-        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered), waits, imports));
+    static std::shared_ptr<Submission> create(SubmissionContext& context, uid_t uid, Answered answered,
+                                              RejectionNotice notice = RejectionNotice::to_program, ImportPolicy import_policy = ImportPolicy::rejected) {
+        return std::shared_ptr<Submission>(new Submission(context, uid, std::move(answered), notice, import_policy));
     }
 
     // What arrives, in order. After an answer has been decided on the rest is swallowed.
@@ -59,17 +59,17 @@ public:
     // same.
     void abandon();
     // Nobody waits, and what follows cannot be read: what was understood so far is returned to its sender.
-    void break_off(std::string why);
+    void abort_unreadable(std::string why);
     // It was refused because its user has submitted enough for now.
     bool over_limit() const { return over_limit_; }
     // It was refused because no mail at all can be taken now.
-    bool shut() const { return shut_; }
+    bool mail_refused() const { return mail_refused_; }
     // Answered 0, and refused for good: what was committed is a message that its sender gets a report about.
-    const Returned* returned() const { return returned_ ? &*returned_ : nullptr; }
+    const ReturnedSubmission* returned() const { return returned_ ? &*returned_ : nullptr; }
     // A filter or its key has put it off: it alone, nothing is wrong with others.
-    bool put_off() const { return put_off_; }
+    bool deferred() const { return deferred_; }
     // All of it is here, or it was refused.
-    bool ended() const { return stage_ >= Stage::reviewing; }
+    bool ended() const { return stage_ >= Stage::filtering; }
 
     // The disk is behind: take nothing until `resume` is called.
     bool wants_pause() const { return stage_ == Stage::content && writer_->wants_pause(); }
@@ -77,10 +77,10 @@ public:
 
 private:
     // returning: it was refused, nobody waits, and the rest of it is still to come.
-    enum class Stage : std::uint8_t { begin, envelope, header, content, returning, reviewing, committing, over };
-    Submission(Service& service, uid_t uid, Answered answered, Waits waits, Imports imports)
-        : service_(service), uid_(uid), waits_(waits), imports_(imports), answered_(std::move(answered)),
-          control_(common::control_fields_of(common::Submitter::trusted, *service.config)) {}
+    enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
+    Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice, ImportPolicy import_policy)
+        : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
+          control_(common::control_fields_of(common::Submitter::trusted, *context.config)) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_sender(const proto::submit::Begin& begin);
@@ -89,49 +89,49 @@ private:
     bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
     void import(const proto::submit::Import& import);
     void content(std::string_view bytes);
-    void mend(const std::function<void(std::string&)>& fix);
-    bool header_is_known();
-    void write_mended();
+    void rewrite(const std::function<void(std::string&)>& fix);
+    bool header_complete();
+    void write_rewritten();
     void end();
     bool within_limits();
     bool read_key();
     void claim_key();
     void claimed(common::idempotency::Decision decision);
     void proceed();
-    void review();
-    void reviewed(const Review::Outcome& outcome);
+    void run_filters();
+    void filters_finished(const FilterRun::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);
     bool admit();
-    void hand_back(bool complete);
+    void return_to_sender(bool complete);
     void commit();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
     // `code`: of the report, where nobody waits.
     void refuse(std::uint8_t status, std::string text, std::string_view code = "5.6.0");
     void answer(proto::submit::Answer answer);
 
-    Service& service_;
+    SubmissionContext& context_;
     const uid_t uid_;
-    const Waits waits_;
-    const Imports imports_;
+    const RejectionNotice notice_;
+    const ImportPolicy import_policy_;
     Answered answered_;
     Stage stage_ = Stage::begin;
     spool::QueueId id_;
     spool::Envelope envelope_;
     std::string sender_as_given_;
-    bool from_header_ = false, over_limit_ = false, put_off_ = false, shut_ = false;
+    bool from_header_ = false, over_limit_ = false, deferred_ = false, mail_refused_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
     smtp::ControlFields control_;
     std::unique_ptr<common::idempotency::Fingerprint> fingerprint_; // while it may have a key, or has one
-    std::unique_ptr<common::idempotency::Hold> hold_;               // on the key, when it is this message's
+    std::unique_ptr<common::idempotency::Reservation> hold_;               // on the key, when it is this message's
     std::optional<spool::MessageWriter> writer_;
-    std::optional<Review> review_;
+    std::optional<FilterRun> filter_run_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;
-    bool importing_ = false, all_here_ = false;
-    std::optional<Returned> returned_;
+    bool importing_ = false, complete_ = false;
+    std::optional<ReturnedSubmission> returned_;
     std::string beginning_; // of the content as it came, while it may have to be returned
-    std::string mended_; // content on its way from the fixup to the writer
+    std::string rewritten_; // content on its way from the fixup to the writer
     std::uint64_t taken_ = 0;
 };
 

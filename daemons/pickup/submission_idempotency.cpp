@@ -18,8 +18,8 @@ bool Submission::read_key() {
 }
 
 void Submission::claim_key() {
-    stage_ = Stage::reviewing;
-    service_.keys.claim(envelope_, id_, [self = shared_from_this()](common::idempotency::Decision decision) {
+    stage_ = Stage::filtering;
+    context_.keys.claim(envelope_, id_, [self = shared_from_this()](common::idempotency::Decision decision) {
         self->claimed(std::move(decision));
     });
 }
@@ -30,16 +30,16 @@ void Submission::claimed(common::idempotency::Decision decision) {
         return proceed();
     }
     if (decision.duplicate_of) {
-        service_.log.info("{}: duplicate of {}: nothing is sent, by its idempotency key {}", id_.text(),
+        context_.log.info("{}: duplicate of {}: nothing is sent, by its idempotency key {}", id_.text(),
                           decision.duplicate_of->text(), envelope_.idempotency_key);
         stage_ = Stage::over;
         writer_.reset();
         return answer({EX_OK, decision.duplicate_of->text(),
                        fmt::format("nothing is sent: by its idempotency key it is {} again", decision.duplicate_of->text())});
     }
-    put_off_ = !decision.reply.permanent();
-    if (put_off_) return refuse(EX_TEMPFAIL, decision.reply.text);
-    if (waits_ == Waits::program) return refuse(EX_DATAERR, decision.reply.text);
+    deferred_ = !decision.reply.permanent();
+    if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
+    if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key
     envelope_.idempotency_digest.clear();
     envelope_.idempotency_key_reused = true;

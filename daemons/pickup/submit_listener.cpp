@@ -11,24 +11,24 @@ using namespace std::chrono_literals;
 using namespace proto::submit;
 
 // One program and its message.
-class Door::Visitor final : ipc::Connection::Sink {
+class SubmitListener::Client final : ipc::Connection::Sink {
 public:
-    Visitor(Door& door, common::Fd fd, const common::Credentials& peer)
-        : door_(door), uid_(peer.uid), patience_(door.deadlines_, [this] { door_.gone(*this); }),
-          submission_(Submission::create(door.service_, uid_, [this](const Answer& answer) { say(answer); }, Waits::program,
-                                         door.service_.operators.include(peer) ? Imports::taken : Imports::refused)),
-          connection_(std::make_unique<ipc::Connection>(door.service_.loop, std::move(fd),
+    Client(SubmitListener& listener, common::Fd fd, const common::Credentials& peer)
+        : listener_(listener), uid_(peer.uid), patience_(listener.deadlines_, [this] { listener_.gone(*this); }),
+          submission_(Submission::create(listener.context_, uid_, [this](const Answer& answer) { say(answer); }, RejectionNotice::to_program,
+                                         listener.context_.operators.includes(peer) ? ImportPolicy::accepted : ImportPolicy::rejected)),
+          connection_(std::make_unique<ipc::Connection>(listener.context_.loop, std::move(fd),
                                                         static_cast<ipc::Connection::Sink*>(this))) {
         wait();
     }
-    ~Visitor() { submission_->abandon(); }
-    Visitor(const Visitor&) = delete;
+    ~Client() { submission_->abandon(); }
+    Client(const Client&) = delete;
 
     uid_t uid() const { return uid_; }
     bool leaving = false;
 
 private:
-    void wait() { patience_.set(common::Loop::now().monotonic + door_.service_.config->submit.timeout); }
+    void wait() { patience_.set(common::Loop::now().monotonic + listener_.context_.config->submit.timeout); }
 
     void on_frame(std::string_view frame) override {
         if (answered_ || leaving) return; // the rest of what was refused
@@ -47,8 +47,8 @@ private:
     }
     void on_closed(const std::string& reason) override {
         if (!answered_ && !submission_->ended())
-            door_.service_.log.warning("a submission by uid={} broke off: {}", uid_, reason);
-        door_.gone(*this);
+            listener_.context_.log.warning("a submission by uid={} broke off: {}", uid_, reason);
+        listener_.gone(*this);
     }
     void say(const Answer& answer) {
         answered_ = true;
@@ -60,7 +60,7 @@ private:
         patience_.set(common::Loop::now().monotonic + 10s); // to read it and go
     }
 
-    Door& door_;
+    SubmitListener& listener_;
     const uid_t uid_;
     bool answered_ = false;
     common::Deadline patience_;
@@ -68,15 +68,15 @@ private:
     std::unique_ptr<ipc::Connection> connection_;
 };
 
-Door::Door(Service& service, common::Fd fd)
-    : service_(service), fd_(std::move(fd)), poll_(common::make_poll(service.loop.uv(), this, fd_.number())),
-      pause_(service.loop, [this] { listen(); }), deadlines_(service.loop) {
+SubmitListener::SubmitListener(SubmissionContext& context, common::Fd fd)
+    : context_(context), fd_(std::move(fd)), poll_(common::make_poll(context.loop.uv(), this, fd_.number())),
+      pause_(context.loop, [this] { listen(); }), deadlines_(context.loop) {
     listen();
 }
 
-Door::~Door() = default;
+SubmitListener::~SubmitListener() = default;
 
-void Door::close() {
+void SubmitListener::close() {
     if (!poll_) return;
     while (accept()) {} // whoever has connected may have said all, and could not know that nobody heard it
     pause_.stop();
@@ -84,14 +84,14 @@ void Door::close() {
     fd_.reset();
 }
 
-void Door::listen() {
+void SubmitListener::listen() {
     if (!poll_) return;
     uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
-        if (auto* self = common::owner_of<Door>(poll)) self->accept();
+        if (auto* self = common::owner_of<SubmitListener>(poll)) self->accept();
     });
 }
 
-bool Door::accept() {
+bool SubmitListener::accept() {
     for (int n = 0; n < 64; ++n) {
         common::Fd fd(::accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd) {
@@ -100,7 +100,7 @@ bool Door::accept() {
         }
         if (errno == EAGAIN) return false;
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        service_.log.warning("cannot accept a submission: {}", std::strerror(errno));
+        context_.log.warning("cannot accept a submission: {}", std::strerror(errno));
         uv_poll_stop(poll_.get()); // else it would spin
         pause_.start(200ms);
         return false;
@@ -108,34 +108,34 @@ bool Door::accept() {
     return true;
 }
 
-void Door::admit(common::Fd fd) {
-    const auto& limits = service_.config->submit;
+void SubmitListener::admit(common::Fd fd) {
+    const auto& limits = context_.config->submit;
     const auto peer = common::peer_credentials(fd.number());
     if (!peer) return turn_away(std::move(fd), "the kernel does not say who you are");
-    if (visitors_.size() >= limits.connections)
+    if (clients_.size() >= limits.connections)
         return turn_away(std::move(fd), "too many submissions at once, try again later");
     auto& mine = per_user_[peer->uid];
     if (mine >= limits.connections_per_user)
         return turn_away(std::move(fd), "too many submissions of yours at once, try again later");
     ++mine;
-    visitors_.push_back(std::make_unique<Visitor>(*this, std::move(fd), *peer));
+    clients_.push_back(std::make_unique<Client>(*this, std::move(fd), *peer));
 }
 
 // Never in silence.
-void Door::turn_away(common::Fd fd, const char* why) {
+void SubmitListener::turn_away(common::Fd fd, const char* why) {
     std::string wire;
     const auto begun = ipc::begin_frame(wire);
     ipc::encode<Message>(Answer{EX_TEMPFAIL, {}, why}, wire);
     ipc::end_frame(wire, begun);
     static_cast<void>(::send(fd.number(), wire.data(), wire.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
-    service_.log.warning("submission turned away: {}", why);
+    context_.log.warning("submission turned away: {}", why);
 }
 
-void Door::gone(Visitor& visitor) {
-    if (std::exchange(visitor.leaving, true)) return;
-    if (const auto user = per_user_.find(visitor.uid()); --user->second == 0) per_user_.erase(user);
-    service_.loop.later([this, &visitor] { // it may be in the middle of a callback
-        std::erase_if(visitors_, [&](const auto& each) { return each.get() == &visitor; });
+void SubmitListener::gone(Client& client) {
+    if (std::exchange(client.leaving, true)) return;
+    if (const auto user = per_user_.find(client.uid()); --user->second == 0) per_user_.erase(user);
+    context_.loop.defer([this, &client] { // it may be in the middle of a callback
+        std::erase_if(clients_, [&](const auto& each) { return each.get() == &client; });
     });
 }
 

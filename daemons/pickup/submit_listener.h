@@ -11,32 +11,32 @@
 
 namespace pickup {
 
-class Door {
+class SubmitListener {
 public:
     // `fd`: bound and listening.
-    Door(Service& service, common::Fd fd);
-    ~Door();
-    Door(const Door&) = delete;
+    SubmitListener(SubmissionContext& context, common::Fd fd);
+    ~SubmitListener();
+    SubmitListener(const SubmitListener&) = delete;
 
     // Takes nobody new; who is inside, or has knocked already, may finish.
     void close();
-    std::size_t visitors() const { return visitors_.size(); }
+    std::size_t clients() const { return clients_.size(); }
 
 private:
-    class Visitor;
+    class Client;
     void listen();
     bool accept(); // a good number of those who wait; there may be more
     void admit(common::Fd fd);
     void turn_away(common::Fd fd, const char* why);
-    void gone(Visitor& visitor);
+    void gone(Client& client);
 
-    Service& service_;
+    SubmissionContext& context_;
     common::Fd fd_;
     common::Handle<uv_poll_t> poll_;
     common::Timer pause_;
     common::LoopDeadlines deadlines_;
     std::unordered_map<uid_t, std::uint32_t> per_user_;
-    std::list<std::unique_ptr<Visitor>> visitors_;
+    std::list<std::unique_ptr<Client>> clients_;
 };
 
 } // namespace pickup

@@ -22,8 +22,8 @@ struct Program {
     std::string_view name;
     const char* letters; // of getopt(3)
     std::string_view usage;
-    int (*run)(const Call&); // EX_USAGE: wrong use, not complained about yet
-    int failure = 1; // Call::failure
+    int (*run)(const Invocation&); // EX_USAGE: wrong use, not complained about yet
+    int failure_status = 1; // Invocation::failure_status
 };
 
 constexpr std::array programs = {
@@ -47,66 +47,66 @@ constexpr std::array programs = {
 
 } // namespace
 
-bool Call::has(char option) const {
+bool Invocation::has(char option) const {
     return std::ranges::any_of(options, [&](auto& each) { return each.first == option; });
 }
 
-std::string Call::value(char option) const {
+std::string Invocation::value(char option) const {
     std::string out;
     for (const auto& [letter, value] : options)
         if (letter == option) out = value;
     return out;
 }
 
-int fatal(const Call& call, std::string_view text) {
+int fatal(const Invocation& invocation, std::string_view text) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}: fatal: {}\n", call.program, text);
-    return call.failure;
+    fmt::print(stderr, "{}: fatal: {}\n", invocation.program, text);
+    return invocation.failure_status;
 }
 
-void warning(const Call& call, std::string_view text) {
+void warning(const Invocation& invocation, std::string_view text) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}: warning: {}\n", call.program, text);
+    fmt::print(stderr, "{}: warning: {}\n", invocation.program, text);
 }
 
-void info(const Call& call, std::string_view text) {
+void info(const Invocation& invocation, std::string_view text) {
     std::fflush(stdout);
-    fmt::print(stderr, "{}: {}\n", call.program, text);
+    fmt::print(stderr, "{}: {}\n", invocation.program, text);
 }
 
-bool is_queue_id(std::string_view text) {
+bool may_be_queue_id(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
 namespace {
 
-std::string file_of(const Call& call) {
-    auto file = common::config_file(call.value('c'));
+std::string file_of(const Invocation& invocation) {
+    auto file = common::config_file(invocation.value('c'));
     struct stat is {};
     if (::stat(file.c_str(), &is) == 0 && S_ISDIR(is.st_mode)) file += "/postrider.toml";
     return file;
 }
 
-std::optional<config::Config> refused(const Call& call, const std::vector<config::Problem>& problems) {
-    for (const auto& problem : problems) fatal(call, problem.to_string());
+std::optional<config::Config> print_problems(const Invocation& invocation, const std::vector<config::Problem>& problems) {
+    for (const auto& problem : problems) fatal(invocation, problem.to_string());
     return {};
 }
 
 } // namespace
 
-std::optional<config::Config> parse_config(const Call& call) {
-    auto config = config::parse_file(file_of(call));
-    return config ? *std::move(config) : refused(call, config.error());
+std::optional<config::Config> parse_config(const Invocation& invocation) {
+    auto config = config::parse_file(file_of(invocation));
+    return config ? *std::move(config) : print_problems(invocation, config.error());
 }
 
-std::optional<config::Config> config_in_force(const Call& call) {
-    auto found = common::settings_in_force(file_of(call));
-    if (!found) return refused(call, found.error());
-    if (!found->warning.empty()) warning(call, found->warning);
+std::optional<config::Config> load_effective_config(const Invocation& invocation) {
+    auto found = common::effective_config(file_of(invocation));
+    if (!found) return print_problems(invocation, found.error());
+    if (!found->warning.empty()) warning(invocation, found->warning);
     return std::move(found->config);
 }
 
-Answer ask_queue(const config::Config& config, const nlohmann::json& request,
+QueueReply ask_queue(const config::Config& config, const nlohmann::json& request,
                  const std::function<void(const nlohmann::json&)>& on_line) {
     auto queue = ipc::JsonClient::connect(config.spool.directory + "/run/control");
     if (!queue) {
@@ -125,26 +125,26 @@ Answer ask_queue(const config::Config& config, const nlohmann::json& request,
 int run(std::vector<std::string> words) {
     common::keep_standard_descriptors();
     std::signal(SIGPIPE, SIG_IGN);
-    Call call;
-    call.program = words.empty() ? "postqueue" : words[0];
-    if (const auto slash = call.program.rfind('/'); slash != call.program.npos) call.program.erase(0, slash + 1);
-    const auto program = std::ranges::find(programs, call.program, &Program::name);
+    Invocation invocation;
+    invocation.program = words.empty() ? "postqueue" : words[0];
+    if (const auto slash = invocation.program.rfind('/'); slash != invocation.program.npos) invocation.program.erase(0, slash + 1);
+    const auto program = std::ranges::find(programs, invocation.program, &Program::name);
     if (program == programs.end())
-        return fatal(call, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
+        return fatal(invocation, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
 
-    call.failure = program->failure;
+    invocation.failure_status = program->failure_status;
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     optind = 0; // start anew
     const auto count = static_cast<int>(words.size());
     for (int letter; (letter = ::getopt(count, argv.data(), program->letters)) != -1;) {
-        if (letter == '?') return fatal(call, program->usage); // behind what getopt(3) said itself
-        call.options.emplace_back(static_cast<char>(letter), optarg != nullptr ? optarg : "");
+        if (letter == '?') return fatal(invocation, program->usage); // behind what getopt(3) said itself
+        invocation.options.emplace_back(static_cast<char>(letter), optarg != nullptr ? optarg : "");
     }
-    call.words.assign(words.begin() + optind, words.end());
-    const int status = program->run(call);
-    return status == EX_USAGE ? fatal(call, program->usage) : status;
+    invocation.words.assign(words.begin() + optind, words.end());
+    const int status = program->run(invocation);
+    return status == EX_USAGE ? fatal(invocation, program->usage) : status;
 }
 
 } // namespace postfix_commands

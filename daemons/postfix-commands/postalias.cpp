@@ -29,32 +29,32 @@ std::string text_of(const std::vector<decide::AliasTarget>& targets) {
 
 } // namespace
 
-int postalias(const Call& call) {
+int postalias(const Invocation& invocation) {
     for (const char letter : {'d', 'i', 'r'})
-        if (call.has(letter))
-            return fatal(call, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
+        if (invocation.has(letter))
+            return fatal(invocation, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
                                                          letter));
-    if (call.words.empty()) return EX_USAGE;
+    if (invocation.words.empty()) return EX_USAGE;
     bool any = false;
-    for (const auto& word : call.words) {
+    for (const auto& word : invocation.words) {
         const auto colon = word.find(':');
         const auto file = colon == word.npos || word.starts_with('/') || word.starts_with('.') ? word : word.substr(colon + 1);
         const auto text = common::read_file(file);
-        if (!text) return fatal(call, text.error().what);
+        if (!text) return fatal(invocation, text.error().what);
         const auto table = common::AliasTable::parse(*text);
-        if (call.has('q')) {
-            const auto found = table.entries.find(idn::folded(call.value('q')));
+        if (invocation.has('q')) {
+            const auto found = table.entries.find(idn::folded(invocation.value('q')));
             if (found == table.entries.end()) continue;
             for (const auto& target : found->second)
-                if (target.kind == decide::AliasTarget::Kind::wrong) return fatal(call, fmt::format("{}, {}", file, target.value));
+                if (target.kind == decide::AliasTarget::Kind::wrong) return fatal(invocation, fmt::format("{}, {}", file, target.value));
             fmt::print("{}\n", text_of(found->second));
             return EX_OK;
         }
-        if (call.has('s')) {
+        if (invocation.has('s')) {
             const std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(), table.entries.end());
             for (const auto& [name, targets] : sorted) fmt::print("{}\t{}\n", name, text_of(targets));
-        } else if (!call.has('w')) {
-            for (const auto& each : common::review_alias_file(file)) warning(call, each.text());
+        } else if (!invocation.has('w')) {
+            for (const auto& each : common::lint_alias_file(file)) warning(invocation, each.text());
         }
         any = true;
     }

@@ -92,39 +92,39 @@ bool print_content(spool::MessageReader& message, Parts parts, std::string& why)
 }
 
 std::string reason_of(const spool::ReadError& error) {
-    const auto* world = std::get_if<spool::Error>(&error);
-    return world != nullptr && world->code != 0 ? std::strerror(world->code) : spool::text_of(error);
+    const auto* io_error = std::get_if<spool::Error>(&error);
+    return io_error != nullptr && io_error->code != 0 ? std::strerror(io_error->code) : spool::text_of(error);
 }
 
 } // namespace
 
-int postcat(const Call& call) {
-    Parts parts{call.has('e'), call.has('h'), call.has('b'), call.has('v')};
+int postcat(const Invocation& invocation) {
+    Parts parts{invocation.has('e'), invocation.has('h'), invocation.has('b'), invocation.has('v')};
     if (!parts.envelope && !parts.header && !parts.body) parts.envelope = parts.header = parts.body = true;
-    if (call.words.empty()) return EX_USAGE;
-    const auto config = config_in_force(call);
-    if (!config) return call.failure;
-    const bool by_id = call.has('q');
+    if (invocation.words.empty()) return EX_USAGE;
+    const auto config = load_effective_config(invocation);
+    if (!config) return invocation.failure_status;
+    const bool by_id = invocation.has('q');
     auto disk = spool::RealDisk::open_at(by_id ? config->spool.directory : ".");
-    if (!disk) return fatal(call, disk.error().what);
-    for (const auto& word : call.words) {
+    if (!disk) return fatal(invocation, disk.error().what);
+    for (const auto& word : invocation.words) {
         const auto id = spool::QueueId::parse(word);
-        if (by_id && !id) return fatal(call, "bad mail queue ID: " + word);
+        if (by_id && !id) return fatal(invocation, "bad mail queue ID: " + word);
         auto message = by_id ? spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none)
                              : spool::MessageReader::open_path(**disk, word);
         if (!message)
-            return fatal(call, fmt::format("open {}{}: {}", by_id ? "queue file " : "", word, reason_of(message.error())));
+            return fatal(invocation, fmt::format("open {}{}: {}", by_id ? "queue file " : "", word, reason_of(message.error())));
         if (parts.envelope) {
             print_envelope(*message, word);
             if (parts.header || parts.body) fmt::print("*** MESSAGE CONTENTS {} ***\n", word);
         }
         std::string why;
         if ((parts.header || parts.body) && !print_content(*message, parts, why))
-            return fatal(call, fmt::format("{}: {}", word, why));
+            return fatal(invocation, fmt::format("{}: {}", word, why));
         if (parts.envelope)
             fmt::print("*** HEADER EXTRACTED {} ***\n*** MESSAGE FILE END {} ***\n", word, word);
     }
-    return std::fflush(stdout) == 0 ? EX_OK : call.failure;
+    return std::fflush(stdout) == 0 ? EX_OK : invocation.failure_status;
 }
 
 } // namespace postfix_commands

@@ -67,35 +67,35 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
 
 } // namespace
 
-int postconf(const Call& call) {
+int postconf(const Invocation& invocation) {
     for (const char letter : {'e', 'X', '#', 'M', 'P', 'F', 'b', 't', 'T'})
-        if (call.has(letter))
-            return fatal(call,
+        if (invocation.has(letter))
+            return fatal(invocation,
                          fmt::format("-{} has no meaning here: settings stand in postrider.toml; see "
                                      "postrider.toml(5), and \"postrider check\" after a change",
                                      letter));
-    if (call.has('m')) return fmt::print("{}\n", kinds_of_tables), EX_OK;
-    if (call.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
-    if (call.has('a')) return fmt::print("dovecot\n"), EX_OK;
-    if (call.has('A')) return EX_OK;
-    const auto config = parse_config(call);
-    if (!config) return call.failure;
+    if (invocation.has('m')) return fmt::print("{}\n", kinds_of_tables), EX_OK;
+    if (invocation.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
+    if (invocation.has('a')) return fmt::print("dovecot\n"), EX_OK;
+    if (invocation.has('A')) return EX_OK;
+    const auto config = parse_config(invocation);
+    if (!config) return invocation.failure_status;
     const auto known = parameters(*config);
-    const bool bare = call.has('h');
+    const bool bare = invocation.has('h');
     const auto print = [&](std::string_view name, std::string_view value) {
         if (bare)
             fmt::print("{}\n", value);
-        else if (call.has('H'))
+        else if (invocation.has('H'))
             fmt::print("{}\n", name);
         else
             fmt::print("{} ={}{}\n", name, value.empty() ? "" : " ", value);
     };
-    if (call.words.empty())
+    if (invocation.words.empty())
         for (const auto& [name, value] : known) print(name, value);
-    for (const auto& name : call.words) {
+    for (const auto& name : invocation.words) {
         const auto found = known.find(name);
         if (found == known.end())
-            warning(call, name + ": unknown parameter");
+            warning(invocation, name + ": unknown parameter");
         else
             print(name, found->second);
     }

@@ -17,27 +17,27 @@ bool is_site(const std::string& text) {
 
 } // namespace
 
-int postqueue(const Call& call) {
+int postqueue(const Invocation& invocation) {
     std::string wanted;
-    for (const auto& [letter, value] : call.options)
+    for (const auto& [letter, value] : invocation.options)
         if (letter != 'c' && letter != 'v') wanted += letter;
-    if (wanted.size() != 1 || !call.words.empty()) return EX_USAGE;
-    const auto config = config_in_force(call);
-    if (!config) return call.failure;
+    if (wanted.size() != 1 || !invocation.words.empty()) return EX_USAGE;
+    const auto config = load_effective_config(invocation);
+    if (!config) return invocation.failure_status;
     if (wanted == "p" || wanted == "j") {
         using Form = common::QueueListing::Form;
         const auto form = wanted == "p" ? Form::text : Form::json;
-        return common::list_queue(config->spool.directory + "/run/showq", form, call.program) == EX_OK ? EX_OK
-                                                                                                    : call.failure;
+        return common::list_queue(config->spool.directory + "/run/showq", form, invocation.program) == EX_OK ? EX_OK
+                                                                                                    : invocation.failure_status;
     }
-    const common::Flush what{call.value('i'), call.value('s'), "postqueue -" + wanted};
-    if (wanted == "i" && !is_queue_id(what.message))
-        return fatal(call, fmt::format("Cannot flush queue ID - invalid name: \"{}\"", what.message));
+    const common::FlushRequest what{invocation.value('i'), invocation.value('s'), "postqueue -" + wanted};
+    if (wanted == "i" && !may_be_queue_id(what.message))
+        return fatal(invocation, fmt::format("Cannot flush queue ID - invalid name: \"{}\"", what.message));
     if (wanted == "s" && !is_site(what.site))
-        return fatal(call, fmt::format("Cannot flush mail queue - invalid destination: \"{}\"", what.site));
+        return fatal(invocation, fmt::format("Cannot flush mail queue - invalid destination: \"{}\"", what.site));
     const auto outcome = common::flush_queue(*config, what);
     const bool gone = wanted == "i" && outcome.status == EX_DATAERR; // it may just have been delivered
-    return outcome.status == EX_OK || gone ? EX_OK : fatal(call, outcome.text);
+    return outcome.status == EX_OK || gone ? EX_OK : fatal(invocation, outcome.text);
 }
 
 } // namespace postfix_commands

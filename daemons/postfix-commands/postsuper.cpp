@@ -17,16 +17,16 @@ namespace control = proto::control;
 
 namespace {
 
-struct Verb {
+struct Action {
     std::string_view letters, op, each, total; // total: "Deleted: 2 messages"
 };
 
-constexpr std::array verbs = { // in the order of their totals
-    Verb{"r", control::op::requeue, "requeued", "Requeued"},
-    Verb{"d", control::op::remove, "removed", "Deleted"},
-    Verb{"ef", control::op::expire, "expired", "Force-expired"},
-    Verb{"h", control::op::hold, "placed on hold", "Placed on hold"},
-    Verb{"H", control::op::release, "released from hold", "Released from hold"},
+constexpr std::array actions = { // in the order of their totals
+    Action{"r", control::op::requeue, "requeued", "Requeued"},
+    Action{"d", control::op::remove, "removed", "Deleted"},
+    Action{"ef", control::op::expire, "expired", "Force-expired"},
+    Action{"h", control::op::hold, "placed on hold", "Placed on hold"},
+    Action{"H", control::op::release, "released from hold", "Released from hold"},
 };
 
 // Postfix's directories, by the states of messages here.
@@ -58,107 +58,107 @@ json filter_of(const std::vector<std::string>& directories) {
     return words;
 }
 
-class Super {
+class QueueEditor {
 public:
-    Super(const Call& call, const config::Config& config) : call_(call), config_(config) {}
+    QueueEditor(const Invocation& invocation, const config::Config& config) : invocation_(invocation), config_(config) {}
 
     bool failed() const { return failed_; }
 
     // `word`: a queue id, ALL, or - for ids on standard input, one a line.
-    void act(const Verb& verb, const std::string& word) {
-        auto& count = counts_[&verb];
+    void apply(const Action& action, const std::string& word) {
+        auto& count = counts_[&action];
         if (word == "ALL") {
-            count += all(verb);
+            count += all(action);
         } else if (word == "-") {
-            for (std::string id; !failed_ && std::getline(std::cin, id);) count += one(verb, id);
+            for (std::string id; !failed_ && std::getline(std::cin, id);) count += one(action, id);
         } else {
-            count += one(verb, word);
+            count += one(action, word);
         }
     }
 
-    void sum_up() {
-        for (const auto& verb : verbs)
-            if (const auto found = counts_.find(&verb); found != counts_.end())
-                info(call_, fmt::format("{}: {} message{}", verb.total, found->second, found->second == 1 ? "" : "s"));
+    void print_totals() {
+        for (const auto& action : actions)
+            if (const auto found = counts_.find(&action); found != counts_.end())
+                info(invocation_, fmt::format("{}: {} message{}", action.total, found->second, found->second == 1 ? "" : "s"));
     }
 
 private:
-    std::int64_t all(const Verb& verb) {
-        auto words = filter_of(call_.words);
-        if (call_.words.empty())
+    std::int64_t all(const Action& action) {
+        auto words = filter_of(invocation_.words);
+        if (invocation_.words.empty())
             words.push_back("all");
         else if (words.empty())
             return 0;
-        return ask(verb, {{"filter", words}});
+        return ask(action, {{"filter", words}});
     }
 
-    std::int64_t one(const Verb& verb, const std::string& word) {
-        if (!is_queue_id(word)) return warning(call_, "invalid mail queue id: " + word), 0;
+    std::int64_t one(const Action& action, const std::string& word) {
+        if (!may_be_queue_id(word)) return warning(invocation_, "invalid mail queue id: " + word), 0;
         const auto id = spool::QueueId::parse(word);
-        if (!id || (!call_.words.empty() && !lies_in_them(id->text()))) return 0;
-        const auto changed = ask(verb, {{"ids", {id->text()}}});
-        if (changed > 0) info(call_, fmt::format("{}: {}", id->text(), verb.each));
+        if (!id || (!invocation_.words.empty() && !is_in_directories(id->text()))) return 0;
+        const auto changed = ask(action, {{"ids", {id->text()}}});
+        if (changed > 0) info(invocation_, fmt::format("{}: {}", id->text(), action.each));
         return changed;
     }
 
-    std::int64_t ask(const Verb& verb, json request) {
-        request["op"] = verb.op;
-        request["why"] = std::string("postsuper -") + verb.letters[0];
+    std::int64_t ask(const Action& action, json request) {
+        request["op"] = action.op;
+        request["why"] = std::string("postsuper -") + action.letters[0];
         std::int64_t changed = 0;
         std::int64_t in_flight = 0;
         const auto answer = ask_queue(config_, request, [&](const json& line) {
             changed += line.value("changed", 0);
             in_flight += line.value("in_flight", 0);
         });
-        if (answer.refusal == control::code::in_delivery)
-            warning(call_, answer.text);
+        if (answer.error_code == control::code::in_delivery)
+            warning(invocation_, answer.text);
         else
-            take(answer);
+            check_reply(answer);
         if (in_flight > 0)
-            warning(call_, fmt::format("{} message{} being delivered and could not be stopped any more", in_flight,
+            warning(invocation_, fmt::format("{} message{} being delivered and could not be stopped any more", in_flight,
                                        in_flight == 1 ? " is" : "s are"));
         return changed;
     }
 
-    bool lies_in_them(const std::string& id) {
-        const auto words = filter_of(call_.words);
+    bool is_in_directories(const std::string& id) {
+        const auto words = filter_of(invocation_.words);
         bool found = false;
-        take(ask_queue(config_, {{"op", control::op::messages}, {"ids", {id}}}, [&](const json& line) {
+        check_reply(ask_queue(config_, {{"op", control::op::messages}, {"ids", {id}}}, [&](const json& line) {
             const auto state = "state=" + line.value("state", "");
             found = std::ranges::any_of(words, [&](auto& word) { return word == state; });
         }));
         return found;
     }
 
-    void take(const Answer& answer) {
-        if (answer.good || answer.refusal == control::code::unknown || answer.refusal == control::code::no_match ||
-            answer.refusal == control::code::already)
+    void check_reply(const QueueReply& answer) {
+        if (answer.ok || answer.error_code == control::code::unknown || answer.error_code == control::code::no_match ||
+            answer.error_code == control::code::already)
             return; // no such message: it may just have gone, which is nobody's mistake
-        if (!std::exchange(failed_, true)) fatal(call_, answer.text);
+        if (!std::exchange(failed_, true)) fatal(invocation_, answer.text);
     }
 
-    const Call& call_;
+    const Invocation& invocation_;
     const config::Config& config_;
-    std::map<const Verb*, std::int64_t> counts_;
+    std::map<const Action*, std::int64_t> counts_;
     bool failed_ = false;
 };
 
 } // namespace
 
-int postsuper(const Call& call) {
-    for (const auto& directory : call.words)
+int postsuper(const Invocation& invocation) {
+    for (const auto& directory : invocation.words)
         if (std::ranges::find(queues, directory, &Queue::name) == queues.end())
-            return fatal(call, "invalid directory name: " + directory);
-    const auto config = config_in_force(call);
-    if (!config) return call.failure;
-    Super super(call, *config);
-    for (const auto& [letter, value] : call.options) {
-        const auto verb = std::ranges::find_if(verbs, [&](auto& each) { return each.letters.contains(letter); });
-        if (verb == verbs.end()) continue;
-        super.act(*verb, value);
-        if (super.failed()) return call.failure;
+            return fatal(invocation, "invalid directory name: " + directory);
+    const auto config = load_effective_config(invocation);
+    if (!config) return invocation.failure_status;
+    QueueEditor editor(invocation, *config);
+    for (const auto& [letter, value] : invocation.options) {
+        const auto action = std::ranges::find_if(actions, [&](auto& each) { return each.letters.contains(letter); });
+        if (action == actions.end()) continue;
+        editor.apply(*action, value);
+        if (editor.failed()) return invocation.failure_status;
     }
-    super.sum_up();
+    editor.print_totals();
     return EX_OK;
 }
 

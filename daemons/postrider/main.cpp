@@ -1,9 +1,9 @@
-// postrider: the command of the MTA's administrator. The verbs are in verbs.cpp.
+// postrider: the command of the MTA's administrator. Its commands are listed in table/command_table.cpp.
 #include "daemons/common/process/privileges.h"
 #include "daemons/postrider/command/command.h"
 #include <algorithm>
 
 int main(int argc, char** argv) {
     common::keep_standard_descriptors();
-    return postrider::run_command({argv + std::min(argc, 1), argv + argc});
+    return postrider::run_command_line({argv + std::min(argc, 1), argv + argc});
 }

@@ -4,7 +4,7 @@
 
 namespace router {
 
-Ourselves::Ourselves(const config::Config& config, const std::vector<common::IpAddress>& interfaces)
+LocalIdentity::LocalIdentity(const config::Config& config, const std::vector<common::IpAddress>& interfaces)
     : names_{config.mta.hostname, config.smtp_client.helo} {
     const auto any_v6 = *common::IpAddress::parse("::"), any_v4 = *common::IpAddress::parse("0.0.0.0");
     for (const auto& listener : config.listeners)
@@ -23,14 +23,14 @@ Ourselves::Ourselves(const config::Config& config, const std::vector<common::IpA
 }
 
 // 0.0.0.0 and :: are what a connection takes for 127.0.0.1 and ::1. Of 127.0.0.0/8 an interface shows one address only.
-bool Ourselves::is_address(const common::IpAddress& named, std::uint16_t port) const {
+bool LocalIdentity::is_address(const common::IpAddress& named, std::uint16_t port) const {
     const auto address = named.is_wildcard() ? *common::IpAddress::parse(named.is_v4() ? "127.0.0.1" : "::1") : named;
     if (address.is_loopback() && (address.is_v4() ? every_v4_ : every_v6_).contains(port)) return true;
     return std::find(endpoints_.begin(), endpoints_.end(), common::Endpoint{address, port}) !=
            endpoints_.end();
 }
 
-std::vector<common::IpAddress> Ourselves::interfaces() {
+std::vector<common::IpAddress> LocalIdentity::interfaces() {
     std::vector<common::IpAddress> out;
     uv_interface_address_t* list = nullptr;
     int count = 0;

@@ -11,11 +11,11 @@
 
 namespace router {
 
-class Ourselves {
+class LocalIdentity {
 public:
-    Ourselves() = default;
+    LocalIdentity() = default;
     // `interfaces`: the addresses of this system, for listeners on every address.
-    Ourselves(const config::Config& config, const std::vector<common::IpAddress>& interfaces);
+    LocalIdentity(const config::Config& config, const std::vector<common::IpAddress>& interfaces);
 
     bool is_name(std::string_view host) const { return names_.contains(host); }
     bool is_address(const common::IpAddress& address, std::uint16_t port) const;

@@ -4,34 +4,34 @@
 
 namespace router {
 
-Places::Number Places::take() {
-    taken_.emplace(++last_, false);
+LookupLimiter::Ticket LookupLimiter::acquire() {
+    active_.emplace(++last_, false);
     candidates_.emplace_back(last_, common::Loop::now().monotonic);
     if (!timer_.armed()) timer_.start(limits_.slow_after);
     return last_;
 }
 
-void Places::leave(Number number) {
-    const auto found = taken_.find(number);
-    if (found == taken_.end()) return;
+void LookupLimiter::release(Ticket ticket) {
+    const auto found = active_.find(ticket);
+    if (found == active_.end()) return;
     slow_ -= found->second ? 1 : 0;
-    taken_.erase(found);
-    while (!candidates_.empty() && !taken_.contains(candidates_.front().first)) candidates_.pop_front();
+    active_.erase(found);
+    while (!candidates_.empty() && !active_.contains(candidates_.front().first)) candidates_.pop_front();
 }
 
-void Places::leave_all() {
-    taken_.clear();
+void LookupLimiter::release_all() {
+    active_.clear();
     candidates_.clear();
     slow_ = 0;
 }
 
-void Places::look() {
+void LookupLimiter::find_slow() {
     const auto now = common::Loop::now().monotonic;
     const auto before = slow_;
-    while (!candidates_.empty() && slow_ < limits_.most_slow) {
-        const auto [number, since] = candidates_.front();
+    while (!candidates_.empty() && slow_ < limits_.max_slow) {
+        const auto [ticket, since] = candidates_.front();
         if (now - since < limits_.slow_after) break;
-        if (const auto found = taken_.find(number); found != taken_.end()) {
+        if (const auto found = active_.find(ticket); found != active_.end()) {
             found->second = true;
             ++slow_;
         }
@@ -39,7 +39,7 @@ void Places::look() {
     }
     if (!candidates_.empty())
         timer_.start(std::max<smtp::Duration>(candidates_.front().second + limits_.slow_after - now, std::chrono::milliseconds(10)));
-    if (slow_ > before) room_();
+    if (slow_ > before) on_free_();
 }
 
 } // namespace router

@@ -13,36 +13,36 @@
 
 namespace router {
 
-class Places {
+class LookupLimiter {
 public:
-    using Number = std::uint64_t; // of one that is taken; 0: none
+    using Ticket = std::uint64_t; // of one that is taken; 0: none
 
     struct Limits {
-        std::size_t at_a_time = 0;
-        std::size_t most_slow = 0; // of those without a place; more of them keep theirs
+        std::size_t max_active = 0;
+        std::size_t max_slow = 0; // of those without a place; more of them keep theirs
         smtp::Duration slow_after = std::chrono::milliseconds(500);
     };
-    // `room` is called when slow look-ups have given up their places; leave() does not call it.
-    Places(common::Loop& loop, Limits limits, std::function<void()> room)
-        : limits_(limits), room_(std::move(room)), timer_(loop, [this] { look(); }) {}
-    Places(const Places&) = delete;
-    Places& operator=(const Places&) = delete;
+    // `on_free` is called when slow look-ups have given up their places; release() does not call it.
+    LookupLimiter(common::Loop& loop, Limits limits, std::function<void()> on_free)
+        : limits_(limits), on_free_(std::move(on_free)), timer_(loop, [this] { find_slow(); }) {}
+    LookupLimiter(const LookupLimiter&) = delete;
+    LookupLimiter& operator=(const LookupLimiter&) = delete;
 
-    bool is_free() const { return taken_.size() - slow_ < limits_.at_a_time; }
-    Number take();
-    void leave(Number number);
-    void leave_all();
+    bool is_free() const { return active_.size() - slow_ < limits_.max_active; }
+    Ticket acquire();
+    void release(Ticket ticket);
+    void release_all();
 
 private:
-    void look();
+    void find_slow();
 
     Limits limits_;
-    std::function<void()> room_;
+    std::function<void()> on_free_;
     common::Timer timer_;
-    Number last_ = 0;
+    Ticket last_ = 0;
     std::size_t slow_ = 0;
-    std::map<Number, bool> taken_;                             // is it slow?
-    std::deque<std::pair<Number, smtp::Monotonic>> candidates_; // that may become slow, in their order
+    std::map<Ticket, bool> active_;                             // is it slow?
+    std::deque<std::pair<Ticket, smtp::Monotonic>> candidates_; // that may become slow, in their order
 };
 
 } // namespace router

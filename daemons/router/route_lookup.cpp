@@ -7,7 +7,7 @@
 namespace router {
 
 using decide::Destination;
-using decide::Said;
+using decide::LookupStatus;
 
 namespace {
 
@@ -15,11 +15,11 @@ constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
 
 } // namespace
 
-Found of_rule(Destination destination, std::uint32_t connections) {
+RouteResult route_of_rule(Destination destination, std::uint32_t connections) {
     return {std::move(destination), configured_valid, connections, true};
 }
 
-Found literal(const std::string& domain, const Ourselves& ourselves) {
+RouteResult route_to_literal(const std::string& domain, const LocalIdentity& local_identity) {
     std::string_view inside = domain;
     inside.remove_prefix(1);
     if (inside.ends_with(']')) inside.remove_suffix(1);
@@ -28,23 +28,23 @@ Found literal(const std::string& domain, const Ourselves& ourselves) {
     if (!address)
         return {Destination::refuse(decide::RouteKind::permanent, "5.1.2", fmt::format("{} is not an address", domain)),
                 configured_valid};
-    if (ourselves.is_address(*address, 25))
+    if (local_identity.is_address(*address, 25))
         return {Destination::refuse(decide::RouteKind::permanent, "5.4.6",
                                     fmt::format("mail for {} loops back to myself", domain)),
                 configured_valid};
     return {Destination::of(decide::RouteKind::mx, {{address->to_string(), 25, 0}}), configured_valid};
 }
 
-RouteLookup::RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
+RouteLookup::RouteLookup(dns::Resolver& resolver, const LocalIdentity& local_identity, std::string domain,
                          const decide::NextHop& hop, Done done)
-    : resolver_(resolver), ourselves_(ourselves), port_(hop.port),
+    : resolver_(resolver), local_identity_(local_identity), port_(hop.port),
       by_rule_(hop.kind != decide::NextHop::Kind::recipient), by_srv_(hop.kind == decide::NextHop::Kind::srv), done_(std::move(done)) {
     name_ = by_rule_ ? hop.name : std::move(domain);
     if (by_srv_)
         look_up_srv();
     else
         mx_lookup_ =
-            resolver_.look_up(name_, dns::Type::mx, [this](const dns::Answer& answer) { mx_said(answer); });
+            resolver_.look_up(name_, dns::Type::mx, [this](const dns::Answer& answer) { on_mx_answer(answer); });
 }
 
 void RouteLookup::look_up_srv() {
@@ -57,19 +57,19 @@ void RouteLookup::look_up_srv() {
                 ttl_ = std::min(ttl_, answer.ttl);
                 if (--open_ > 0) return;
                 finish(decide::decide_srv(name_, wrapped_, starttls_,
-                                          [this](const std::string& host) { return ourselves_.is_name(host); }));
+                                          [this](const std::string& host) { return local_identity_.is_name(host); }));
             }));
 }
 
-void RouteLookup::mx_said(const dns::Answer& answer) {
+void RouteLookup::on_mx_answer(const dns::Answer& answer) {
     mx_ = answer;
     ttl_ = answer.ttl;
     std::set<std::string> hosts;
-    if (answer.said == Said::no_data) hosts.insert(name_);
+    if (answer.said == LookupStatus::no_data) hosts.insert(name_);
     // Only an address we listen on at that port can be ours; names are compared without any look-up.
-    if (answer.said == Said::records && ourselves_.listens_on(port_))
+    if (answer.said == LookupStatus::records && local_identity_.listens_on(port_))
         for (const auto& record : answer.mx)
-            if (!record.host.empty() && !ourselves_.is_name(record.host)) hosts.insert(record.host);
+            if (!record.host.empty() && !local_identity_.is_name(record.host)) hosts.insert(record.host);
     if (hosts.empty()) return addresses_known();
     look_up_addresses(hosts);
 }
@@ -81,9 +81,9 @@ void RouteLookup::look_up_addresses(const std::set<std::string>& hosts) {
             lookups_.push_back(resolver_.look_up(host, type, [this, host, type](const dns::Answer& answer) {
                 auto& known = addresses_[host];
                 known.insert(known.end(), answer.addresses.begin(), answer.addresses.end());
-                if (mx_.said == Said::no_data) {
+                if (mx_.said == LookupStatus::no_data) {
                     (type == dns::Type::a ? a_ : aaaa_) = answer.said;
-                    if (answer.said == Said::failed) why_ = answer.why;
+                    if (answer.said == LookupStatus::failed) why_ = answer.why;
                     ttl_ = std::min(ttl_, answer.ttl);
                 }
                 if (--open_ == 0) addresses_known();
@@ -99,11 +99,11 @@ void RouteLookup::addresses_known() {
 }
 
 bool RouteLookup::is_self(const std::string& host) const {
-    if (ourselves_.is_name(host)) return true;
+    if (local_identity_.is_name(host)) return true;
     const auto known = addresses_.find(host);
     return known != addresses_.end() &&
            std::any_of(known->second.begin(), known->second.end(),
-                       [&](const auto& address) { return ourselves_.is_address(address, port_); });
+                       [&](const auto& address) { return local_identity_.is_address(address, port_); });
 }
 
 void RouteLookup::finish(Destination destination) {

@@ -15,7 +15,7 @@
 
 namespace router {
 
-struct Found {
+struct RouteResult {
     decide::Destination destination;
     std::uint32_t valid_seconds = 0;
     std::uint32_t connections = 0; // by the rule
@@ -25,30 +25,30 @@ struct Found {
 };
 
 // Hosts that a rule names (daemons/decide/routing/failover_route.h). It takes no look-up.
-Found of_rule(decide::Destination destination, std::uint32_t connections);
+RouteResult route_of_rule(decide::Destination destination, std::uint32_t connections);
 // "[192.0.2.1]", "[IPv6:2001:db8::1]": the host itself.
-Found literal(const std::string& domain, const Ourselves& ourselves);
+RouteResult route_to_literal(const std::string& domain, const LocalIdentity& local_identity);
 
 class RouteLookup {
 public:
-    using Done = std::function<void(Found)>;
+    using Done = std::function<void(RouteResult)>;
 
     // `hop`: anything but Kind::host. `done` is called once, from the loop, and may destroy this.
-    RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
+    RouteLookup(dns::Resolver& resolver, const LocalIdentity& local_identity, std::string domain,
                 const decide::NextHop& hop, Done done);
     RouteLookup(const RouteLookup&) = delete;
     RouteLookup& operator=(const RouteLookup&) = delete;
 
 private:
     void look_up_srv();
-    void mx_said(const dns::Answer& answer);
+    void on_mx_answer(const dns::Answer& answer);
     void look_up_addresses(const std::set<std::string>& hosts);
     void addresses_known();
     void finish(decide::Destination destination);
     bool is_self(const std::string& host) const;
 
     dns::Resolver& resolver_;
-    const Ourselves& ourselves_;
+    const LocalIdentity& local_identity_;
     std::string name_; // whose MX is asked for
     std::uint16_t port_;
     bool by_rule_; // the name is our configuration's, not the recipient's
@@ -56,11 +56,11 @@ private:
     Done done_;
     dns::Lookup mx_lookup_;
     dns::Answer mx_;
-    decide::SrvSaid wrapped_, starttls_; // of submission
+    decide::SrvAnswer wrapped_, starttls_; // of submission
     std::vector<dns::Lookup> lookups_;
     std::size_t open_ = 0;
     std::map<std::string, std::vector<common::IpAddress>> addresses_;
-    decide::Said a_ = decide::Said::failed, aaaa_ = decide::Said::failed; // for a domain without MX
+    decide::LookupStatus a_ = decide::LookupStatus::failed, aaaa_ = decide::LookupStatus::failed; // for a domain without MX
     std::string why_;
     std::uint32_t ttl_ = 0;
 };

@@ -10,9 +10,9 @@ namespace router {
 
 namespace {
 
-constexpr std::size_t at_a_time = 200; // domains being looked up; the name server is not to be drowned
+constexpr std::size_t max_active = 200; // domains being looked up; the name server is not to be drowned
 // Whose name servers have not answered by then keeps no other's place. So many may be under way besides.
-constexpr std::size_t most_slow = 10'000;
+constexpr std::size_t max_slow = 10'000;
 
 proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
     return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
@@ -23,18 +23,18 @@ const decide::NextHop own_mx;
 
 } // namespace
 
-spool::Result<std::unique_ptr<Router>> Router::create(common::Surroundings& surroundings,
-                                                      common::Orders orders) {
-    const auto directory = orders.config.spool.directory + "/state/mta-sts";
+spool::Result<std::unique_ptr<Router>> Router::create(common::DaemonContext& context,
+                                                      common::DaemonConfig daemon_config) {
+    const auto directory = daemon_config.config.spool.directory + "/state/mta-sts";
     TRY(common::make_state_directory(directory));
-    auto router = std::unique_ptr<Router>(new Router(surroundings, orders.config, directory));
-    router->listen(orders);
+    auto router = std::unique_ptr<Router>(new Router(context, daemon_config.config, directory));
+    router->listen(daemon_config);
     return router;
 }
 
-Router::Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory)
-    : surroundings_(surroundings),
-      sts_(surroundings.loop, surroundings.log, directory,
+Router::Router(common::DaemonContext& context, const config::Config& config, const std::string& directory)
+    : context_(context),
+      sts_(context.loop, context.log, directory,
            {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); },
             [this](const std::string& domain, StsPolicies::Failure failure, const std::string& why) {
                 using decide::TlsResult;
@@ -45,15 +45,15 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config,
                 outcome.reason = why;
                 count(outcome, 1);
             }}),
-      turn_(surroundings.loop, [this] { start_waiting(); }),
-      places_(surroundings.loop, {at_a_time, most_slow}, [this] { turn_.schedule(); }),
-      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
-                     proto::route::conversation, surroundings.identity,
+      turn_(context.loop, [this] { start_waiting(); }),
+      limiter_(context.loop, {max_active, max_slow}, [this] { turn_.schedule(); }),
+      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
+                     proto::route::conversation, context.identity,
                      {[this](proto::route::Message&& message) {
                           auto* route = std::get_if<proto::route::Route>(&message);
                           auto* state = std::get_if<proto::route::LinkState>(&message);
                           if (route)
-                              asked(std::move(*route));
+                              on_question(std::move(*route));
                           else if (state && state->down)
                               down_.insert(state->link);
                           else if (state)
@@ -69,29 +69,29 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config,
     apply(config);
 }
 
-void Router::reconfigure(common::Orders orders) {
-    apply(orders.config);
-    listen(orders);
+void Router::reconfigure(common::DaemonConfig daemon_config) {
+    apply(daemon_config.config);
+    listen(daemon_config);
 }
 
 // Questions under way are asked anew by the new rules.
 void Router::apply(const config::Config& config) {
     auto open = std::exchange(jobs_, {});
     waiting_.clear();
-    places_.leave_all();
+    limiter_.release_all();
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
     sts_.use(nullptr, nullptr);
     if (reporter_) reporter_->use(nullptr, nullptr, config);
-    resolver_ = std::make_unique<dns::Resolver>(surroundings_.loop, config.dns);
-    https_ = std::make_unique<common::Https>(surroundings_.loop, authorities(config.smtp_client.tls_authorities));
+    resolver_ = std::make_unique<dns::Resolver>(context_.loop, config.dns);
+    https_ = std::make_unique<common::Https>(context_.loop, authorities(config.smtp_client.tls_authorities));
     sts_.use(resolver_.get(), https_.get());
     set_reporter(config);
     tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
-    ourselves_ = Ourselves(config, Ourselves::interfaces());
+    local_identity_ = LocalIdentity(config, LocalIdentity::interfaces());
     for (auto& [domain, job] : open)
-        for (const auto& question : job.questions) asked({question.request, domain, question.pool});
+        for (const auto& question : job.questions) on_question({question.request, domain, question.pool});
 }
 
 void Router::stop(smtp::Duration, std::function<void()> done) {
@@ -112,30 +112,30 @@ void Router::set_reporter(const config::Config& config) {
     if (!config.tls_reports.enabled) return reporter_.reset();
     const auto directory = config.spool.directory + "/state/tls-reports";
     if (const auto made = common::make_state_directory(directory); !made)
-        return surroundings_.log.error("{}; there are no TLS reports", made.error().what);
+        return context_.log.error("{}; there are no TLS reports", made.error().what);
     if (!reporter_)
-        reporter_ = std::make_unique<TlsReporter>(surroundings_.loop, surroundings_.log, directory,
-                                                  surroundings_.run + "/submit");
+        reporter_ = std::make_unique<TlsReporter>(context_.loop, context_.log, directory,
+                                                  context_.run_directory + "/submit");
     reporter_->use(resolver_.get(), https_.get(), config);
 }
 
-void Router::listen(common::Orders& orders) {
-    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
-    auto fd = orders.take("router");
+void Router::listen(common::DaemonConfig& daemon_config) {
+    if (listener_) return listener_->expect(daemon_config.expected); // the socket in force stays
+    auto fd = daemon_config.take("router");
     if (!fd) return;
-    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd), orders.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd), daemon_config.expected);
     listener_->serve<proto::tls_results::Message>(proto::tls_results::conversation, {proto::Role::smtp_client},
-                                                  [this](ipc::Peer, auto teller) { welcome(std::move(teller)); });
+                                                  [this](ipc::Peer, auto channel) { add_channel(std::move(channel)); });
 }
 
-void Router::welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller) {
-    const auto number = ++last_teller_;
-    teller->set_callbacks({[this](proto::tls_results::Message&& message) {
+void Router::add_channel(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> channel) {
+    const auto number = ++last_channel_;
+    channel->set_callbacks({[this](proto::tls_results::Message&& message) {
                                for (const auto& each : std::get<proto::tls_results::Results>(message).results)
                                    count(each.outcome, each.sessions);
                            },
-                           [this, number](const std::string&) { tellers_.erase(number); }});
-    tellers_.emplace(number, std::move(teller));
+                           [this, number](const std::string&) { result_channels_.erase(number); }});
+    result_channels_.emplace(number, std::move(channel));
 }
 
 // The policy's own words are known here, not where the session was.
@@ -154,19 +154,19 @@ std::string Router::authorities(const std::string& file) const {
     if (file.empty()) return "";
     auto text = common::read_file(file);
     if (text) return *std::move(text);
-    surroundings_.log.warning("smtp_client.tls_authorities: {}; no web server's certificate can be verified",
+    context_.log.warning("smtp_client.tls_authorities: {}; no web server's certificate can be verified",
                               text.error().what);
     return "";
 }
 
 // Links from different pools of source addresses are down each for itself.
-Found Router::best(const decide::RouteRule& rule, const Question& question) const {
+RouteResult Router::best(const decide::RouteRule& rule, const Question& question) const {
     const auto& pool = question.pool.empty() ? rule.pool : question.pool;
     const auto is_down = [&](const auto& link) { return down_.contains(decide::link_from(link, pool)); };
-    return of_rule(decide::best(rule, is_down), rule.connections);
+    return route_of_rule(decide::best(rule, is_down), rule.connections);
 }
 
-void Router::asked(proto::route::Route&& route) {
+void Router::on_question(proto::route::Route&& route) {
     if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
     const Question question{route.request, route.pool};
     if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
@@ -180,7 +180,7 @@ void Router::asked(proto::route::Route&& route) {
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(question, route.domain, best(*rule, question), rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
-        return answer(question, route.domain, literal(route.domain, ourselves_));
+        return answer(question, route.domain, route_to_literal(route.domain, local_identity_));
     look_up(route.domain, *hop, connections, question);
 }
 
@@ -202,7 +202,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
                                                    route.domain + " names no next hop"),
                        3600});
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(question, route.domain, of_rule(decide::configured({*hop}), 0));
+        return answer(question, route.domain, route_of_rule(decide::configured({*hop}), 0));
     look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, question);
 }
 
@@ -219,25 +219,25 @@ void Router::look_up(const std::string& domain, const decide::NextHop& hop, std:
 
 void Router::start_waiting() {
     ended_.clear();
-    while (!waiting_.empty() && places_.is_free()) {
+    while (!waiting_.empty() && limiter_.is_free()) {
         const auto domain = std::move(waiting_.front());
         waiting_.pop_front();
         const auto job = jobs_.find(domain);
         if (job == jobs_.end()) continue;
-        job->second.place = places_.take();
-        if (const auto asked = policy_domain(domain, job->second); !asked.empty()) sts_.look(asked); // beside its hosts
+        job->second.ticket = limiter_.acquire();
+        if (const auto asked = policy_domain(domain, job->second); !asked.empty()) sts_.prefetch(asked); // beside its hosts
         job->second.lookup =
-            std::make_unique<RouteLookup>(*resolver_, ourselves_, domain, *job->second.hop,
-                                          [this, domain](Found what) { found(domain, what); });
+            std::make_unique<RouteLookup>(*resolver_, local_identity_, domain, *job->second.hop,
+                                          [this, domain](RouteResult what) { found(domain, what); });
     }
 }
 
-void Router::found(const std::string& domain, Found found) {
+void Router::found(const std::string& domain, RouteResult found) {
     const auto place = jobs_.find(domain);
     if (place == jobs_.end()) return;
     auto& job = place->second;
     ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
-    places_.leave(job.place);
+    limiter_.release(job.ticket);
     turn_.schedule();
     job.found = std::move(found);
     job.found.connections = job.connections;
@@ -273,22 +273,22 @@ void Router::policy_changed(const std::string& domain, const StsPolicy* policy) 
         queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}}));
 }
 
-bool Router::is_ourselves(const std::string& name, std::uint16_t port) const {
+bool Router::is_this_system(const std::string& name, std::uint16_t port) const {
     const auto address = common::IpAddress::parse(name == "localhost" ? "127.0.0.1" : name);
-    return address ? ourselves_.is_address(*address, port) : ourselves_.is_name(name) && ourselves_.listens_on(port);
+    return address ? local_identity_.is_address(*address, port) : local_identity_.is_name(name) && local_identity_.listens_on(port);
 }
 
 // Those that are not this very system.
-std::vector<decide::NextHop> Router::others(std::vector<decide::NextHop> hosts) const {
-    std::erase_if(hosts, [this](const decide::NextHop& hop) { return is_ourselves(hop.name, hop.port); });
+std::vector<decide::NextHop> Router::without_this_system(std::vector<decide::NextHop> hosts) const {
+    std::erase_if(hosts, [this](const decide::NextHop& hop) { return is_this_system(hop.name, hop.port); });
     return hosts;
 }
 
 // Hosts that a rule names: where all of them are this very system, mail would come back until its hops are counted.
-Found Router::without_ourselves(const std::string& domain, Found found) const {
+RouteResult Router::without_this_system(const std::string& domain, RouteResult found) const {
     if (found.destination.kind != decide::RouteKind::configured) return found;
     std::erase_if(found.destination.hosts,
-                  [this](const decide::Host& host) { return is_ourselves(host.name, host.port); });
+                  [this](const decide::Host& host) { return is_this_system(host.name, host.port); });
     if (found.destination.hosts.empty())
         found.destination = decide::Destination::refuse(
             decide::RouteKind::permanent, "5.4.6",
@@ -296,16 +296,16 @@ Found Router::without_ourselves(const std::string& domain, Found found) const {
     return found;
 }
 
-void Router::answer(const Question& question, const std::string& domain, const Found& given,
+void Router::answer(const Question& question, const std::string& domain, const RouteResult& given,
                     const std::string& rule, const proto::route::StsPolicy& sts) {
     proto::route::Routed routed;
-    const auto found = without_ourselves(domain, given);
+    const auto found = without_this_system(domain, given);
     const auto* by = rule.empty() ? nullptr : routes_.named(rule);
     routed.request = question.request;
     routed.domain = domain;
     routed.asked_pool = question.pool;
     const auto& pool = by && question.pool.empty() ? by->pool : question.pool;
-    const auto destination = by ? decide::with_fallback(found.destination, others(by->fallback)) : found.destination;
+    const auto destination = by ? decide::with_fallback(found.destination, without_this_system(by->fallback)) : found.destination;
     routed.kind = destination.kind;
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)
@@ -320,9 +320,9 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.text = destination.text;
     routed.records_of = found.records_of;
     routed.by_srv = found.by_srv;
-    if (queue_manager_.send(routed) != ipc::Sent::too_long) return;
+    if (queue_manager_.send(routed) != ipc::SendResult::too_long) return;
     routed.text = fmt::format("the list of its hosts is too long: {} of them", routed.hosts.size());
-    surroundings_.log.warning("{}: {}", domain, routed.text);
+    context_.log.warning("{}: {}", domain, routed.text);
     routed.kind = decide::RouteKind::temporary;
     routed.status = "4.4.3";
     routed.hosts.clear();

@@ -27,9 +27,9 @@ namespace router {
 
 class Router final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Router>> create(common::Surroundings& surroundings,
-                                                         common::Orders orders);
-    void reconfigure(common::Orders orders) override;
+    static spool::Result<std::unique_ptr<Router>> create(common::DaemonContext& context,
+                                                         common::DaemonConfig daemon_config);
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
@@ -43,50 +43,50 @@ private:
         const decide::NextHop* hop = nullptr;
         std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
-        Places::Number place = 0;
-        Found found;                         // while its domain's policy is asked for
+        LookupLimiter::Ticket ticket = 0;
+        RouteResult found;                         // while its domain's policy is asked for
     };
 
-    Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory);
+    Router(common::DaemonContext& context, const config::Config& config, const std::string& directory);
     void apply(const config::Config& config);
-    void listen(common::Orders& orders);
-    void welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller);
+    void listen(common::DaemonConfig& daemon_config);
+    void add_channel(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> channel);
     void count(const decide::TlsOutcome& outcome, std::uint64_t sessions);
     void set_reporter(const config::Config& config);
-    void asked(proto::route::Route&& route);
+    void on_question(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
     std::string authorities(const std::string& file) const;
-    Found best(const decide::RouteRule& rule, const Question& question) const;
+    RouteResult best(const decide::RouteRule& rule, const Question& question) const;
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  Question question);
     void start_waiting();
-    void found(const std::string& domain, Found found);
-    bool is_ourselves(const std::string& name, std::uint16_t port) const;
-    Found without_ourselves(const std::string& domain, Found found) const;
-    std::vector<decide::NextHop> others(std::vector<decide::NextHop> hosts) const;
+    void found(const std::string& domain, RouteResult found);
+    bool is_this_system(const std::string& name, std::uint16_t port) const;
+    RouteResult without_this_system(const std::string& domain, RouteResult found) const;
+    std::vector<decide::NextHop> without_this_system(std::vector<decide::NextHop> hosts) const;
     std::string policy_domain(const std::string& domain, const Job& job) const;
     void finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy);
     void policy_changed(const std::string& domain, const StsPolicy* policy);
-    void answer(const Question& question, const std::string& domain, const Found& found,
+    void answer(const Question& question, const std::string& domain, const RouteResult& found,
                 const std::string& rule = "", const proto::route::StsPolicy& sts = {});
 
-    common::Surroundings& surroundings_;
+    common::DaemonContext& context_;
     decide::RouteTable routes_;
     std::set<std::string> down_;                        // links, as the queue-manager says
     std::map<std::string, decide::NextHop> named_hops_; // of "via:" questions; jobs point to them
-    Ourselves ourselves_;
+    LocalIdentity local_identity_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;
     StsPolicies sts_; // its look-ups end before the resolver
     decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
     std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
     std::unique_ptr<ipc::Listener> listener_;
-    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>> tellers_; // smtp-clients
-    std::uint64_t last_teller_ = 0;
+    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>> result_channels_; // smtp-clients
+    std::uint64_t last_channel_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
     common::TurnHook turn_; // begins waiting jobs, lets ended ones go
-    Places places_;         // of jobs that have begun
+    LookupLimiter limiter_;         // of jobs that have begun
     std::vector<std::unique_ptr<RouteLookup>> ended_;
     ipc::Connector<proto::route::Message> queue_manager_;
 };

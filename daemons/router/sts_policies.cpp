@@ -8,23 +8,23 @@
 namespace router {
 
 using common::Loop;
-using dns::Said;
+using dns::LookupStatus;
 using namespace std::chrono_literals;
 
 namespace {
 
 constexpr std::uint32_t good_for = 3600; // seconds until the queue-manager asks again: an id changes
 constexpr std::uint32_t none_for = 60; // … at least, where there is no policy: a name server that forbids to remember costs no more
-constexpr std::size_t most_addresses = 10;
-constexpr std::size_t most_failures = 10'000;
+constexpr std::size_t max_addresses = 10;
+constexpr std::size_t max_failures = 10'000;
 constexpr auto one_day = std::chrono::days(1);
 
 } // namespace
 
 StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string directory, Callbacks callbacks)
     : log_(log), store_(std::move(directory)), callbacks_(std::move(callbacks)),
-      places_(loop, {at_a_time, most_slow}, [this] { turn_.schedule(); }), patience_(loop, [this] { tell_impatient(); }),
-      timer_(loop, [this] { tend(); }),
+      limiter_(loop, {max_active, max_slow}, [this] { turn_.schedule(); }), overdue_timer_(loop, [this] { answer_overdue(); }),
+      timer_(loop, [this] { maintain(); }),
       turn_(loop, [this] { begin_waiting(); }) {
     auto loaded = store_.load();
     for (const auto& problem : loaded.problems) log_.warning("{}; ignored", problem);
@@ -36,24 +36,24 @@ StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string direc
 void StsPolicies::use(dns::Resolver* resolver, common::Https* https) {
     checks_.clear();
     waiting_.clear();
-    places_.leave_all();
-    impatient_.clear();
+    limiter_.release_all();
+    waiting_since_.clear();
     resolver_ = resolver;
     https_ = https;
     timer_.stop();
     if (!resolver_) return;
     for (const auto& [domain, policy] : policies_) plan(domain);
-    tend();
+    maintain();
 }
 
-const StsPolicy* StsPolicies::good(const std::string& domain) const {
+const StsPolicy* StsPolicies::valid_policy(const std::string& domain) const {
     const auto known = policies_.find(domain);
     return known != policies_.end() && Loop::now().wall < known->second.expires() ? &known->second : nullptr;
 }
 
 void StsPolicies::find(const std::string& domain, Done done) {
     auto& under_way = check(domain); // the id may have changed
-    const auto* known = good(domain);
+    const auto* known = valid_policy(domain);
     if (!known) {
         under_way.waiting.push_back(std::move(done));
         return;
@@ -75,35 +75,35 @@ StsPolicies::Check& StsPolicies::check(const std::string& domain) {
     if (fresh) {
         place->second.asked = Loop::now().monotonic;
         waiting_.push_back(domain);
-        impatient_.emplace_back(domain, place->second.asked);
-        if (!patience_.armed()) patience_.start(patience);
+        waiting_since_.emplace_back(domain, place->second.asked);
+        if (!overdue_timer_.armed()) overdue_timer_.start(patience);
         turn_.schedule();
     }
     return place->second;
 }
 
 // The check goes on: a policy that comes later is told then.
-void StsPolicies::tell_impatient() {
+void StsPolicies::answer_overdue() {
     const auto now = Loop::now().monotonic;
     std::vector<Done> waiting;
-    while (!impatient_.empty() && now - impatient_.front().second >= patience) {
-        const auto [domain, asked] = std::move(impatient_.front());
-        impatient_.pop_front();
+    while (!waiting_since_.empty() && now - waiting_since_.front().second >= patience) {
+        const auto [domain, asked] = std::move(waiting_since_.front());
+        waiting_since_.pop_front();
         const auto found = checks_.find(domain);
         if (found == checks_.end() || found->second.asked != asked) continue;
         std::ranges::move(std::exchange(found->second.waiting, {}), std::back_inserter(waiting));
     }
-    if (!impatient_.empty()) patience_.start(impatient_.front().second + patience - now);
+    if (!waiting_since_.empty()) overdue_timer_.start(waiting_since_.front().second + patience - now);
     for (const auto& tell : waiting) tell(nullptr, none_for);
 }
 
 void StsPolicies::begin_waiting() {
-    while (resolver_ && !waiting_.empty() && places_.is_free()) {
+    while (resolver_ && !waiting_.empty() && limiter_.is_free()) {
         const auto domain = std::move(waiting_.front());
         waiting_.pop_front();
         const auto found = checks_.find(domain);
         if (found == checks_.end()) continue;
-        found->second.place = places_.take();
+        found->second.ticket = limiter_.acquire();
         found->second.record =
             resolver_->look_up("_mta-sts." + domain, dns::Type::txt,
                                [this, domain](const dns::Answer& answer) { record_found(domain, answer); });
@@ -116,10 +116,10 @@ void StsPolicies::record_found(const std::string& domain, const dns::Answer& ans
     check.valid = std::clamp(answer.ttl, none_for, good_for);
     const auto id = decide::sts::find_record(answer.texts);
     if (!id) {
-        if (check.renew) put_off(domain);
+        if (check.renew) postpone_fetch(domain);
         return finish(domain);
     }
-    const auto* known = good(domain);
+    const auto* known = valid_policy(domain);
     if (known && known->id == *id && !check.renew) return finish(domain);
     if (const auto failure = failed_.find(domain); failure != failed_.end()) {
         const auto left = failure->second - Loop::now().monotonic;
@@ -153,7 +153,7 @@ void StsPolicies::fetch(const std::string& domain, Check& check) {
     request.largest = decide::sts::largest_policy;
     request.addresses = std::move(check.v6);
     request.addresses.insert(request.addresses.end(), check.v4.begin(), check.v4.end());
-    if (request.addresses.size() > most_addresses) request.addresses.resize(most_addresses);
+    if (request.addresses.size() > max_addresses) request.addresses.resize(max_addresses);
     if (request.addresses.empty())
         return failed(domain, Failure::fetch, fmt::format("{} has no address", request.host));
     check.exchange = https_->start(
@@ -161,9 +161,9 @@ void StsPolicies::fetch(const std::string& domain, Check& check) {
 }
 
 void StsPolicies::fetched(const std::string& domain, const common::Https::Answer& answer) {
-    using Trouble = common::Https::Trouble;
-    if (answer.trouble != Trouble::none)
-        return failed(domain, answer.trouble == Trouble::certificate ? Failure::certificate : Failure::fetch,
+    using Trouble = common::Https::Failure;
+    if (answer.failure != Trouble::none)
+        return failed(domain, answer.failure == Trouble::certificate ? Failure::certificate : Failure::fetch,
                       answer.why);
     if (answer.status != 200)
         return failed(domain, Failure::fetch, fmt::format("the web server answers {}", answer.status));
@@ -172,13 +172,13 @@ void StsPolicies::fetched(const std::string& domain, const common::Https::Answer
                       fmt::format("it is \"{}\", not \"text/plain\"", answer.content_type));
     auto policy = decide::sts::parse_policy(answer.content);
     if (!policy) return failed(domain, Failure::invalid, policy.error());
-    keep(domain, *std::move(policy), checks_.at(domain).id);
+    store(domain, *std::move(policy), checks_.at(domain).id);
     finish(domain);
 }
 
 void StsPolicies::failed(const std::string& domain, Failure failure, const std::string& why) {
-    put_off(domain);
-    const auto* known = good(domain);
+    postpone_fetch(domain);
+    const auto* known = valid_policy(domain);
     log_.warning("{}: the MTA-STS policy at https://mta-sts.{}/.well-known/mta-sts.txt cannot be had: {}; mail goes {}",
                  domain, domain, why,
                  known ? fmt::format("by the one of before (id {})", known->id) : "without one until it can");
@@ -187,32 +187,32 @@ void StsPolicies::failed(const std::string& domain, Failure failure, const std::
     finish(domain);
 }
 
-void StsPolicies::put_off(const std::string& domain) {
+void StsPolicies::postpone_fetch(const std::string& domain) {
     const auto now = Loop::now().monotonic;
-    if (failed_.size() >= most_failures) std::erase_if(failed_, [&](auto& each) { return each.second <= now; });
-    if (failed_.size() >= most_failures) failed_.erase(failed_.begin());
+    if (failed_.size() >= max_failures) std::erase_if(failed_, [&](auto& each) { return each.second <= now; });
+    if (failed_.size() >= max_failures) failed_.erase(failed_.begin());
     failed_[domain] = now + failed_for;
 }
 
 void StsPolicies::finish(const std::string& domain) {
     const auto done = checks_.extract(domain);
-    places_.leave(done.mapped().place);
+    limiter_.release(done.mapped().ticket);
     if (policies_.contains(domain)) plan(domain);
-    while (!impatient_.empty() && !checks_.contains(impatient_.front().first)) impatient_.pop_front();
+    while (!waiting_since_.empty() && !checks_.contains(waiting_since_.front().first)) waiting_since_.pop_front();
     turn_.schedule();
-    const auto* known = good(domain);
+    const auto* known = valid_policy(domain);
     for (const auto& tell : done.mapped().waiting) tell(known, known ? good_for : done.mapped().valid);
-    wind();
+    arm_timer();
 }
 
 // --- keeping
 // --------------------------------------------------------------------------------------------------------
 
-void StsPolicies::keep(const std::string& domain, decide::sts::Policy policy, const std::string& id) {
-    if (!policies_.contains(domain) && policies_.size() >= StsStore::most) { // who has waited longest for mail goes
+void StsPolicies::store(const std::string& domain, decide::sts::Policy policy, const std::string& id) {
+    if (!policies_.contains(domain) && policies_.size() >= StsStore::max_policies) { // who has waited longest for mail goes
         const auto oldest = std::ranges::min_element(policies_, {}, [](auto& each) { return each.second.used; });
         store_.remove(oldest->first);
-        forget_plan(oldest->first);
+        remove_from_plan(oldest->first);
         policies_.erase(oldest);
     }
     const auto now = Loop::now().wall;
@@ -223,7 +223,7 @@ void StsPolicies::keep(const std::string& domain, decide::sts::Policy policy, co
     if (!fresh) return;
     log_.info("{}: MTA-STS policy: mode={}, id={}, max_age={}, mx={}", domain, name_of(known.policy.mode), id,
               known.policy.max_age, fmt::join(known.policy.mx, " "));
-    callbacks_.changed(domain, good(domain));
+    callbacks_.changed(domain, valid_policy(domain));
 }
 
 void StsPolicies::save(const std::string& domain) {
@@ -242,24 +242,24 @@ smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& poli
 
 // What stands in the plan may be too early: it is looked at again then. It is never too late.
 void StsPolicies::plan(const std::string& domain) {
-    forget_plan(domain);
+    remove_from_plan(domain);
     const auto at = due(domain, policies_.at(domain));
     plan_.emplace(at, domain);
     planned_.emplace(domain, at);
 }
 
-void StsPolicies::forget_plan(const std::string& domain) {
+void StsPolicies::remove_from_plan(const std::string& domain) {
     const auto known = planned_.find(domain);
     if (known == planned_.end()) return;
     plan_.erase({known->second, domain});
     planned_.erase(known);
 }
 
-void StsPolicies::tend() {
+void StsPolicies::maintain() {
     const auto now = Loop::now().wall;
     while (!plan_.empty() && plan_.begin()->first <= now) {
         const auto domain = plan_.begin()->second;
-        forget_plan(domain);
+        remove_from_plan(domain);
         const auto known = policies_.find(domain);
         if (now >= known->second.expires()) {
             log_.info("{}: MTA-STS policy {} has expired", domain, known->second.id);
@@ -272,10 +272,10 @@ void StsPolicies::tend() {
             plan(domain);
         }
     }
-    wind();
+    arm_timer();
 }
 
-void StsPolicies::wind() {
+void StsPolicies::arm_timer() {
     if (!resolver_) return;
     const smtp::Duration next = plan_.empty() ? smtp::Duration(1h) : smtp::Duration(plan_.begin()->first - Loop::now().wall);
     timer_.start(std::clamp<smtp::Duration>(next, 1s, 1h));

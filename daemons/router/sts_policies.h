@@ -22,8 +22,8 @@ namespace router {
 
 class StsPolicies {
 public:
-    static constexpr std::size_t at_a_time = 50;    // domains being asked; more wait …
-    static constexpr std::size_t most_slow = 1'000; // … beside those that take long
+    static constexpr std::size_t max_active = 50;    // domains being asked; more wait …
+    static constexpr std::size_t max_slow = 1'000; // … beside those that take long
     // Mail waits no longer for the answer: it goes by no policy until there is one.
     static constexpr smtp::Duration patience = std::chrono::seconds(10);
     // A fetch that failed is not repeated before (RFC 8461, 3.3).
@@ -53,9 +53,9 @@ public:
     // `domain` as the DNS has it. Called at once if a policy is known; else when it has been asked for.
     void find(const std::string& domain, Done done);
     // Asks about a domain that find() will be called for.
-    void look(const std::string& domain) { check(domain); }
+    void prefetch(const std::string& domain) { check(domain); }
     // What is known now; null: nothing that is still good.
-    const StsPolicy* known(const std::string& domain) const { return good(domain); }
+    const StsPolicy* known(const std::string& domain) const { return valid_policy(domain); }
 
 private:
     // One domain being asked.
@@ -64,7 +64,7 @@ private:
         std::string id; // of the record found
         bool renew = false; // fetch, even if the id has not changed
         smtp::Monotonic asked{}; // when
-        Places::Number place = 0;
+        LookupLimiter::Ticket ticket = 0;
         dns::Lookup record, a, aaaa;
         std::size_t open = 0; // address look-ups
         std::vector<common::IpAddress> v6, v4;
@@ -79,17 +79,17 @@ private:
     void fetch(const std::string& domain, Check& check);
     void fetched(const std::string& domain, const common::Https::Answer& answer);
     void failed(const std::string& domain, Failure failure, const std::string& why);
-    void put_off(const std::string& domain);
-    void keep(const std::string& domain, decide::sts::Policy policy, const std::string& id);
+    void postpone_fetch(const std::string& domain);
+    void store(const std::string& domain, decide::sts::Policy policy, const std::string& id);
     void finish(const std::string& domain);
-    const StsPolicy* good(const std::string& domain) const;
+    const StsPolicy* valid_policy(const std::string& domain) const;
     void save(const std::string& domain);
     smtp::WallTime due(const std::string& domain, const StsPolicy& policy) const;
-    void tell_impatient();
-    void tend();
+    void answer_overdue();
+    void maintain();
     void plan(const std::string& domain); // works out again when it is to be renewed or dropped
-    void forget_plan(const std::string& domain);
-    void wind();
+    void remove_from_plan(const std::string& domain);
+    void arm_timer();
 
     common::Log& log_;
     StsStore store_;
@@ -100,9 +100,9 @@ private:
     std::map<std::string, smtp::Monotonic> failed_; // not to be fetched before
     std::map<std::string, Check> checks_;
     std::deque<std::string> waiting_; // of them, those not begun
-    Places places_;
-    std::deque<std::pair<std::string, smtp::Monotonic>> impatient_; // domains that may have waited too long, in their order
-    common::Timer patience_;
+    LookupLimiter limiter_;
+    std::deque<std::pair<std::string, smtp::Monotonic>> waiting_since_; // domains that may have waited too long, in their order
+    common::Timer overdue_timer_;
     std::set<std::pair<smtp::WallTime, std::string>> plan_; // what is to be renewed or dropped next, and …
     std::unordered_map<std::string, smtp::WallTime> planned_; // … where that stands
     common::Timer timer_;   // for it

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::uintmax_t largest_file = 2 * decide::sts::largest_policy;
+constexpr std::uintmax_t max_policy_file = 2 * decide::sts::largest_policy;
 
 std::int64_t seconds(smtp::WallTime time) {
     return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
@@ -65,7 +65,7 @@ StsStore::Loaded StsStore::load() const {
         const auto trouble = [&](const std::string& what) { out.problems.push_back(path + ": " + what); };
         std::error_code odd;
         if (dns::canonical_name(domain) != domain || !entry->is_regular_file(odd) ||
-            entry->file_size(odd) > largest_file) {
+            entry->file_size(odd) > max_policy_file) {
             trouble("it is no policy");
             continue;
         }
@@ -73,7 +73,7 @@ StsStore::Loaded StsStore::load() const {
         auto policy = text ? decode_sts_policy(*text) : std::unexpected(text.error().what);
         if (!policy)
             trouble(policy.error());
-        else if (out.policies.size() < most)
+        else if (out.policies.size() < max_policies)
             out.policies.emplace(domain, *std::move(policy));
     }
     if (bad) out.problems.push_back(fmt::format("{}: {}", directory_, bad.message()));

@@ -32,7 +32,7 @@ std::expected<StsPolicy, std::string> decode_sts_policy(std::string_view text); 
 
 class StsStore {
 public:
-    static constexpr std::size_t most = 10'000; // domains
+    static constexpr std::size_t max_policies = 10'000; // domains
 
     explicit StsStore(std::string directory) : directory_(std::move(directory)) {}
 

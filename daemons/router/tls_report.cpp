@@ -20,7 +20,7 @@ std::int64_t unix_time(smtp::WallTime time) {
     return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-Json of_policy(const TlsReportOf& of, const TlsPolicyTotals& totals) {
+Json of_policy(const TlsReportSubject& of, const TlsPolicyTotals& totals) {
     Json policy{{"policy-type", word_of(totals.type)}};
     if (!totals.text.empty()) policy["policy-string"] = totals.text;
     policy["policy-domain"] = of.domain;
@@ -45,15 +45,15 @@ Json of_policy(const TlsReportOf& of, const TlsPolicyTotals& totals) {
 
 } // namespace
 
-std::string TlsReportOf::id() const {
+std::string TlsReportSubject::id() const {
     return fmt::format("{}.{}@{}", smtp::rfc3339_date(day).substr(0, 10), domain, submitter);
 }
 
-std::string TlsReportOf::file_name() const {
+std::string TlsReportSubject::file_name() const {
     return fmt::format("{}!{}!{}!{}.json.gz", submitter, domain, unix_time(day), unix_time(day + last_second));
 }
 
-std::string report_json(const TlsReportOf& of, const std::vector<TlsPolicyTotals>& policies) {
+std::string report_json(const TlsReportSubject& of, const std::vector<TlsPolicyTotals>& policies) {
     Json out{{"organization-name", of.organization},
              {"date-range",
               {{"start-datetime", smtp::rfc3339_date(of.day)}, {"end-datetime", smtp::rfc3339_date(of.day + last_second)}}},
@@ -64,7 +64,7 @@ std::string report_json(const TlsReportOf& of, const std::vector<TlsPolicyTotals
     return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string report_mail(const TlsReportOf& of, const std::string& to, std::string_view gzipped, smtp::WallTime now) {
+std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped, smtp::WallTime now) {
     const auto boundary = fmt::format("report-{}-{}", unix_time(of.day), unix_time(now));
     const auto day = smtp::rfc3339_date(of.day).substr(0, 10);
     auto out = fmt::format("From: <{}>\nTo: <{}>\nDate: {}\n"

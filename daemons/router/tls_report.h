@@ -10,7 +10,7 @@
 namespace router {
 
 // Who reports, on which domain and day.
-struct TlsReportOf {
+struct TlsReportSubject {
     std::string organization, contact; // contact: an address
     std::string from;                  // of the mail
     std::string submitter;             // this system's name
@@ -23,10 +23,10 @@ struct TlsReportOf {
 };
 
 // RFC 8460, 4.
-std::string report_json(const TlsReportOf& of, const std::vector<TlsPolicyTotals>& policies);
+std::string report_json(const TlsReportSubject& of, const std::vector<TlsPolicyTotals>& policies);
 
 // RFC 8460, 5.3: the whole message, with LF line ends.
-std::string report_mail(const TlsReportOf& of, const std::string& to, std::string_view gzipped, smtp::WallTime now);
+std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped, smtp::WallTime now);
 
 std::string gzip(std::string_view bytes);
 

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uintmax_t largest_file = 64 * 1024 * 1024;
+constexpr std::uintmax_t max_report_file = 64 * 1024 * 1024;
 
 // An address of the destination, for the log.
 std::string text_of(const Destination& to) {
@@ -80,7 +80,7 @@ struct TlsReporter::Submission {
 
 TlsReporter::TlsReporter(common::Loop& loop, common::Log& log, std::string directory, std::string submit)
     : loop_(loop), log_(log), directory_(std::move(directory)), submit_(std::move(submit)),
-      timer_(loop, [this] { tend(); }) {
+      timer_(loop, [this] { maintain(); }) {
     load();
 }
 
@@ -116,7 +116,7 @@ void TlsReporter::load() {
         std::error_code odd;
         if (name == ".new") continue; // of a write that was cut short
         std::optional<TlsTotals> totals;
-        if (day && name.ends_with(".json") && entry->file_size(odd) <= largest_file && !odd)
+        if (day && name.ends_with(".json") && entry->file_size(odd) <= max_report_file && !odd)
             if (const auto text = common::read_file(entry->path().string())) totals = TlsTotals::decode(*text);
         if (totals)
             days_[std::chrono::floor<std::chrono::days>(*day)].totals = *std::move(totals);
@@ -145,9 +145,9 @@ void TlsReporter::save() {
 // --------------------------------------------------------------------------------------------------------
 
 // Days that have ended: their reports, spread over a while, for everybody's day ends at the same time.
-void TlsReporter::tend() {
+void TlsReporter::maintain() {
     const auto now = Loop::now().wall;
-    auto next = saved_after;
+    auto next = save_interval;
     for (auto at = days_.begin(); at != days_.end();) {
         auto& [day, totals] = *at;
         const auto end = day + std::chrono::days(1);
@@ -162,7 +162,7 @@ void TlsReporter::tend() {
         }
         if (now >= totals.due) start(day, totals);
         const bool busy = std::ranges::any_of(sending_, [&, day = day](auto& each) { return each.second.of.day == day; });
-        if (!busy && !totals.totals.domains.empty() && totals.last.empty() && now - end > given_up_after) {
+        if (!busy && !totals.totals.domains.empty() && totals.last.empty() && now - end > give_up_after) {
             log_.warning("TLS reports for {} could not be delivered to {} domains; given up", smtp::iso_date(day),
                          totals.totals.domains.size());
             totals.totals.domains.clear();
@@ -182,7 +182,7 @@ void TlsReporter::tend() {
 // As many as may be under way.
 void TlsReporter::start(Day day, Totals& totals) {
     auto& domains = totals.totals.domains;
-    for (auto at = domains.upper_bound(totals.last); at != domains.end() && sending_.size() < at_a_time; ++at) {
+    for (auto at = domains.upper_bound(totals.last); at != domains.end() && sending_.size() < max_active; ++at) {
         const auto& domain = totals.last = at->first;
         if (sending_.contains(domain)) continue; // of another day: next time
         auto& sending = sending_[domain];
@@ -192,14 +192,14 @@ void TlsReporter::start(Day day, Totals& totals) {
     }
     if (domains.upper_bound(totals.last) == domains.end() && sending_.empty() && !domains.empty()) {
         totals.last.clear(); // all have had their turn
-        totals.due = Loop::now().wall + again_after;
+        totals.due = Loop::now().wall + retry_interval;
     }
 }
 
 void TlsReporter::record_found(const std::string& domain, const dns::Answer& answer) {
     auto& sending = sending_.at(domain);
     sending.to = decide::tls_rpt::find_destinations(answer.texts);
-    if (sending.to.empty()) return ended(domain, answer.said != dns::Said::failed); // it wants none
+    if (sending.to.empty()) return ended(domain, answer.said != dns::LookupStatus::failed); // it wants none
     sending.packed = gzip(report_json(sending.of, days_[sending.of.day].totals.domains[domain]));
     step(domain);
 }
@@ -273,7 +273,7 @@ void TlsReporter::post(const std::string& domain) {
     request.content = sending.packed;
     request.content_type = "application/tlsrpt+gzip";
     sending.exchange = https_->start(request, [this, domain, to, failed](const common::Https::Answer& answer) {
-        if (answer.trouble != common::Https::Trouble::none) return failed(answer.why);
+        if (answer.failure != common::Https::Failure::none) return failed(answer.why);
         if (answer.status / 100 != 2) return failed(fmt::format("the web server answers {}", answer.status));
         auto& sending = sending_.at(domain);
         log_.info("{}: TLS report for {} posted to {}", domain, smtp::iso_date(sending.of.day), text_of(to));

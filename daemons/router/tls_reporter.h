@@ -19,10 +19,10 @@ namespace router {
 
 class TlsReporter {
 public:
-    static constexpr smtp::Duration saved_after = std::chrono::minutes(1); // at most this much is lost in a crash
-    static constexpr smtp::Duration again_after = std::chrono::minutes(30); // what could not be delivered
-    static constexpr smtp::Duration given_up_after = std::chrono::days(2);  // after the day's end
-    static constexpr std::size_t at_a_time = 4;
+    static constexpr smtp::Duration save_interval = std::chrono::minutes(1); // at most this much is lost in a crash
+    static constexpr smtp::Duration retry_interval = std::chrono::minutes(30); // what could not be delivered
+    static constexpr smtp::Duration give_up_after = std::chrono::days(2);  // after the day's end
+    static constexpr std::size_t max_active = 4;
 
     // `directory` exists; `submit`: path of pickup's socket.
     TlsReporter(common::Loop& loop, common::Log& log, std::string directory, std::string submit);
@@ -47,7 +47,7 @@ private:
     };
     // One domain's report on its way.
     struct Sending {
-        TlsReportOf of;
+        TlsReportSubject of;
         std::string packed;
         std::vector<decide::tls_rpt::Destination> to;
         std::size_t next = 0;
@@ -61,7 +61,7 @@ private:
 
     void load();
     std::string path(Day day) const;
-    void tend();
+    void maintain();
     void start(Day day, Totals& totals);
     void record_found(const std::string& domain, const dns::Answer& answer);
     void step(const std::string& domain);

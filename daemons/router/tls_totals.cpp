@@ -10,12 +10,12 @@ using decide::TlsResult;
 
 void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions, const std::vector<std::string>& text,
                       const std::vector<std::string>& hosts) {
-    if (!domains.contains(outcome.domain) && domains.size() >= most_domains) return;
+    if (!domains.contains(outcome.domain) && domains.size() >= max_domains) return;
     auto& policies = domains[outcome.domain];
     auto policy = std::ranges::find_if(
         policies, [&](auto& each) { return each.type == outcome.policy && each.text == text; });
     if (policy == policies.end()) {
-        if (policies.size() >= most_policies) return;
+        if (policies.size() >= max_policies) return;
         policies.push_back({outcome.policy, text, hosts, 0, 0, {}});
         policy = std::prev(policies.end());
     }
@@ -28,7 +28,7 @@ void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions,
     const auto known = std::ranges::find_if(policy->failures, [&](auto& each) { return each.same(failures); });
     if (known != policy->failures.end())
         known->sessions += sessions;
-    else if (policy->failures.size() < most_failures)
+    else if (policy->failures.size() < max_failures)
         policy->failures.push_back(std::move(failures));
 }
 

@@ -32,9 +32,9 @@ struct TlsPolicyTotals {
 
 class TlsTotals {
 public:
-    static constexpr std::size_t most_domains = 10'000; // more are not counted
-    static constexpr std::size_t most_policies = 10;    // of a domain
-    static constexpr std::size_t most_failures = 100;   // kinds, of a policy; more count in `bad` alone
+    static constexpr std::size_t max_domains = 10'000; // more are not counted
+    static constexpr std::size_t max_policies = 10;    // of a domain
+    static constexpr std::size_t max_failures = 100;   // kinds, of a policy; more count in `bad` alone
 
     // `text`, `hosts`: the policy that was found, as above.
     void count(const decide::TlsOutcome& outcome, std::uint64_t sessions, const std::vector<std::string>& text,

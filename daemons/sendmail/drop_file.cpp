@@ -12,7 +12,7 @@ namespace sendmail {
 using spool::Error;
 using spool::Result;
 
-static constexpr std::uint64_t look_every = 1024 * 1024; // bytes
+static constexpr std::uint64_t check_every = 1024 * 1024; // bytes
 
 Result<DropFile> DropFile::create(const std::string& directory) {
     DropFile drop;
@@ -47,10 +47,10 @@ DropFile::~DropFile() {
 }
 
 Result<> DropFile::write(std::string_view bytes) {
-    unlooked_ += bytes.size();
-    if (unlooked_ > look_every) {
+    unchecked_ += bytes.size();
+    if (unchecked_ > check_every) {
         TRY(common::room_in_drop(directory_.number(), limits_, ::getuid(), bytes.size()));
-        unlooked_ = 0;
+        unchecked_ = 0;
     }
     while (!bytes.empty()) {
         const auto n = ::write(file_.number(), bytes.data(), bytes.size());

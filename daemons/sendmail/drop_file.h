@@ -27,7 +27,7 @@ private:
     common::Fd directory_, file_;
     std::string name_;
     common::DropLimits limits_;
-    std::uint64_t unlooked_ = 0; // written since the last look
+    std::uint64_t unchecked_ = 0; // written since the last look
 };
 
 } // namespace sendmail

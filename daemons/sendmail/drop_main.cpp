@@ -23,7 +23,7 @@ int fail(int status, const std::string& text) {
     return status;
 }
 
-std::string why_not_let_in() {
+std::string access_advice() {
     if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
         return ": the caller runs with no_new_privs (systemd: NoNewPrivileges=yes), where postrider-drop cannot get its group; "
                "mail is taken from it while the mail system runs";
@@ -31,7 +31,7 @@ std::string why_not_let_in() {
 }
 
 // What is copied is a beginning, recipients, content and an end: an answer, a second beginning or nonsense is not.
-class Order {
+class FrameSequence {
 public:
     bool take(const proto::submit::Message& message) {
         using namespace proto::submit;
@@ -61,9 +61,9 @@ int main() {
     auto file = sendmail::DropFile::create(POSTRIDER_SPOOL "/drop");
     if (!file)
         return fail(EX_TEMPFAIL,
-                    file.error().what + (file.error().code == EACCES ? why_not_let_in() : ""));
+                    file.error().what + (file.error().code == EACCES ? access_advice() : ""));
     ipc::FrameReader frames;
-    Order order;
+    FrameSequence sequence;
     std::array<char, 65536> buffer;
     for (;;) {
         const auto n = ::read(0, buffer.data(), buffer.size());
@@ -74,16 +74,16 @@ int main() {
         frames.feed(bytes);
         while (const auto frame = frames.next()) {
             const auto message = ipc::decode<proto::submit::Message>(*frame);
-            if (!message || !order.take(*message)) return fail(EX_DATAERR, "this is called by sendmail only");
+            if (!message || !sequence.take(*message)) return fail(EX_DATAERR, "this is called by sendmail only");
         }
-        if (order.size() > file->limits().message_size)
+        if (sequence.size() > file->limits().message_size)
             return fail(EX_DATAERR, "the message is larger than " + std::to_string(file->limits().message_size) +
                                         " bytes (submit.message_size)");
         if (frames.broken()) return fail(EX_DATAERR, "this is called by sendmail only");
         frames.keep();
         if (auto put = file->write(bytes); !put) return fail(EX_TEMPFAIL, put.error().what);
     }
-    if (!order.ended() || frames.left_over() > 0) return fail(EX_DATAERR, "the message has no end");
+    if (!sequence.ended() || frames.left_over() > 0) return fail(EX_DATAERR, "the message has no end");
     if (auto kept = file->finish(); !kept) return fail(EX_TEMPFAIL, kept.error().what);
     return EX_OK;
 }

@@ -4,7 +4,7 @@
 
 namespace sendmail {
 
-std::size_t DotScan::feed(std::string_view bytes, std::string& message) {
+std::size_t DotScanner::feed(std::string_view bytes, std::string& message) {
     for (std::size_t at = 0; at < bytes.size(); ++at) {
         const char c = bytes[at];
         // A dot at a line's beginning is held back until it is known what follows.
@@ -35,9 +35,9 @@ std::size_t DotScan::feed(std::string_view bytes, std::string& message) {
     return bytes.size();
 }
 
-spool::Result<std::string> read_message(int descriptor, Dots dots, std::uint64_t limit) {
+spool::Result<std::string> read_message(int descriptor, DotHandling dots, std::uint64_t limit) {
     std::string message;
-    DotScan scan;
+    DotScanner scan;
     std::array<char, 65536> buffer;
     for (;;) {
         const auto n = ::read(descriptor, buffer.data(), buffer.size());
@@ -45,7 +45,7 @@ spool::Result<std::string> read_message(int descriptor, Dots dots, std::uint64_t
         if (n < 0) return std::unexpected(spool::Error::from_errno("reading the message"));
         if (n == 0) break; // a dot that was held back ended the last line, and so the message
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-        if (dots == Dots::are_text)
+        if (dots == DotHandling::literal)
             message += bytes;
         else
             scan.feed(bytes, message);

@@ -10,7 +10,7 @@
 namespace sendmail {
 
 // Finds the line that ends a message, whatever pieces it comes in.
-class DotScan {
+class DotScanner {
 public:
     // How much of `bytes` belongs to the message; less than all of it: the end has been seen.
     std::size_t feed(std::string_view bytes, std::string& message);
@@ -22,6 +22,6 @@ private:
 };
 
 // EFBIG: more than `limit` bytes.
-spool::Result<std::string> read_message(int descriptor, Dots dots, std::uint64_t limit);
+spool::Result<std::string> read_message(int descriptor, DotHandling dots, std::uint64_t limit);
 
 } // namespace sendmail

@@ -95,9 +95,9 @@ std::string take(int letter, const std::string& value, Options& out) {
     case 'b': return take_mode(value, out);
     case 'f':
     case 'r': out.sender = value == "<>" ? std::string() : value; return {};
-    case 'i': out.dots = Dots::are_text; return {};
+    case 'i': out.dots = DotHandling::literal; return {};
     case 'o':
-        if (value == "i") out.dots = Dots::are_text;
+        if (value == "i") out.dots = DotHandling::literal;
         return {};
     case 'q': return take_queue(value, out);
     case 't': out.from_header = true; return {};

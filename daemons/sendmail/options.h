@@ -21,14 +21,14 @@ enum class Mode : std::uint8_t {
     nothing, // -q30m and the like: accepted, nothing to do
 };
 
-enum class Dots : std::uint8_t { end_message, are_text };
+enum class DotHandling : std::uint8_t { end_message, literal };
 
 struct Options {
     Mode mode = Mode::deliver;
     std::string config;                // -C
     std::optional<std::string> sender; // -f, -r: the last one; "" the null sender
     std::string full_name;             // -F
-    Dots dots = Dots::end_message;     // -i, -oi
+    DotHandling dots = DotHandling::end_message;     // -i, -oi
     bool from_header = false;          // -t
     std::vector<std::string> recipients;
     std::uint8_t notify = 0; // -N

@@ -33,7 +33,7 @@ int fail(int status, std::string_view text) {
 struct User {
     std::string name, full_name;
 };
-User who_calls() {
+User calling_user() {
     User user;
     const passwd* entry = ::getpwuid(::getuid());
     user.name =
@@ -65,7 +65,7 @@ spool::Result<std::string> message_for(const config::Config& config, const Optio
 int deliver(const config::Config& config, const Options& options) {
     const auto message = message_for(config, options);
     if (!message) return fail(message.error().code == EFBIG ? EX_DATAERR : EX_IOERR, message.error().what);
-    const auto user = who_calls();
+    const auto user = calling_user();
     proto::submit::Begin begin;
     begin.sender = options.sender.value_or(user.name);
     begin.full_name = options.full_name.empty() ? user.full_name : options.full_name;
@@ -105,7 +105,7 @@ int check_aliases(const config::Config& config) {
             status = fail(EXIT_FAILURE, text.error().what);
             continue;
         }
-        for (const auto& each : common::review_alias_file(path))
+        for (const auto& each : common::lint_alias_file(path))
             fmt::print(stderr, "{}: warning: {}{}: {}\n", program, each.file,
                        each.line == 0 ? "" : fmt::format(":{}", each.line), each.message);
     }
@@ -113,7 +113,7 @@ int check_aliases(const config::Config& config) {
 }
 
 int flush(const config::Config& config, const Options& options) {
-    common::Flush what{options.only_message, options.only_site, ""};
+    common::FlushRequest what{options.only_message, options.only_site, ""};
     what.why = what.message.empty() ? "sendmail -qR" : "sendmail -qI";
     const auto outcome = common::flush_queue(config, what);
     return outcome.status == EX_OK ? EX_OK : fail(outcome.status, outcome.text);
@@ -129,14 +129,14 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     if (options && options->mode == Mode::aliases) program = "newaliases";
     if (!options) return fail(EX_USAGE, options.error());
     if (options->mode == Mode::nothing) return EX_OK;
-    const auto found = common::settings_in_force(options->config); // files it names are not our affair
+    const auto found = common::effective_config(options->config); // files it names are not our affair
     if (!found) return fail(EX_TEMPFAIL, found.error().front().to_string());
     if (!found->warning.empty()) fmt::print(stderr, "{}: warning: {}\n", program, found->warning);
     const auto* const config = &found->config;
     switch (options->mode) {
     case Mode::deliver:
     case Mode::verify: return deliver(*config, *options);
-    case Mode::smtp: return speak_smtp(*config);
+    case Mode::smtp: return serve_smtp(*config);
     case Mode::list: 
         return common::list_queue(config->spool.directory + "/run/showq", common::QueueListing::Form::text,
                                   program);

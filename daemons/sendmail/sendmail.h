@@ -1,5 +1,5 @@
-// sendmail(1), mailq(1) and newaliases(1) as one program: reads what there is to read, hands it over, says in
-// an exit status of sysexits.h what became of it.
+// sendmail(1), mailq(1) and newaliases(1) as one program: reads a message, submits it, and returns an
+// exit status of sysexits.h.
 #pragma once
 #include <string>
 #include <string_view>

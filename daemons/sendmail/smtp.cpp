@@ -17,9 +17,9 @@ using smtp::Reply;
 namespace {
 
 // CRLF where programs write LF: the session takes nothing else for a line's end.
-class LineEnds {
+class LineEndConverter {
 public:
-    std::string mend(std::string_view bytes) {
+    std::string convert(std::string_view bytes) {
         std::string out;
         out.reserve(bytes.size() + bytes.size() / 16);
         for (const char c : bytes) {
@@ -33,13 +33,13 @@ private:
     char last_ = '\0';
 };
 
-class Conversation {
+class StdioSession {
 public:
-    Conversation(const config::Config& config, const smtp::ServerSettings& settings)
+    StdioSession(const config::Config& config, const smtp::ServerSettings& settings)
         : config_(config), session_(settings, now()) {}
 
     int run() {
-        LineEnds ends;
+        LineEndConverter ends;
         std::array<char, 65536> buffer;
         for (;;) {
             while (auto event = session_.next()) {
@@ -63,7 +63,7 @@ public:
             if (n <= 0)
                 session_.disconnected();
             else
-                session_.feed(ends.mend({buffer.data(), static_cast<std::size_t>(n)}), now());
+                session_.feed(ends.convert({buffer.data(), static_cast<std::size_t>(n)}), now());
         }
     }
 
@@ -140,7 +140,7 @@ private:
 
 } // namespace
 
-int speak_smtp(const config::Config& config) {
+int serve_smtp(const config::Config& config) {
     smtp::ServerSettings settings;
     settings.hostname = config.mta.hostname;
     settings.capabilities.size = config.submit.message_size;
@@ -152,7 +152,7 @@ int speak_smtp(const config::Config& config) {
     settings.junk_commands = 1'000'000;
     settings.min_data_rate = 0;
     settings.command_time = settings.data_time = std::chrono::hours(1);
-    return Conversation(config, settings).run();
+    return StdioSession(config, settings).run();
 }
 
 } // namespace sendmail

@@ -15,28 +15,28 @@ using namespace proto::submit;
 
 namespace {
 
-Answer bad(std::string text) { return {EX_DATAERR, {}, std::move(text)}; }
+Answer data_error(std::string text) { return {EX_DATAERR, {}, std::move(text)}; }
 
 // Of a list as it was given.
 std::optional<Answer> check_list(const std::string& list, const std::string& origin, std::size_t& count) {
     const auto completed = smtp::complete_addresses(list, origin);
-    if (!completed.problem.empty()) return bad("no address: " + completed.problem);
+    if (!completed.problem.empty()) return data_error("no address: " + completed.problem);
     for (const auto& each : completed.addresses)
-        if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox) return bad("no address: " + mailbox.error().why);
+        if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox) return data_error("no address: " + mailbox.error().why);
     count += completed.addresses.size();
     return {};
 }
 
 } // namespace
 
-std::optional<Answer> objection(const config::Config& config, const Begin& begin, std::string_view content) {
+std::optional<Answer> check_submission(const config::Config& config, const Begin& begin, std::string_view content) {
     std::size_t senders = 0, recipients = 0;
     if (!begin.sender.empty()) {
-        if (auto no = check_list(begin.sender, config.mta.origin, senders)) return no;
-        if (senders != 1) return bad("the sender is no address");
+        if (auto rejection = check_list(begin.sender, config.mta.origin, senders)) return rejection;
+        if (senders != 1) return data_error("the sender is no address");
     }
     for (const auto& each : begin.recipients)
-        if (auto no = check_list(each.list, config.mta.origin, recipients)) return no;
+        if (auto rejection = check_list(each.list, config.mta.origin, recipients)) return rejection;
 
     smtp::SubmissionOptions options;
     options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
@@ -49,11 +49,11 @@ std::optional<Answer> objection(const config::Config& config, const Begin& begin
         fixup.feed(piece, header);
     }
     if (fixup.state() == smtp::SubmissionFixup::State::header) fixup.finish(header);
-    if (fixup.state() == smtp::SubmissionFixup::State::refused) return bad(fixup.problem());
+    if (fixup.state() == smtp::SubmissionFixup::State::refused) return data_error(fixup.problem());
     for (const auto& each : fixup.recipients())
-        if (auto no = check_list(each, config.mta.origin, recipients)) return no;
+        if (auto rejection = check_list(each, config.mta.origin, recipients)) return rejection;
     if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
-    if (recipients > config.submit.recipients) return bad("too many recipients");
+    if (recipients > config.submit.recipients) return data_error("too many recipients");
 
     smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config));
     std::string kept;
@@ -61,15 +61,15 @@ std::optional<Answer> objection(const config::Config& config, const Begin& begin
     control.finish(kept);
     smtp::HeaderScan scan;
     scan.feed(kept);
-    if (scan.received() >= smtp::max_hops) return bad("the message has travelled in a circle"); // one more is added
+    if (scan.received() >= smtp::max_hops) return data_error("the message has travelled in a circle"); // one more is added
     if (config.pools.empty()) return {}; // it may be that the configuration is not for us to read
     if (config.idempotency.enabled)
-        if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return bad(key.error());
+        if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return data_error(key.error());
     spool::Envelope envelope;
     envelope.reverse_path = begin.sender;
     if (auto wrong = common::choose_pool(config, common::Submitter::trusted, control.value(common::pool_field), envelope);
         !wrong.empty())
-        return bad(std::move(wrong));
+        return data_error(std::move(wrong));
     return {};
 }
 

@@ -1,5 +1,5 @@
-// What pickup would refuse for good, found out by sendmail itself: of mail that is left in the drop directory, for later nobody
-// waits for an answer. What only a running system can know (header checks, filters, idempotency) is not looked at. Pure.
+// Checks a message for what pickup would reject permanently, before it is left in the drop directory: later there is nobody to
+// report an error to. Not checked: what only a running system can decide (header checks, filters, idempotency). Pure.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/submit.h"
@@ -8,7 +8,7 @@
 
 namespace sendmail {
 
-std::optional<proto::submit::Answer> objection(const config::Config& config, const proto::submit::Begin& begin,
+std::optional<proto::submit::Answer> check_submission(const config::Config& config, const proto::submit::Begin& begin,
                                                std::string_view content);
 
 } // namespace sendmail

@@ -23,22 +23,22 @@ using spool::Result;
 
 namespace {
 
-constexpr auto busy_patience = 3s; // while pickup's queue of connections is full
+constexpr auto busy_timeout = 3s; // while pickup's queue of connections is full
 
 // The frames of one message, one after the other.
-class Frames {
+class SubmissionFrames {
 public:
-    Frames(const Begin& begin, std::string_view content) : begin_(begin), content_(content) {}
+    SubmissionFrames(const Begin& begin, std::string_view content) : begin_(begin), content_(content) {}
     // False: that was all.
     bool next(std::string& wire) {
         const auto begun = ipc::begin_frame(wire);
         if (step_ == 0) {
             Begin head = begin_;
-            head.recipients = some_recipients();
+            head.recipients = next_recipients();
             ipc::encode<Message>(head, wire);
             step_ = 1;
         } else if (recipient_ < begin_.recipients.size()) {
-            ipc::encode<Message>(Recipients{some_recipients()}, wire);
+            ipc::encode<Message>(Recipients{next_recipients()}, wire);
         } else if (!content_.empty()) {
             const auto piece = content_.substr(0, largest_content);
             content_.remove_prefix(piece.size());
@@ -55,7 +55,7 @@ public:
 
 private:
     // As many as one frame has room for beside the rest of Begin; a list is as long as an argument may be at most.
-    std::vector<Recipient> some_recipients() {
+    std::vector<Recipient> next_recipients() {
         std::vector<Recipient> out;
         for (std::size_t size = 0; recipient_ < begin_.recipients.size() && size < largest_content; ++recipient_) {
             out.push_back(begin_.recipients[recipient_]);
@@ -70,9 +70,9 @@ private:
     int step_ = 0;
 };
 
-Answer again(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
+Answer temporary_failure(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
 
-Result<> write_drop_file(const std::string& directory, Frames frames) {
+Result<> write_drop_file(const std::string& directory, SubmissionFrames frames) {
     auto file = TRY(DropFile::create(directory));
     std::string wire;
     while (frames.next(wire)) {
@@ -84,7 +84,7 @@ Result<> write_drop_file(const std::string& directory, Frames frames) {
 
 // Through the set-gid helper, which knows where the drop directory is. Its exit status, or that it could not
 // be run.
-Result<int> run_helper(Frames frames) {
+Result<int> run_drop_helper(SubmissionFrames frames) {
     const auto path = common::program_path("postrider-drop");
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(Error::from_errno("pipe"));
@@ -116,15 +116,15 @@ Result<int> run_helper(Frames frames) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 
-Answer drop(const config::Config& config, const Begin& begin, std::string_view content) {
-    if (auto no = objection(config, begin, content)) return *no;
+Answer submit_to_drop(const config::Config& config, const Begin& begin, std::string_view content) {
+    if (auto rejection = check_submission(config, begin, content)) return *rejection;
     const std::string down = "the mail system is not running, and the message cannot be left for it: ";
     if (!config.mta.users) {
-        const auto left = write_drop_file(config.spool.directory + "/drop", Frames(begin, content));
-        return left ? Answer{} : again(down + left.error().what);
+        const auto left = write_drop_file(config.spool.directory + "/drop", SubmissionFrames(begin, content));
+        return left ? Answer{} : temporary_failure(down + left.error().what);
     }
-    const auto status = run_helper(Frames(begin, content));
-    if (!status) return again(down + status.error().what);
+    const auto status = run_drop_helper(SubmissionFrames(begin, content));
+    if (!status) return temporary_failure(down + status.error().what);
     if (*status == EX_OK) return {};
     return {static_cast<std::uint8_t>(*status), {}, down + "postrider-drop says why"};
 }
@@ -133,19 +133,19 @@ Answer drop(const config::Config& config, const Begin& begin, std::string_view c
 
 Answer submit(const config::Config& config, const Begin& begin, std::string_view content) {
     const auto path = config.spool.directory + "/run/submit";
-    for (const auto until = std::chrono::steady_clock::now() + busy_patience;;) {
+    for (const auto until = std::chrono::steady_clock::now() + busy_timeout;;) {
         auto socket = common::connect_local(path);
         if (socket) {
-            Frames frames(begin, content);
+            SubmissionFrames frames(begin, content);
             const auto next = [&](std::string& wire) {
                 return frames.next(wire) ? common::Made::frame : common::Made::all;
             };
             if (auto answer = common::hand_over(std::move(*socket), next)) return *answer;
-            return drop(config, begin, content); // it went away before it had all of the message
+            return submit_to_drop(config, begin, content); // it went away before it had all of the message
         }
-        if (socket.error().code != EAGAIN) return drop(config, begin, content);
+        if (socket.error().code != EAGAIN) return submit_to_drop(config, begin, content);
         if (std::chrono::steady_clock::now() > until)
-            return again("the mail system is too busy, try again later");
+            return temporary_failure("the mail system is too busy, try again later");
         std::this_thread::sleep_for(50ms);
     }
 }

@@ -1,6 +1,5 @@
-// Hands a message over: to pickup on the submit socket; if nobody listens there, into the drop directory; if
-// that cannot be, not at all. Blocks, never for ever. Once all of a message was sent it is never handed over
-// another way.
+// Submits a message: to pickup on the submit socket; if nothing listens there, into the drop directory; if that is not
+// possible, it fails. Blocks for a limited time. Once all of a message was sent, it is never submitted in another way.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/submit.h"

@@ -33,23 +33,23 @@ std::size_t width() {
     std::size_t columns = 0;
     if (const char* said = std::getenv("COLUMNS")) std::from_chars(said, said + std::strlen(said), columns);
     if (columns == 0) columns = terminal_width();
-    return columns == 0 ? simulate::narrowest : columns;
+    return columns == 0 ? simulate::min_width : columns;
 }
 
 // --seed and --until. False: one of them is none, and was complained of.
-bool take_options(const Arguments& arguments, simulate::Around& around) {
+bool apply_options(const Arguments& arguments, simulate::ScenarioContext& context) {
     if (const auto text = arguments.option("--seed")) {
         const auto seed = arguments.number("--seed");
         if (!seed || *seed > 1'000'000'000)
-            return complain(fmt::format("--seed {}: expected a whole number up to 1000000000", *text)), false;
-        around.seed = static_cast<std::uint32_t>(*seed);
+            return print_error(fmt::format("--seed {}: expected a whole number up to 1000000000", *text)), false;
+        context.seed = static_cast<std::uint32_t>(*seed);
     }
     if (const auto text = arguments.option("--until")) {
-        around.duration = config::parse_duration(*text);
-        if (!around.duration || *around.duration < simulate::shortest || *around.duration > simulate::longest)
-            return complain(fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"",
-                                        *text, config::print_duration(simulate::shortest),
-                                        config::print_duration(simulate::longest))),
+        context.duration = config::parse_duration(*text);
+        if (!context.duration || *context.duration < simulate::min_duration || *context.duration > simulate::max_duration)
+            return print_error(fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"",
+                                        *text, config::print_duration(simulate::min_duration),
+                                        config::print_duration(simulate::max_duration))),
                    false;
     }
     return true;
@@ -57,9 +57,9 @@ bool take_options(const Arguments& arguments, simulate::Around& around) {
 
 void show_progress(double part) { fmt::print(stderr, "\r{:3.0f} % played", part * 100); }
 
-void play_all(simulate::World& world) {
+void run_with_progress(simulate::Simulation& simulation) {
     const bool watched = ::isatty(STDERR_FILENO) == 1;
-    world.run(watched ? show_progress : std::function<void(double)>());
+    simulation.run(watched ? show_progress : std::function<void(double)>());
     if (watched) fmt::print(stderr, "\r{:13}\r", "");
 }
 
@@ -84,16 +84,16 @@ bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
     if (!line.empty()) log.take(line);
     log.end();
     if (in.eof() && (file == "-" || named.is_open())) return true;
-    return complain(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO))), false;
+    return print_error(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO))), false;
 }
 
-Exit play_log(const Arguments& arguments, const std::string& file, const config::Config& config, const simulate::Around& around) {
+Exit simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config, const simulate::ScenarioContext& context) {
     namespace from_log = simulate::from_log;
     from_log::MailLog log(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
     if (!read_log(file, log)) return data_error;
     const from_log::TrafficGroups groups(log);
     if (groups.groups().empty())
-        return complain(fmt::format("{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
+        return print_error(fmt::format("{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
                                     file, log.counts().lines)),
                data_error;
     const auto text = from_log::scenario_text(log, groups, file);
@@ -101,57 +101,57 @@ Exit play_log(const Arguments& arguments, const std::string& file, const config:
         fmt::print("{}", text);
         return ok;
     }
-    const auto scenario = simulate::parse(text, "scenario derived from " + file, around);
+    const auto scenario = simulate::parse(text, "scenario derived from " + file, context);
     if (!scenario) {
-        for (const auto& problem : scenario.error()) complain(problem.to_string());
+        for (const auto& problem : scenario.error()) print_error(problem.to_string());
         return data_error;
     }
     const auto lines = width();
-    simulate::World world(config, *scenario, simulate::columns_within(lines));
-    play_all(world);
+    simulate::Simulation simulation(config, *scenario, simulate::chart_columns(lines));
+    run_with_progress(simulation);
     if (arguments.json) {
-        auto all = simulate::report_json(world.chronicle());
-        all["comparison"] = from_log::comparison_json(log, groups, world.chronicle());
+        auto all = simulate::report_json(simulation.timeline());
+        all["comparison"] = from_log::comparison_json(log, groups, simulation.timeline());
         print_json(all);
         return ok;
     }
     fmt::print("{}simulated with {}, seed {}\n\n{}\n{}", from_log::summary_of(log, groups, file), config.file, scenario->seed,
-               simulate::report(world.chronicle(), lines), from_log::comparison(log, groups, world.chronicle(), lines));
+               simulate::report(simulation.timeline(), lines), from_log::comparison(log, groups, simulation.timeline(), lines));
     return ok;
 }
 
 } // namespace
 
-int play(const Arguments& arguments) {
+int run_simulation(const Arguments& arguments) {
     const auto file = arguments.option("--world"), log = arguments.option("--from-log");
     if (file.has_value() == log.has_value())
-        return complain("one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"), usage;
+        return print_error("one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"), usage;
     if (file && arguments.has("--print-scenario"))
-        return complain("--print-scenario requires --from-log"), usage;
-    simulate::Around around;
-    if (!take_options(arguments, around)) return usage;
+        return print_error("--print-scenario requires --from-log"), usage;
+    simulate::ScenarioContext context;
+    if (!apply_options(arguments, context)) return usage;
     const auto config = parse_config(arguments);
     if (!config) return bad_config;
-    around.policies = config->queue.policies;
-    around.pools = config->pools;
-    if (log) return play_log(arguments, *log, *config, around);
-    const auto scenario = simulate::load(*file, around);
+    context.policies = config->queue.policies;
+    context.pools = config->pools;
+    if (log) return simulate_log(arguments, *log, *config, context);
+    const auto scenario = simulate::load(*file, context);
     if (!scenario) {
-        for (const auto& problem : scenario.error()) complain(problem.to_string());
+        for (const auto& problem : scenario.error()) print_error(problem.to_string());
         return data_error;
     }
     const auto lines = width();
-    simulate::World world(*config, *scenario, simulate::columns_within(lines));
-    play_all(world);
-    for (const auto& name : world.untouched())
-        complain(fmt::format("warning: no mail had to do with {}; is its name right?", name));
+    simulate::Simulation simulation(*config, *scenario, simulate::chart_columns(lines));
+    run_with_progress(simulation);
+    for (const auto& name : simulation.unused_names())
+        print_error(fmt::format("warning: no mail had to do with {}; is its name right?", name));
     if (arguments.json) {
-        print_json(simulate::report_json(world.chronicle()));
+        print_json(simulate::report_json(simulation.timeline()));
         return ok;
     }
     fmt::print("{} with {}, {} played, seed {}\n\n{}", *file, config->file,
                duration_text(std::chrono::duration_cast<std::chrono::seconds>(scenario->duration).count()),
-               scenario->seed, simulate::report(world.chronicle(), lines));
+               scenario->seed, simulate::report(simulation.timeline(), lines));
     return ok;
 }
 

@@ -32,121 +32,121 @@ static std::size_t raise_descriptors() {
     return limit.rlim_cur > 2 * kept_back ? (limit.rlim_cur - kept_back) / 4 * 3 : limit.rlim_cur / 2;
 }
 
-spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surroundings,
-                                                    common::Orders orders) {
-    auto troubles = std::make_unique<common::Troubles>(surroundings.trouble);
-    auto intake =
-        TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), troubles->about("spool"),
-                                 surroundings.figures, common::Source::smtp));
-    std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(troubles), std::move(intake)));
-    smtpd->reconfigure(std::move(orders));
+spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::DaemonContext& context,
+                                                    common::DaemonConfig daemon_config) {
+    auto problems = std::make_unique<common::Problems>(context.report_problem);
+    auto spool_writer =
+        TRY(common::SpoolWriter::open(context.loop, context.log, daemon_config.config.spool,
+                                 static_cast<std::uint8_t>(context.instance()), problems->reporter("spool"),
+                                 context.metrics, common::MailSource::smtp));
+    std::unique_ptr<Smtpd> smtpd(new Smtpd(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
+    smtpd->reconfigure(std::move(daemon_config));
     return smtpd;
 }
 
-Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
-             std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake)
-    : surroundings_(surroundings), log_(surroundings.log), troubles_(std::move(troubles)), deadlines_(surroundings.loop),
-      intake_(std::move(intake)),
-      keys_(log_, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
-      checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
-      outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
-      service_{surroundings.loop,
+Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
+             std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
+    : context_(context), log_(context.log), problems_(std::move(problems)), deadlines_(context.loop),
+      spool_writer_(std::move(spool_writer)),
+      keys_(log_, spool_writer_->pool(), config, static_cast<std::uint8_t>(context.instance())),
+      checker_(context.loop, log_, context.run_directory, context.identity),
+      submission_queue_(context.loop, log_, context.run_directory, context.identity),
+      worker_{context.loop,
                log_,
                deadlines_,
-               *intake_,
+               *spool_writer_,
                checker_,
-               outbox_,
+               submission_queue_,
                keys_,
-               surroundings.figures,
-               std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
-               surroundings.instance()},
-      most_sessions_(raise_descriptors()), burial_(surroundings.loop, [this] { graveyard_.clear(); }),
-      patience_(surroundings.loop, [this] { shut_down(When::now); }) {
-    service_.gone = [this](Connection& connection) { gone(connection); };
-    intake_->on_scarcity([this] { free_memory(); });
-    intake_->on_standing([this](const std::string& obstacle) { outbox_.say_standing(obstacle); });
+               context.metrics,
+               std::make_shared<dns::Resolver>(context.loop, config.dns),
+               context.instance()},
+      max_sessions_(raise_descriptors()), cleanup_hook_(context.loop, [this] { closed_connections_.clear(); }),
+      stop_timeout_(context.loop, [this] { shut_down(When::now); }) {
+    worker_.gone = [this](Connection& connection) { gone(connection); };
+    spool_writer_->on_scarcity([this] { free_memory(); });
+    spool_writer_->on_status_change([this](const std::string& obstacle) { submission_queue_.report_status(obstacle); });
 }
 
 Smtpd::~Smtpd() = default;
 
-std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Orders& orders) {
-    auto file = auth::PasswordFile::parse(orders.secrets_as<proto::secrets::Server>().passwords);
-    const auto& path = orders.config.auth.passwords;
-    troubles_->set("passwords", file ? "" : path + ": " + file.error().why);
+std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::DaemonConfig& daemon_config) {
+    auto file = auth::PasswordFile::parse(daemon_config.secrets_as<proto::secrets::Server>().passwords);
+    const auto& path = daemon_config.config.auth.passwords;
+    problems_->set("passwords", file ? "" : path + ": " + file.error().why);
     if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
     log_.error("nobody can authenticate: {}: {}", path, file.error().why);
     return std::make_shared<const auth::PasswordFile>();
 }
 
-void Smtpd::reconfigure(common::Orders orders) {
-    const auto config = std::make_shared<const config::Config>(orders.config);
-    const auto passwords = read_passwords(orders);
-    std::map<std::string, Entrance> entrances;
+void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
+    const auto config = std::make_shared<const config::Config>(daemon_config.config);
+    const auto passwords = read_passwords(daemon_config);
+    std::map<std::string, ListeningSocket> new_sockets;
     std::string without_tls;
-    for (auto& handed : orders.listeners) {
+    for (auto& handed : daemon_config.listeners) {
         const auto& listeners = config->listeners;
         const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
         if (listener == listeners.end()) continue;
-        auto& entrance = entrances[handed.name + " " + handed.address];
-        if (auto old = entrances_.extract(handed.name + " " + handed.address))
-            entrance = std::move(old.mapped()); // and the descriptor in force with it
-        auto tls = make_tls(*config, *listener, orders.secrets_as<proto::secrets::Server>());
+        auto& listening_socket = new_sockets[handed.name + " " + handed.address];
+        if (auto old = listening_sockets_.extract(handed.name + " " + handed.address))
+            listening_socket = std::move(old.mapped()); // and the descriptor in force with it
+        auto tls = make_tls(*config, *listener, daemon_config.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
             without_tls += (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
         }
-        entrance.rules = make_rules(
+        listening_socket.rules = make_rules(
             config, *listener,
-            {tls ? *std::move(tls) : nullptr, passwords, orders.secrets_as<proto::secrets::Server>().pepper});
-        if (!entrance.acceptor)
-            entrance.acceptor = Acceptor::create(
-                surroundings_.loop, std::move(handed.fd),
+            {tls ? *std::move(tls) : nullptr, passwords, daemon_config.secrets_as<proto::secrets::Server>().pepper});
+        if (!listening_socket.acceptor)
+            listening_socket.acceptor = Acceptor::create(
+                context_.loop, std::move(handed.fd),
                 [this, key = handed.name + " " + handed.address](common::Fd socket,
                                                                  const common::Endpoint& from) {
-                    if (const auto at = entrances_.find(key); at != entrances_.end())
+                    if (const auto at = listening_sockets_.find(key); at != listening_sockets_.end())
                         accepted(at->second.rules, std::move(socket), from);
                 },
                 [this](int error) { log_.warning("cannot accept connections: {}", std::strerror(error)); });
-        if (entrance.acceptor)
-            entrance.acceptor->set_busy(entrance.rules->busy);
+        if (listening_socket.acceptor)
+            listening_socket.acceptor->set_busy(listening_socket.rules->busy_reply);
         else
             log_.error("cannot listen on {}", handed.address);
     }
-    entrances_ = std::move(entrances);
-    troubles_->set("TLS", without_tls);
-    service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
-    service_.advisers = make_advisers(surroundings_.loop, log_, *config, troubles_->anew("advisers"));
-    intake_->reconfigure(config->spool);
+    listening_sockets_ = std::move(new_sockets);
+    problems_->set("TLS", without_tls);
+    worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config->dns);
+    worker_.policy_sources = make_policy_sources(context_.loop, log_, *config, problems_->new_reporter("advisers"));
+    spool_writer_->reconfigure(config->spool);
     keys_.reconfigure(*config);
-    checker_.forget();
-    service_.lockouts.lift_all();
+    checker_.clear_cache();
+    worker_.lockouts.clear();
 }
 
-void Smtpd::measure(common::Figures& figures) {
-    figures.set(common::Family::sessions_open, static_cast<std::int64_t>(connections_.size()));
-    if (intake_) figures.set(common::Family::content_memory, static_cast<std::int64_t>(intake_->memory().held()));
+void Smtpd::update_gauges(common::Metrics& metrics) {
+    metrics.set(common::MetricId::sessions_open, static_cast<std::int64_t>(connections_.size()));
+    if (spool_writer_) metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
 }
 
 void Smtpd::gone(Connection& connection) {
-    service_.visitors.left(connection.counted_for());
-    graveyard_.push_back(std::move(*connection.place));
+    worker_.client_limits.release(connection.counted_network());
+    closed_connections_.push_back(std::move(*connection.place));
     connections_.erase(connection.place);
-    burial_.schedule();
-    look_at_stress();
+    cleanup_hook_.schedule();
+    update_stress();
     stopped_if_done();
 }
 
 // Above 80 % of the sessions the waiting gets shorter for everybody, until it is below 60 % again.
-void Smtpd::look_at_stress() {
-    if (entrances_.empty()) return;
-    std::size_t most = most_sessions_;
-    for (auto& [key, entrance] : entrances_)
-        most = std::min<std::size_t>(most, entrance.rules->listener.sessions);
+void Smtpd::update_stress() {
+    if (listening_sockets_.empty()) return;
+    std::size_t most = max_sessions_;
+    for (auto& [key, listening_socket] : listening_sockets_)
+        most = std::min<std::size_t>(most, listening_socket.rules->listener.sessions);
     const auto now = connections_.size();
-    const bool stressed = service_.stressed ? now * 10 > most * 6 : now * 10 > most * 8;
-    if (stressed == service_.stressed) return;
-    service_.stressed = stressed;
+    const bool stressed = worker_.stressed ? now * 10 > most * 6 : now * 10 > most * 8;
+    if (stressed == worker_.stressed) return;
+    worker_.stressed = stressed;
     if (stressed)
         log_.warning("{} of {} sessions are in use: idle ones are let go sooner", now, most);
     else
@@ -158,26 +158,26 @@ void Smtpd::look_at_stress() {
 void Smtpd::free_memory() {
     constexpr int at_a_time = 16;
     const auto now = common::Loop::now().monotonic;
-    for (int n = 0; n < at_a_time && intake_->memory().level() >= spool::ContentMemory::Level::scarce; ++n) {
+    for (int n = 0; n < at_a_time && spool_writer_->memory().level() >= spool::ContentMemory::Level::scarce; ++n) {
         Connection* largest = nullptr;
         std::size_t most = spool::ContentMemory::small;
         for (auto& connection : connections_)
-            if (const auto held = connection->held_idly(now); held > most) {
+            if (const auto held = connection->idle_memory(now); held > most) {
                 largest = connection.get();
                 most = held;
             }
         if (!largest) return;
         log_.warning("memory is scarce: the session of {}, idle with {} bytes, gives way", largest->client().peer(), most);
-        largest->give_way();
+        largest->evict();
     }
 }
 
 void Smtpd::stop(smtp::Duration within, std::function<void()> done) {
     stopped_ = std::move(done);
-    entrances_.clear();
-    proxied_.clear();
-    outbox_.on_empty([this] { stopped_if_done(); });
-    patience_.start(within * 3 / 4);
+    listening_sockets_.clear();
+    proxy_connections_.clear();
+    submission_queue_.on_empty([this] { stopped_if_done(); });
+    stop_timeout_.start(within * 3 / 4);
     shut_down(When::after_transaction);
     stopped_if_done();
 }
@@ -189,7 +189,7 @@ void Smtpd::shut_down(When when) {
 }
 
 void Smtpd::stopped_if_done() {
-    if (!stopped_ || !connections_.empty() || outbox_.waiting() > 0) return;
+    if (!stopped_ || !connections_.empty() || submission_queue_.waiting() > 0) return;
     if (const auto done = std::exchange(stopped_, {})) done();
 }
 

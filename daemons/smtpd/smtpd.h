@@ -15,56 +15,56 @@ namespace smtpd {
 
 class Smtpd final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Smtpd>> create(common::Surroundings& surroundings,
-                                                        common::Orders orders);
+    static spool::Result<std::unique_ptr<Smtpd>> create(common::DaemonContext& context,
+                                                        common::DaemonConfig daemon_config);
     ~Smtpd() override;
 
-    void reconfigure(common::Orders orders) override;
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
-    void measure(common::Figures& figures) override;
+    void update_gauges(common::Metrics& metrics) override;
 
 private:
-    struct Entrance { // one listening socket
+    struct ListeningSocket { // one listening socket
         std::shared_ptr<const Rules> rules;
         std::unique_ptr<Acceptor> acceptor;
     };
 
-    Smtpd(common::Surroundings& surroundings, const config::Config& config,
-          std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake);
-    std::shared_ptr<const auth::PasswordFile> read_passwords(const common::Orders& orders);
+    Smtpd(common::DaemonContext& context, const config::Config& config,
+          std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer);
+    std::shared_ptr<const auth::PasswordFile> read_passwords(const common::DaemonConfig& daemon_config);
     // Who is let in (admission.cpp)
     void accepted(const std::shared_ptr<const Rules>& rules, common::Fd socket, const common::Endpoint& from);
-    void await_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
+    void await_proxy_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
                       const common::Endpoint& balancer);
     void admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client);
-    bool make_room(const Rules& rules, const Client& newcomer);
+    bool make_room_for(const Rules& rules, const Client& newcomer);
     // `limit`: for the log, where it is one that the client exceeds.
-    void turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply, std::string_view limit = {});
+    void reject_connection(common::Fd socket, const Client& client, const smtp::Reply& reply, std::string_view limit = {});
 
     void gone(Connection& connection);
-    void look_at_stress();
+    void update_stress();
     void free_memory();
     void shut_down(smtp::ServerSession::When when);
     void stopped_if_done();
 
-    common::Surroundings& surroundings_;
+    common::DaemonContext& context_;
     common::Log& log_;
-    std::unique_ptr<common::Troubles> troubles_;
+    std::unique_ptr<common::Problems> problems_;
     common::LoopDeadlines deadlines_;
-    std::unique_ptr<common::Intake> intake_;
-    common::idempotency::Desk keys_;
+    std::unique_ptr<common::SpoolWriter> spool_writer_;
+    common::idempotency::Client keys_;
     RecipientChecker checker_;
-    common::Outbox outbox_;
-    Service service_;
-    std::map<std::string, Entrance> entrances_; // by name and address
-    std::size_t most_sessions_ = 0;             // what descriptors allow
-    std::list<std::unique_ptr<Proxied>> proxied_; // their clients are not known yet
+    common::SubmissionQueue submission_queue_;
+    WorkerContext worker_;
+    std::map<std::string, ListeningSocket> listening_sockets_; // by name and address
+    std::size_t max_sessions_ = 0;             // what descriptors allow
+    std::list<std::unique_ptr<ProxyConnection>> proxy_connections_; // their clients are not known yet
     std::list<std::unique_ptr<Connection>> connections_;
-    std::vector<std::unique_ptr<Connection>> graveyard_; // gone; destroyed when the turn ends
-    common::TurnHook burial_;
-    common::Timer patience_; // while stopping
+    std::vector<std::unique_ptr<Connection>> closed_connections_; // gone; destroyed when the turn ends
+    common::TurnHook cleanup_hook_;
+    common::Timer stop_timeout_; // while stopping
     std::function<void()> stopped_;
-    smtp::Monotonic told_, told_of_room_; // of a client turned away; of those who gave way to others
+    smtp::Monotonic last_rejection_log_, last_eviction_log_; // of a client turned away; of those who gave way to others
 };
 
 } // namespace smtpd

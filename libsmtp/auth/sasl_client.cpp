@@ -17,7 +17,7 @@ constexpr std::pair<SaslMechanism, std::string_view> names[] = {
     {SaslMechanism::scram_sha_256_plus, "SCRAM-SHA-256-PLUS"},
 };
 
-auto bad(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
+auto unusable_challenge(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
 
 } // namespace
 
@@ -64,10 +64,10 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
     if (mechanism_ == SaslMechanism::login) { // how it asks is up to every server
         if (step == 0) return Secret(user_);
         if (step == 1) return secret_.copy();
-        return bad("it asks for more than user and password");
+        return unusable_challenge("it asks for more than user and password");
     }
     if (step == 1 && needs_token(mechanism_)) { // an error, and a reply only when it has been taken note of
-        complaint_ = printable(challenge, 200);
+        server_error_ = printable(challenge, 200);
         return Secret(mechanism_ == SaslMechanism::oauthbearer ? "\1" : "");
     }
     if (scram_ && step == 1) {
@@ -81,7 +81,7 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
         return Secret();
     }
     step_ = step; // what was not proven stays so
-    return bad("it asks for more than there is to say");
+    return unusable_challenge("it asks for more than there is to say");
 }
 
 bool SaslClient::is_revealed_by(std::string_view text) const {

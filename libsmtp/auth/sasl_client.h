@@ -28,7 +28,7 @@ std::string_view name_of(SaslMechanism mechanism);                        // "SC
 std::optional<SaslMechanism> sasl_mechanism_named(std::string_view name); // in any case
 
 // Whoever listens could use what is sent.
-constexpr bool shows_secret(SaslMechanism mechanism) { return mechanism < SaslMechanism::scram_sha_256; }
+constexpr bool sends_secret_in_clear(SaslMechanism mechanism) { return mechanism < SaslMechanism::scram_sha_256; }
 constexpr bool needs_token(SaslMechanism mechanism) {
     return mechanism == SaslMechanism::xoauth2 || mechanism == SaslMechanism::oauthbearer;
 }
@@ -49,9 +49,9 @@ public:
     // The answer to a challenge. Malformed: there is none, the exchange must be cancelled.
     std::expected<Secret, Malformed> respond(std::string_view challenge);
     // Has the server shown all it has to? Only then does its yes mean that it is the one we meant.
-    bool proven() const { return !scram_ || step_ == 3; }
+    bool server_verified() const { return !scram_ || step_ == 3; }
     // Why it will refuse, where it has said so in a challenge (RFC 7628, 3.2.2); printable, "" where not.
-    const std::string& complaint() const { return complaint_; }
+    const std::string& server_error() const { return server_error_; }
     // Does a text repeat the password or token, plain or in base64? It must be shown to nobody then.
     bool is_revealed_by(std::string_view text) const;
 
@@ -64,7 +64,7 @@ private:
     Secret secret_;
     std::optional<ScramClient> scram_;
     unsigned step_ = 0; // messages sent
-    std::string complaint_;
+    std::string server_error_;
 };
 
 } // namespace smtp

@@ -7,7 +7,7 @@ namespace smtp {
 
 namespace {
 
-auto bad(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
+auto malformed(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
 
 // Cuts what stands before the next comma off `text`.
 std::string_view take_field(std::string_view& text) {
@@ -79,13 +79,13 @@ std::expected<std::string, Malformed> ScramServer::first(std::string_view messag
     const auto whole = message;
     const auto flag = take_field(message);
     if (plus_ == Plus::chosen) {
-        if (!flag.starts_with("p=")) return bad("the channel is not bound");
+        if (!flag.starts_with("p=")) return malformed("the channel is not bound");
         bound_ = binding_ ? binding_(flag.substr(2)) : std::string();
-        if (bound_.empty()) return bad("that kind of channel binding is not available");
+        if (bound_.empty()) return malformed("that kind of channel binding is not available");
     } else if (flag == "y") {
-        if (plus_ == Plus::offered) return bad("somebody between us hides channel binding");
+        if (plus_ == Plus::offered) return malformed("somebody between us hides channel binding");
     } else if (flag != "n") {
-        return bad("odd channel binding flag");
+        return malformed("odd channel binding flag");
     }
     const auto authorization = take_field(message);
     header_ = whole.substr(0, whole.size() - message.size());
@@ -93,12 +93,12 @@ std::expected<std::string, Malformed> ScramServer::first(std::string_view messag
     const auto name = take_field(message);
     const auto nonce = take_field(message);
     const auto user = name.starts_with("n=") ? decode_name(name.substr(2)) : std::nullopt;
-    if (!user) return bad("no user name");
-    if (!nonce.starts_with("r=") || nonce.size() < 3 || nonce.size() > 200) return bad("no nonce");
-    if (!std::ranges::all_of(nonce, is_printable)) return bad("odd nonce");
+    if (!user) return malformed("no user name");
+    if (!nonce.starts_with("r=") || nonce.size() < 3 || nonce.size() > 200) return malformed("no nonce");
+    if (!std::ranges::all_of(nonce, is_printable)) return malformed("odd nonce");
     if (!authorization.empty() &&
         (!authorization.starts_with("a=") || decode_name(authorization.substr(2)) != user))
-        return bad("nobody may act for somebody else");
+        return malformed("nobody may act for somebody else");
     nonce_ = std::string(nonce.substr(2)) + nonce_;
     return *user;
 }
@@ -111,19 +111,19 @@ std::string ScramServer::challenge(const ScramKeys& keys) {
 
 std::expected<std::string, Malformed> ScramServer::final(std::string_view message) {
     const auto proof_at = message.rfind(",p=");
-    if (proof_at == message.npos) return bad("no proof");
+    if (proof_at == message.npos) return malformed("no proof");
     const auto without_proof = message.substr(0, proof_at);
     const auto proof = decode_base64(message.substr(proof_at + 3));
     auto fields = without_proof;
     const auto binding = take_field(fields), nonce = take_field(fields);
     if (!binding.starts_with("c=") || decode_base64(binding.substr(2)) != header_ + bound_)
-        return bad("the channel is another one");
-    if (nonce != "r=" + nonce_) return bad("the nonce is another one");
-    if (!proof || proof->size() != 32) return bad("no proof");
+        return malformed("the channel is another one");
+    if (nonce != "r=" + nonce_) return malformed("the nonce is another one");
+    if (!proof || proof->size() != 32) return malformed("no proof");
     const auto said = fmt::format("{},{},{}", client_first_, server_first_, without_proof);
     auto client_key = crypto_.hmac(keys_.stored_key, said);
     for (std::size_t i = 0; i < client_key.size(); ++i) client_key[i] ^= (*proof)[i];
-    if (!same_secret(crypto_.hash(client_key), keys_.stored_key)) return bad("wrong password");
+    if (!same_secret(crypto_.hash(client_key), keys_.stored_key)) return malformed("wrong password");
     return "v=" + encode_base64(crypto_.hmac(keys_.server_key, said));
 }
 
@@ -131,7 +131,7 @@ ScramClient::ScramClient(const ScramCrypto& crypto, Derive derive, std::string u
                          std::string nonce, Binding binding)
     : crypto_(crypto), derive_(std::move(derive)), password_(std::move(password)), nonce_(std::move(nonce)),
       header_(!binding.type.empty()     ? "p=" + binding.type + ",,"
-              : binding.server_lacks_it ? "y,,"
+              : binding.server_lacks_support ? "y,,"
                                         : "n,,"),
       bound_(binding.type.empty() ? std::string() : std::move(binding.data)),
       first_bare_(fmt::format("n={},r={}", gs2_name(user), nonce_)) {}
@@ -139,21 +139,21 @@ ScramClient::ScramClient(const ScramCrypto& crypto, Derive derive, std::string u
 std::string ScramClient::first() const { return header_ + first_bare_; }
 
 std::expected<std::string, Malformed> ScramClient::final(std::string_view message) {
-    if (message.size() > longest) return bad("its first message is too long");
+    if (message.size() > longest) return malformed("its first message is too long");
     auto fields = message;
     const auto nonce = take_field(fields);
-    if (nonce.starts_with("m=")) return bad("it demands an extension nobody knows");
+    if (nonce.starts_with("m=")) return malformed("it demands an extension nobody knows");
     const auto salt_field = take_field(fields), count = take_field(fields);
     if (!nonce.starts_with("r=") || !nonce.substr(2).starts_with(nonce_) || nonce.size() <= 2 + nonce_.size() ||
         !std::ranges::all_of(nonce, is_printable))
-        return bad("its nonce does not continue ours");
+        return malformed("its nonce does not continue ours");
     const auto salt = salt_field.starts_with("s=") ? decode_base64(salt_field.substr(2)) : std::nullopt;
-    if (!salt || salt->empty()) return bad("no salt");
+    if (!salt || salt->empty()) return malformed("no salt");
     const auto iterations = count.starts_with("i=") ? parse_number(count.substr(2)) : std::nullopt;
-    if (!iterations) return bad("no number of iterations");
-    if (*iterations < fewest_iterations || *iterations > most_iterations)
-        return bad(fmt::format("it wants {} iterations, which is no number between {} and {}", *iterations,
-                               fewest_iterations, most_iterations));
+    if (!iterations) return malformed("no number of iterations");
+    if (*iterations < min_iterations || *iterations > max_iterations)
+        return malformed(fmt::format("it wants {} iterations, which is no number between {} and {}", *iterations,
+                               min_iterations, max_iterations));
     const auto salted = derive_(password_.reveal(), *salt, static_cast<std::uint32_t>(*iterations));
     auto proof = crypto_.hmac(salted.reveal(), "Client Key");
     const auto without_proof = fmt::format("c={},{}", encode_base64(header_ + bound_), nonce);
@@ -165,12 +165,12 @@ std::expected<std::string, Malformed> ScramClient::final(std::string_view messag
 }
 
 std::expected<void, Malformed> ScramClient::verify(std::string_view message) {
-    if (message.size() > longest) return bad("its last message is too long");
+    if (message.size() > longest) return malformed("its last message is too long");
     const auto field = take_field(message);
-    if (field.starts_with("e=")) return bad(fmt::format("it says {}", printable(field.substr(2), 100)));
+    if (field.starts_with("e=")) return malformed(fmt::format("it says {}", printable(field.substr(2), 100)));
     const auto signature = field.starts_with("v=") ? decode_base64(field.substr(2)) : std::nullopt;
     if (server_signature_.empty() || !signature || !same_secret(*signature, server_signature_))
-        return bad("it does not prove that it knows the password");
+        return malformed("it does not prove that it knows the password");
     return {};
 }
 

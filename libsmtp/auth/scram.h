@@ -65,15 +65,15 @@ public:
     // SaltedPassword (RFC 5802, 3: Hi), 32 bytes. It takes its time on purpose; who is asked may remember.
     using Derive =
         std::function<Secret(std::string_view password, std::string_view salt, std::uint32_t iterations)>;
-    static constexpr std::uint32_t fewest_iterations = 4096; // RFC 7677, 4: fewer would give the password away
-    static constexpr std::uint32_t most_iterations = 600'000; // more would only cost us time
+    static constexpr std::uint32_t min_iterations = 4096; // RFC 7677, 4: fewer would give the password away
+    static constexpr std::uint32_t max_iterations = 600'000; // more would only cost us time
     static constexpr std::size_t longest = 4096;              // message of a server's
 
-    // How the channel is bound. type "": not at all; then `server_lacks_it` says that we could have
+    // How the channel is bound. type "": not at all; then `server_lacks_support` says that we could have
     // (RFC 5802, 6: who hides the server's offer from us is found out).
     struct Binding {
         std::string type, data;
-        bool server_lacks_it = false;
+        bool server_lacks_support = false;
     };
 
     // `user` is sent as it is: SASLprep is the caller's, as that of the password is Derive's. nonce: random,

@@ -1,7 +1,7 @@
 // What a server said of a recipient, a message or a connection; or what went wrong where none spoke. From the
 // client session and the delivery agents to the log, the queue, its listings and the report to the sender.
 #pragma once
-#include "libsmtp/delivery/circumstances.h"
+#include "libsmtp/delivery/failure_details.h"
 #include "libsmtp/delivery/outcome.h"
 #include "libsmtp/delivery/stage.h"
 #include <cstdint>
@@ -16,7 +16,7 @@ struct RemoteReply {
     std::string remote_host;   // whose words they are, "mx.example.org"; "" where none spoke
     Stage stage = Stage::none; // of the conversation, where there was one or should have been
     std::uint16_t code = 0;    // the server's; 0: it said nothing, or nothing intelligible
-    Circumstances seen = {};
+    FailureDetails details = {};
     bool in_doubt = false; // all of the message had been sent, its reply never came
     std::string at; // the host, "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]", also where it did not
                     // speak; "" none was tried. Of a route that was not found: the name whose MX records were asked for
@@ -29,10 +29,10 @@ struct RemoteReply {
         f("remote_host", m.remote_host);
         f("stage", m.stage);
         f("code", m.code);
-        f("error", m.seen.error);
-        f("silent", m.seen.silent);
-        f("wrapped", m.seen.wrapped);
-        f("demand", m.seen.demand);
+        f("error", m.details.error);
+        f("silent", m.details.timed_out);
+        f("wrapped", m.details.implicit_tls);
+        f("demand", m.details.demand);
         f("in_doubt", m.in_doubt);
         f("at", m.at);
         f("suppressed", m.suppressed);

@@ -129,7 +129,7 @@ bool SubmissionFixup::header_ended() {
 // Its fields are somebody's signature's, or have been on the way already: what is missing is missing for a reason. A
 // message that was signed here and goes out from here first loses only what must never leave.
 bool SubmissionFixup::leave_header(const HeaderBlock& block, std::string& content) {
-    if (options_.transit == SubmissionOptions::Transit::complete) return false;
+    if (options_.transit == SubmissionOptions::HeaderCompletion::complete) return false;
     const bool travelled =
         std::ranges::any_of(block.fields, [](auto& field) { return same_ignoring_case(field.name, "Received"); });
     const bool is_signed =

@@ -28,10 +28,10 @@ struct SubmissionOptions {
     WallTime now;
     std::chrono::minutes zone{0}; // offset from UTC, for a missing Date:
     std::size_t max_header = 1 << 20;
-    enum class Transit : std::uint8_t {
+    enum class HeaderCompletion : std::uint8_t {
         complete, // a message is completed wherever it may have been
         leave,    // one that has been elsewhere, or was signed, keeps its header as it is
-    } transit = Transit::complete;
+    } transit = HeaderCompletion::complete;
 };
 
 class SubmissionFixup {

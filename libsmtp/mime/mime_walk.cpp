@@ -159,7 +159,7 @@ void MimeWalk::end_header(bool blank_line, std::string_view fault) {
 void MimeWalk::judge(std::string_view fault, std::string& boundary, bool& digest) {
     using Kind = MimeEntity::Kind;
     const auto close = [&](std::string_view why) {
-        entity_.kind = Kind::closed;
+        entity_.kind = Kind::opaque;
         entity_.why = why;
     };
     entity_.encoding = parse_transfer_encoding(transfer_encoding_);

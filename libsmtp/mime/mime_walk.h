@@ -24,7 +24,7 @@ struct MimeEntity {
         leaf,      // its body is one thing
         multipart, // its body are further parts
         message,   // its body is a message: header and body follow
-        closed,    // not to be looked into, and not to be changed: why says so
+        opaque,    // not to be looked into, and not to be changed: why says so
     };
     Kind kind = Kind::leaf;
     TransferEncoding encoding = TransferEncoding::seven_bit;

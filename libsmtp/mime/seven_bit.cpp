@@ -52,7 +52,7 @@ void SevenBitSurvey::header_ends(const MimeEntity& entity, bool) {
 }
 
 void SevenBitSurvey::body(const LinePiece& piece) {
-    if (entity_.kind == Kind::closed) {
+    if (entity_.kind == Kind::opaque) {
         if (!is_ascii(piece.text)) problem(fmt::format("8-bit bytes in a part that {}", entity_.why));
         return;
     }
@@ -78,7 +78,7 @@ void SevenBitSurvey::look_at_utf8(std::string_view text) {
 }
 
 void SevenBitSurvey::body_ends(bool) {
-    if (entity_.kind == Kind::closed) return;
+    if (entity_.kind == Kind::opaque) return;
     auto& part = plan_.parts.back();
     if (unfit_) {
         // Text stays legible as long as it is mostly ASCII; of all else the shorter one. Quoted-printable makes

@@ -23,14 +23,14 @@ bool is_address(std::string& value) {
     return has_prefix == (value.find(':') != value.npos);
 }
 
-struct Row {
+struct AttributeRow {
     std::string_view name;
     std::optional<ClientAttribute> ClientAttributes::*place;
     bool xclient, xforward;
     bool (*sound)(std::string& value); // may put it into its usual form
 };
 
-constexpr Row rows[] = {
+constexpr AttributeRow rows[] = {
     {"NAME", &ClientAttributes::name, true, true, any},
     {"ADDR", &ClientAttributes::address, true, true, is_address},
     {"PORT", &ClientAttributes::port, true, true, is_port},
@@ -45,7 +45,7 @@ constexpr Row rows[] = {
     {"SOURCE", &ClientAttributes::source, false, true, is_source},
 };
 
-std::unexpected<Reply> bad(std::string text) { return std::unexpected(Reply{501, {5, 5, 4}, std::move(text)}); }
+std::unexpected<Reply> malformed_attribute(std::string text) { return std::unexpected(Reply{501, {5, 5, 4}, std::move(text)}); }
 
 } // namespace
 
@@ -53,21 +53,21 @@ std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand com
                                                                std::string_view argument) {
     ClientAttributes out;
     if (argument.empty())
-        return bad(command == ClientCommand::xclient ? "Syntax: XCLIENT attribute=value..."
+        return malformed_attribute(command == ClientCommand::xclient ? "Syntax: XCLIENT attribute=value..."
                                                      : "Syntax: XFORWARD attribute=value...");
     while (!argument.empty()) {
         const auto pair = argument.substr(0, argument.find(' '));
         argument.remove_prefix(std::min(argument.find_first_not_of(' ', pair.size()), argument.size()));
         const auto equals = pair.find('=');
         const auto name = pair.substr(0, equals);
-        const auto row = std::ranges::find_if(rows, [&](const Row& r) {
+        const auto row = std::ranges::find_if(rows, [&](const AttributeRow& r) {
             return same_ignoring_case(r.name, name) &&
                    (command == ClientCommand::xclient ? r.xclient : r.xforward);
         });
         if (row == std::end(rows) || equals == pair.npos)
-            return bad("Error: \"" + printable(name, 64) + "\" is no attribute=value of this command");
+            return malformed_attribute("Error: \"" + printable(name, 64) + "\" is no attribute=value of this command");
         auto& place = out.*row->place;
-        if (place) return bad("Error: " + std::string(row->name) + " is given twice");
+        if (place) return malformed_attribute("Error: " + std::string(row->name) + " is given twice");
         const auto text = pair.substr(equals + 1);
         if (same_ignoring_case(text, "[UNAVAILABLE]")) {
             place.emplace(Kind::unavailable, "");
@@ -76,7 +76,7 @@ std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand com
         } else {
             auto value = decode_xtext(text);
             if (!value || value->empty() || value->size() > most_value || !row->sound(*value))
-                return bad("Error: bad value of " + std::string(row->name));
+                return malformed_attribute("Error: bad value of " + std::string(row->name));
             place.emplace(Kind::given, *std::move(value));
         }
     }

@@ -107,13 +107,13 @@ std::string_view take_orcpt(Text value, RcptParameters& out) {
     return {};
 }
 
-template <class Out> struct Row {
+template <class Out> struct ParameterRow {
     std::string_view keyword;
     bool (*offered)(const Capabilities&);
     std::string_view (*take)(Text value, Out& out);
 };
 
-constexpr Row<MailParameters> mail_rows[] = {
+constexpr ParameterRow<MailParameters> mail_rows[] = {
     {"SIZE", [](const Capabilities& c) { return c.size.has_value(); }, take_size},
     {"BODY", [](const Capabilities& c) { return c.eight_bit_mime; }, take_body},
     {"RET", [](const Capabilities& c) { return c.dsn; }, take_ret},
@@ -126,7 +126,7 @@ constexpr Row<MailParameters> mail_rows[] = {
     {"REQUIRETLS", [](const Capabilities& c) { return c.require_tls; }, take_require_tls},
 };
 
-constexpr Row<RcptParameters> rcpt_rows[] = {
+constexpr ParameterRow<RcptParameters> rcpt_rows[] = {
     {"NOTIFY", [](const Capabilities& c) { return c.dsn; }, take_notify},
     {"ORCPT", [](const Capabilities& c) { return c.dsn; }, take_orcpt},
 };
@@ -134,7 +134,7 @@ constexpr Row<RcptParameters> rcpt_rows[] = {
 auto refused(int code, std::string text) { return std::unexpected(Reply{code, {5, 5, 4}, std::move(text)}); }
 
 template <class Out, std::size_t N>
-std::expected<Out, Reply> parse_with(const Row<Out> (&rows)[N], std::string_view text,
+std::expected<Out, Reply> parse_with(const ParameterRow<Out> (&rows)[N], std::string_view text,
                                      const Capabilities& offered) {
     Out out;
     unsigned seen = 0; // a bit per row

@@ -25,7 +25,7 @@ public:
     Result next(std::string_view& input, std::size_t keep = kept);
 
     // Nothing of a further reply has come yet.
-    bool at_rest() const { return line_.empty() && lines_ == 0; }
+    bool idle() const { return line_.empty() && lines_ == 0; }
 
 private:
     Result take_line(std::string_view line, std::size_t keep);

@@ -30,27 +30,27 @@ void ClientSession::begin_auth() {
     std::optional<SaslMechanism> best;
     bool needs_cover = false; // one is left out because there is no TLS
     for (const auto mechanism : auth.mechanisms) {
-        if (!is_offered(offers_.auth, mechanism)) continue;
-        if (!secure_ && (needs_tls(mechanism) || (shows_secret(mechanism) && !auth.without_tls)))
+        if (!is_offered(extensions_.auth, mechanism)) continue;
+        if (!secure_ && (needs_tls(mechanism) || (sends_secret_in_clear(mechanism) && !auth.without_tls)))
             needs_cover = true;
         else
             best = std::max(best.value_or(mechanism), mechanism);
     }
     if (best) {
         auth_asked_ = true;
-        events_.emplace_back(client_event::AuthWanted{*best});
+        events_.emplace_back(client_event::AuthRequested{*best});
         return;
     }
-    if (offers_.auth.empty())
-        return no_auth("4.7.4", fmt::format("we are to authenticate, but AUTH was not offered by host {}{}",
+    if (extensions_.auth.empty())
+        return end_without_auth("4.7.4", fmt::format("we are to authenticate, but AUTH was not offered by host {}{}",
                                             options_.peer, secure_ ? "" : " (there is no TLS)"));
-    no_auth(
+    end_without_auth(
         "4.7.4",
         needs_cover
             ? fmt::format("the mechanisms of AUTH that host {} offers show the password, and there is no TLS",
                           options_.peer)
             : fmt::format("none of the mechanisms of AUTH that host {} offers can be used: {}", options_.peer,
-                          printable(offers_.auth, shown_mechanisms_limit)));
+                          printable(extensions_.auth, shown_mechanisms_limit)));
 }
 
 void ClientSession::authenticate(SaslClient client, Monotonic now) {
@@ -68,14 +68,14 @@ void ClientSession::authenticate(SaslClient client, Monotonic now) {
         withheld_ = std::move(first);
         send(command + "\r\n", Awaited::auth);
     }
-    rearm();
+    update_deadline();
 }
 
 void ClientSession::auth_failed(std::string_view status, std::string_view why, Monotonic now) {
     if (over_) return;
     assert(auth_asked_);
     now_ = now;
-    no_auth(status, std::string(why));
+    end_without_auth(status, std::string(why));
 }
 
 // "": nothing before it, and nothing of its own says "=" (which only an initial response may: RFC 4954, 4).
@@ -83,7 +83,7 @@ void ClientSession::send_secret(std::string_view before, const Secret& message) 
     auto line = encode_base64(message.reveal());
     if (line.empty() && !before.empty()) line = "=";
     commands_.reserve(commands_.size() + before.size() + line.size() + 2); // no copies are left behind
-    secret_out_ = true;
+    secret_in_output_ = true;
     put(before);
     put(line);
     send("\r\n", Awaited::auth);
@@ -92,25 +92,25 @@ void ClientSession::send_secret(std::string_view before, const Secret& message) 
 
 void ClientSession::take_auth(const Reply& reply) {
     if (reply.code >= 300 && reply.code < 400) return answer_challenge(reply);
-    if (reply.positive() && auth_cancelled_.empty() && sasl_->proven()) {
+    if (reply.positive() && auth_cancelled_.empty() && sasl_->server_verified()) {
         sasl_.reset();
         return ready();
     }
     if (reply.positive() && auth_cancelled_.empty())
         auth_cancelled_ = "it does not prove that it knows the password";
     if (!auth_cancelled_.empty())
-        return no_auth("4.7.0", fmt::format("AUTH {} with host {} makes no sense: {}",
+        return end_without_auth("4.7.0", fmt::format("AUTH {} with host {} makes no sense: {}",
                                             name_of(sasl_->mechanism()), options_.peer, auth_cancelled_));
-    auto verdict = said(Stage::auth, reply);
-    if (!sasl_->complaint().empty() && !sasl_->is_revealed_by(sasl_->complaint()))
-        verdict.text = printable(fmt::format("{}; before that: {}", verdict.text, sasl_->complaint()));
+    auto verdict = verdict_of(Stage::auth, reply);
+    if (!sasl_->server_error().empty() && !sasl_->is_revealed_by(sasl_->server_error()))
+        verdict.text = printable(fmt::format("{}; before that: {}", verdict.text, sasl_->server_error()));
     fail(std::move(verdict));
     put("QUIT\r\n");
 }
 
 void ClientSession::answer_challenge(const Reply& reply) {
     if (!auth_cancelled_.empty())
-        return no_auth("4.5.0", fmt::format("host {} goes on with AUTH after it was cancelled: {}",
+        return end_without_auth("4.5.0", fmt::format("host {} goes on with AUTH after it was cancelled: {}",
                                             options_.peer, auth_cancelled_));
     if (const auto first = std::exchange(withheld_, std::nullopt)) return send_secret("", *first);
     const auto challenge = decode_base64(reply.text);
@@ -121,7 +121,7 @@ void ClientSession::answer_challenge(const Reply& reply) {
     send("*\r\n", Awaited::auth);
 }
 
-void ClientSession::no_auth(std::string_view status, std::string text) {
+void ClientSession::end_without_auth(std::string_view status, std::string text) {
     Verdict verdict;
     verdict.stage = Stage::auth;
     verdict.status = status;

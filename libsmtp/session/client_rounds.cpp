@@ -44,25 +44,25 @@ void ClientSession::advance() {
     }
     if (over_ || !up_) return;
     const bool nothing_begun = transactions_.empty() || !transactions_.front().begun;
-    const bool exhausted = nothing_begun && expected_.empty() && mails_ >= most_mails();
-    if (exhausted || (quitting_ && transactions_.empty())) part();
+    const bool exhausted = nothing_begun && expected_.empty() && mails_ >= max_mails();
+    if (exhausted || (quitting_ && transactions_.empty())) disconnect();
 }
 
 // So many MAILs the server takes in one conversation (RFC 9422, MAILMAX).
-std::size_t ClientSession::most_mails() const {
-    return offers_.transactions != 0 ? offers_.transactions : SIZE_MAX;
+std::size_t ClientSession::max_mails() const {
+    return extensions_.transactions != 0 ? extensions_.transactions : SIZE_MAX;
 }
 
 std::size_t ClientSession::transactions_left() const {
-    if (offers_.transactions == 0) return SIZE_MAX;
+    if (extensions_.transactions == 0) return SIZE_MAX;
     const auto begun = std::ranges::count_if(transactions_, [](auto& each) { return each.begun; });
-    return most_mails() - mails_ + static_cast<std::size_t>(begun);
+    return max_mails() - mails_ + static_cast<std::size_t>(begun);
 }
 
 // For those who were too many in this round, in a further one; the server takes no more than this at once.
-void ClientSession::ask_again(Active& active) {
+void ClientSession::restart_round(Active& active) {
     if (active.too_many.empty()) return;
-    at_most_ = std::min(at_most_, active.accepted.size());
+    max_recipients_seen_ = std::min(max_recipients_seen_, active.accepted.size());
     active.pending.insert(active.pending.begin(), active.too_many.begin(), active.too_many.end());
 }
 
@@ -71,11 +71,11 @@ ClientSession::Active* ClientSession::next_to_send() {
     if (transactions_.empty()) return nullptr;
     Active* next = &transactions_.front();
     // Not behind BDAT: refused, it may leave the server in a transaction in which MAIL means nothing.
-    if (next->phase == Phase::dot && pipelining_ && !next->by_chunks && next->pending.empty() &&
+    if (next->phase == Phase::dot && pipelining_ && !next->chunked && next->pending.empty() &&
         transactions_.size() > 1)
         next = &transactions_.back();
     if (next->phase >= Phase::answer) return nullptr;
-    if (next->phase == Phase::waiting && mails_ >= most_mails()) return nullptr;
+    if (next->phase == Phase::waiting && mails_ >= max_mails()) return nullptr;
     if (next->phase == Phase::data && next->transaction.probe && !expected_.empty()) return nullptr;
     return pipelining_ || expected_.empty() ? next : nullptr;
 }
@@ -98,12 +98,12 @@ void ClientSession::send_command(Active& active) {
         return;
     case Phase::data:
         if (expected_.empty() && (active.accepted.empty() || active.transaction.probe)) { // no need to ask
-            if (!active.accepted.empty()) ask_again(active);
+            if (!active.accepted.empty()) restart_round(active);
             needs_reset_ = true;
             return end_round(active);
         }
-        if (goes_by_chunks(active)) {
-            active.by_chunks = true;
+        if (uses_chunking(active)) {
+            active.chunked = true;
             active.phase = Phase::content;
             codec_ = OutgoingContent(active.transaction.longest_line, OutgoingContent::Framing::counted);
             begin_content(active);
@@ -117,10 +117,10 @@ void ClientSession::send_command(Active& active) {
 }
 
 void ClientSession::begin_round(Active& active) {
-    if (!active.begun) refuse_unsent(active);
+    if (!active.begun) reject_unsendable(active);
     active.round = next_round(active, active.pending);
     if (active.round.empty()) return finish(active);
-    for (auto recipient : active.round) active.result.of_recipient[recipient] = undecided;
+    for (auto recipient : active.round) active.result.of_recipient[recipient] = no_verdict;
     if (!active.begun) active.result.started = now_;
     active.begun = true;
     active.phase = Phase::mail;
@@ -130,9 +130,9 @@ void ClientSession::begin_round(Active& active) {
 std::vector<std::uint32_t> ClientSession::next_round(const Active& active,
                                                      std::vector<std::uint32_t>& pending) const {
     const auto most =
-        offers_.recipients != 0 ? std::min<std::size_t>(at_most_, offers_.recipients) : at_most_;
+        extensions_.recipients != 0 ? std::min<std::size_t>(max_recipients_seen_, extensions_.recipients) : max_recipients_seen_;
     std::vector<std::uint32_t> round;
-    if (offers_.domains == 0) {
+    if (extensions_.domains == 0) {
         const auto end = pending.begin() + static_cast<std::ptrdiff_t>(std::min(pending.size(), most));
         round.assign(pending.begin(), end);
         pending.erase(pending.begin(), end);
@@ -142,7 +142,7 @@ std::vector<std::uint32_t> ClientSession::next_round(const Active& active,
     std::erase_if(pending, [&](std::uint32_t recipient) {
         const std::string_view address = active.transaction.recipients[recipient].address;
         auto domain = lowered(address.substr(std::min(address.rfind('@'), address.size())));
-        if (round.size() == most || (domains.size() == offers_.domains && !domains.contains(domain))) return false;
+        if (round.size() == most || (domains.size() == extensions_.domains && !domains.contains(domain))) return false;
         domains.insert(std::move(domain));
         round.push_back(recipient);
         return true;
@@ -152,56 +152,56 @@ std::vector<std::uint32_t> ClientSession::next_round(const Active& active,
 
 // Together with its commands, as one flight: for the first message of a conversation. Not where it would have to be
 // wrapped, nor where much would be sent for nothing.
-bool ClientSession::goes_by_chunks(const Active& active) const {
+bool ClientSession::uses_chunking(const Active& active) const {
     const auto size = active.transaction.parameters.size.value_or(UINT64_MAX);
-    return options_.chunking == Chunking::if_useful && options_.protocol == Protocol::smtp && offers_.chunking &&
+    return options_.chunking == Chunking::if_useful && options_.protocol == Protocol::smtp && extensions_.chunking &&
            pipelining_ && mails_ == 1 && size <= chunk_limit &&
            active.transaction.longest_line <= OutgoingContent::line_limit;
 }
 
 // What this server cannot be asked to take is refused here, in its place.
-void ClientSession::refuse_unsent(Active& active) const {
+void ClientSession::reject_unsendable(Active& active) const {
     const Transaction& message = active.transaction;
     auto refuse_all = [&](std::string_view status, std::string text) {
-        decide(active.result, active.pending, refusal(Stage::mail, status, std::move(text)));
+        set_verdict(active.result, active.pending, refusal(Stage::mail, status, std::move(text)));
         active.pending.clear();
     };
     const auto size = message.parameters.size.value_or(0);
-    if (offers_.size_limit != 0 && size > offers_.size_limit)
+    if (extensions_.size_limit != 0 && size > extensions_.size_limit)
         return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
-                                               offers_.size_limit, options_.peer));
-    if (message.require_tls && !(verified_ && offers_.require_tls))
+                                               extensions_.size_limit, options_.peer));
+    if (message.require_tls && !(verified_ && extensions_.require_tls))
         return refuse_all("5.7.30", fmt::format("message requires TLS all the way (REQUIRETLS), and host {} {}",
                                                 options_.peer,
                                                 !secure_     ? "was reached without"
                                                 : !verified_ ? "has no certificate that proves its name"
                                                              : "does not promise it"));
-    if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
+    if (message.parameters.body == Body::eight_bit_mime && !extensions_.eight_bit_mime)
         return refuse_all(
             "5.6.3",
-            message.unconvertible.empty()
+            message.conversion_error.empty()
                 ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer)
                 : fmt::format("message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
-                              message.unconvertible, options_.peer));
+                              message.conversion_error, options_.peer));
     if (const auto why = not_sendable(message.reverse_path); !message.reverse_path.empty() && !why.empty())
         return refuse_all("5.1.7", "sender address cannot be sent: " + why);
     std::erase_if(active.pending, [&](std::uint32_t recipient) {
         const auto why = not_sendable(message.recipients[recipient].address);
         if (why.empty()) return false;
-        decide(active.result, {recipient}, refusal(Stage::rcpt, "5.1.3", "recipient address cannot be sent: " + why));
+        set_verdict(active.result, {recipient}, refusal(Stage::rcpt, "5.1.3", "recipient address cannot be sent: " + why));
         return true;
     });
-    active.utf8 = offers_.smtputf8 && needs_smtputf8(message);
-    if (!offers_.smtputf8 && needs_smtputf8(message)) fit_to_ascii(active);
+    active.utf8 = extensions_.smtputf8 && needs_smtputf8(message);
+    if (!extensions_.smtputf8 && needs_smtputf8(message)) convert_to_ascii(active);
 }
 
 // For a server without SMTPUTF8: domains become A-labels; what cannot be said in ASCII is refused (RFC 6531,
 // 3.2: never sent all the same).
-void ClientSession::fit_to_ascii(Active& active) const {
+void ClientSession::convert_to_ascii(Active& active) const {
     Transaction& message = active.transaction;
     const auto without = fmt::format("SMTPUTF8 was not offered by host {}", options_.peer);
     const auto refuse_all = [&](std::string_view status, std::string_view what) {
-        decide(active.result, active.pending,
+        set_verdict(active.result, active.pending,
                refusal(Stage::mail, status, fmt::format("{}, and {}", what, without)));
         active.pending.clear();
     };
@@ -218,7 +218,7 @@ void ClientSession::fit_to_ascii(Active& active) const {
     if (!fit(message.reverse_path)) return refuse_all("5.6.7", "sender address is not ASCII");
     std::erase_if(active.pending, [&](std::uint32_t recipient) {
         if (fit(message.recipients[recipient].address)) return false;
-        decide(active.result, {recipient},
+        set_verdict(active.result, {recipient},
                refusal(Stage::rcpt, "5.6.7", fmt::format("recipient address is not ASCII, and {}", without)));
         return true;
     });
@@ -229,12 +229,12 @@ void ClientSession::send_mail(const Active& active) {
     put("MAIL FROM:<");
     put(active.transaction.reverse_path);
     put(">");
-    if (offers_.size && parameters.size) put(fmt::format(" SIZE={}", *parameters.size));
+    if (extensions_.size && parameters.size) put(fmt::format(" SIZE={}", *parameters.size));
     if (parameters.body == Body::eight_bit_mime) put(" BODY=8BITMIME");
     if (active.utf8) put(" SMTPUTF8");
-    if (offers_.dsn && parameters.ret != Ret::unspecified)
+    if (extensions_.dsn && parameters.ret != Ret::unspecified)
         put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
-    if (offers_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
+    if (extensions_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
     if (active.transaction.require_tls) put(" REQUIRETLS");
     send("\r\n", Awaited::mail);
 }
@@ -244,8 +244,8 @@ void ClientSession::send_rcpt(const Active& active, std::uint32_t recipient) {
     put("RCPT TO:<");
     put(address);
     put(">");
-    if (offers_.dsn && parameters.notify.given()) put(" NOTIFY=" + parameters.notify.text());
-    if (offers_.dsn && !parameters.orcpt.empty())
+    if (extensions_.dsn && parameters.notify.given()) put(" NOTIFY=" + parameters.notify.text());
+    if (extensions_.dsn && !parameters.orcpt.empty())
         put(" ORCPT=" + encode_orcpt(parameters.orcpt, active.utf8 ? WireText::utf8 : WireText::ascii));
     send("\r\n", Awaited::rcpt, recipient);
 }
@@ -254,7 +254,7 @@ void ClientSession::send_content(Active& active, std::string_view chunk, bool la
     scratch_.clear();
     codec_.encode(chunk, scratch_);
     if (last) codec_.finish(scratch_);
-    if (active.by_chunks) {
+    if (active.chunked) {
         std::size_t size = 0;
         for (const auto view : scratch_) size += view.size();
         if (size == 0 && !last) return;
@@ -264,26 +264,26 @@ void ClientSession::send_content(Active& active, std::string_view chunk, bool la
     if (!last) return;
     dot_at_ = queued_;
     active.phase = Phase::dot;
-    if (active.by_chunks) return;
+    if (active.chunked) return;
     if (options_.protocol == Protocol::smtp) return expected_.push_back({Awaited::dot});
     for (const auto recipient : active.accepted) expected_.push_back({Awaited::dot, recipient});
 }
 
 void ClientSession::end_round(Active& active) {
-    if (!active.pending.empty() && mails_ >= most_mails()) {
+    if (!active.pending.empty() && mails_ >= max_mails()) {
         Verdict later;
         later.stage = Stage::mail;
         later.status = "4.5.3";
         later.text = printable(fmt::format("host {} takes {} transactions in one session; the rest goes with the next",
-                                           options_.peer, offers_.transactions));
-        decide(active.result, active.pending, std::move(later));
+                                           options_.peer, extensions_.transactions));
+        set_verdict(active.result, active.pending, std::move(later));
         active.pending.clear();
     }
     active.round.clear();
     active.accepted.clear();
     active.too_many.clear();
     active.asked = 0;
-    active.refused = active.by_chunks = active.leaving = false;
+    active.refused = active.chunked = active.got_421 = false;
     active.phase = Phase::waiting;
     if (active.pending.empty()) finish(active);
 }
@@ -291,7 +291,7 @@ void ClientSession::end_round(Active& active) {
 void ClientSession::finish(Active& active) {
     completed_ += active.begun;
     active.result.finished = now_;
-    active.result.dsn_relayed = offers_.dsn;
+    active.result.dsn_relayed = extensions_.dsn;
     events_.emplace_back(client_event::Finished{std::move(active.result)});
     transactions_.erase(transactions_.begin() + (&active - transactions_.data()));
     if (!transactions_.empty() && transactions_.front().begun) transactions_.front().result.started = now_;

@@ -47,24 +47,24 @@ ClientSession::ClientSession(Options options, Monotonic now) : options_(std::mov
     now_ = now;
     expected_.push_back({Awaited::banner});
     if (options_.tls == StartTls::wrapped) {
-        shaking_hands_ = true;
+        handshaking_ = true;
         events_.emplace_back(client_event::StartTls{});
     }
-    rearm();
+    update_deadline();
 }
 
 void ClientSession::deliver(Transaction transaction, Monotonic now) {
-    assert(has_room());
+    assert(can_deliver());
     now_ = now;
     Active& active = transactions_.emplace_back();
     active.transaction = std::move(transaction);
     active.result.id = active.transaction.id;
-    active.result.of_recipient.assign(active.transaction.recipients.size(), undecided);
+    active.result.of_recipient.assign(active.transaction.recipients.size(), no_verdict);
     active.pending.resize(active.transaction.recipients.size());
     for (std::uint32_t i = 0; i < active.pending.size(); ++i) active.pending[i] = i;
     const bool nothing_awaited = expected_front_ == expected_.size();
     advance();
-    if (nothing_awaited) rearm();
+    if (nothing_awaited) update_deadline();
 }
 
 void ClientSession::content(std::string_view chunk, Monotonic now) {
@@ -74,8 +74,8 @@ void ClientSession::content(std::string_view chunk, Monotonic now) {
     send_content(transactions_.front(), chunk, false);
     chunk_wanted_ = has_output();
     if (!has_output())
-        events_.emplace_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
-    rearm();
+        events_.emplace_back(client_event::ContentRequested{transactions_.front().transaction.id, false});
+    update_deadline();
 }
 
 void ClientSession::content_end(Monotonic now, std::string_view last_chunk) {
@@ -85,10 +85,10 @@ void ClientSession::content_end(Monotonic now, std::string_view last_chunk) {
     chunk_wanted_ = false;
     send_content(transactions_.front(), last_chunk, true);
     advance();
-    rearm();
+    update_deadline();
 }
 
-bool ClientSession::take_back(std::uint64_t id) {
+bool ClientSession::withdraw(std::uint64_t id) {
     if (over_ || transactions_.empty()) return false;
     const Active& last = transactions_.back();
     if (last.transaction.id != id || last.begun) return false;
@@ -96,9 +96,9 @@ bool ClientSession::take_back(std::uint64_t id) {
     return true;
 }
 
-bool ClientSession::is_out(std::uint64_t id) const {
+bool ClientSession::content_sent(std::uint64_t id) const {
     if (over_ || transactions_.empty()) return true;
-    if (transactions_.front().transaction.id == id) return message_is_out();
+    if (transactions_.front().transaction.id == id) return message_fully_sent();
     return transactions_.back().transaction.id != id;
 }
 
@@ -115,13 +115,13 @@ void ClientSession::quit(Monotonic now) {
     if (over_ || quitting_) return;
     now_ = now;
     quitting_ = true;
-    if (!up_ && transactions_.empty()) return part();
+    if (!up_ && transactions_.empty()) return disconnect();
     advance();
 }
 
 void ClientSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
-    if (shaking_hands_ && !over_ && !bytes.empty()) return mismatch("it spoke in plain text");
+    if (handshaking_ && !over_ && !bytes.empty()) return mismatch("it spoke in plain text");
     while (!over_ && !bytes.empty()) {
         const bool awaits = expected_front_ < expected_.size();
         const bool hello = awaits && expected_[expected_front_].what == Awaited::ehlo;
@@ -132,7 +132,7 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
         if (auto* reply = std::get_if<Reply>(&result)) {
             take(*reply);
             // Bytes behind that reply came in plain text, and would be believed to have come by TLS.
-            if (shaking_hands_ && !bytes.empty()) mismatch("it went on in plain text");
+            if (handshaking_ && !bytes.empty()) mismatch("it went on in plain text");
         } else if (auto* malformed = std::get_if<Malformed>(&result))
             mismatch(malformed->why);
     }
@@ -141,15 +141,15 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
 void ClientSession::end_of_input(Monotonic now) {
     if (over_) return;
     now_ = now;
-    if (nothing_at_stake()) return part();
-    fail(lost("lost connection with"));
+    if (safe_to_close()) return disconnect();
+    fail(connection_lost("lost connection with"));
 }
 
 void ClientSession::broken(std::string_view error, Monotonic now) {
     if (over_) return;
     now_ = now;
-    if (nothing_at_stake()) return part();
-    Verdict why = lost("lost connection with");
+    if (safe_to_close()) return disconnect();
+    Verdict why = connection_lost("lost connection with");
     why.text = printable(fmt::format("{}: {}", why.text, error), text_limit);
     fail(std::move(why));
 }
@@ -157,8 +157,8 @@ void ClientSession::broken(std::string_view error, Monotonic now) {
 void ClientSession::expired(Monotonic now) {
     if (over_ || !deadline_ || now < *deadline_) return;
     now_ = now;
-    Verdict why = lost("conversation with");
-    why.seen.silent = bound_ == Bound::silence;
+    Verdict why = connection_lost("conversation with");
+    why.details.timed_out = bound_ == Bound::silence;
     why.text = bound_ == Bound::rate
                    ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer, written_ - content_from_,
                                  std::chrono::duration_cast<std::chrono::seconds>(now - content_began_).count())
@@ -171,19 +171,19 @@ void ClientSession::expired(Monotonic now) {
 
 void ClientSession::tls_up(Peer peer, Monotonic now) {
     if (over_) return;
-    assert(shaking_hands_);
+    assert(handshaking_);
     now_ = now;
-    shaking_hands_ = false;
+    handshaking_ = false;
     secure_ = true;
     verified_ = peer == Peer::verified;
-    offers_ = {};
-    if (options_.tls != StartTls::wrapped) say_hello(); // else the greeting comes first
-    rearm();
+    extensions_ = {};
+    if (options_.tls != StartTls::wrapped) send_ehlo(); // else the greeting comes first
+    update_deadline();
 }
 
 void ClientSession::tls_failed(std::string_view why, Monotonic now) {
     if (over_) return;
-    assert(shaking_hands_);
+    assert(handshaking_);
     now_ = now;
     Verdict verdict;
     verdict.stage = Stage::tls;
@@ -225,26 +225,26 @@ void ClientSession::wrote(std::size_t bytes, Monotonic now) {
         if (piece.size == 0) ++piece_;
     }
     if (piece_ == pieces_.size()) {
-        if (std::exchange(secret_out_, false)) explicit_bzero(commands_.data(), commands_.size());
+        if (std::exchange(secret_in_output_, false)) explicit_bzero(commands_.data(), commands_.size());
         pieces_.clear();
         commands_.clear();
         piece_ = 0;
     }
     if (over_ || transactions_.empty()) return;
-    if (sending_message) rearm(); // bytes that move are a sign of life
+    if (sending_message) update_deadline(); // bytes that move are a sign of life
     if (chunk_wanted_ && !has_output()) {
         chunk_wanted_ = false;
-        events_.emplace_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
+        events_.emplace_back(client_event::ContentRequested{transactions_.front().transaction.id, false});
     }
 }
 
 void ClientSession::send(std::string_view command, Awaited what, std::uint32_t recipient) {
     put(command);
     expected_.push_back({what, recipient});
-    if (!options_.narrate) return;
+    if (!options_.report_dialogue) return;
     const auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
     const auto stage = stage_of(what);
-    events_.emplace_back(client_event::Sent{stage, shown(stage, line.substr(line.rfind('\n') + 1))});
+    events_.emplace_back(client_event::CommandSent{stage, shown(stage, line.substr(line.rfind('\n') + 1))});
 }
 
 void ClientSession::put(std::string_view text) {
@@ -276,14 +276,14 @@ std::uint32_t ClientSession::add_verdict(TransactionResult& result, Verdict verd
     return static_cast<std::uint32_t>(known.size() - 1);
 }
 
-void ClientSession::decide(TransactionResult& result, const std::vector<std::uint32_t>& recipients,
+void ClientSession::set_verdict(TransactionResult& result, const std::vector<std::uint32_t>& recipients,
                            Verdict verdict) {
     if (recipients.empty()) return;
     const auto index = add_verdict(result, std::move(verdict));
     for (auto recipient : recipients) result.of_recipient[recipient] = index;
 }
 
-Verdict ClientSession::said(Stage stage, const Reply& reply) const {
+Verdict ClientSession::verdict_of(Stage stage, const Reply& reply) const {
     Verdict out;
     out.outcome = outcome_of(reply.code);
     out.stage = stage;
@@ -307,9 +307,9 @@ Verdict ClientSession::said(Stage stage, const Reply& reply) const {
     return out;
 }
 
-Verdict ClientSession::lost(std::string_view how) const {
+Verdict ClientSession::connection_lost(std::string_view how) const {
     Verdict out;
-    out.in_doubt = message_is_out();
+    out.in_doubt = message_fully_sent();
     out.stage = out.in_doubt ? Stage::final_dot : stage(); // by BDAT it may be out before MAIL is answered
     out.status = "4.4.2";
     out.text = printable(fmt::format("{} {} while {}", how, options_.peer, doing(out.stage)), text_limit);
@@ -326,11 +326,11 @@ Stage ClientSession::stage() const {
         const Phase phase = transactions_.front().phase;
         if (phase == Phase::content || (phase == Phase::dot && !all_sent())) return Stage::content;
     }
-    if (shaking_hands_) return Stage::tls;
+    if (handshaking_) return Stage::tls;
     return auth_asked_ ? Stage::auth : awaited;
 }
 
-bool ClientSession::message_is_out() const {
+bool ClientSession::message_fully_sent() const {
     if (transactions_.empty()) return false;
     const Active& front = transactions_.front();
     return front.phase == Phase::dot && all_sent() && !front.refused;
@@ -355,7 +355,7 @@ Stage ClientSession::stage_of(Awaited what) {
 
 // Idle; or nothing of the first transaction has been answered, on a connection that has served others before:
 // the server tired of it, which says nothing about anybody.
-bool ClientSession::nothing_at_stake() const {
+bool ClientSession::safe_to_close() const {
     if (!up_) return false;
     if (transactions_.empty()) return true;
     return completed_ > 0 && !transactions_.front().mail_accepted && stage() == Stage::mail;
@@ -371,14 +371,14 @@ void ClientSession::fail(Verdict why) {
         if (why.in_doubt) { // but not for those whose round had not come
             Verdict untouched = why;
             untouched.in_doubt = false;
-            decide(front.result, front.pending, std::move(untouched));
+            set_verdict(front.result, front.pending, std::move(untouched));
         }
         for (std::uint32_t i = 0; i < front.result.of_recipient.size(); ++i)
-            if (front.result.of_recipient[i] == undecided) left.push_back(i);
-        decide(front.result, left, std::move(why));
+            if (front.result.of_recipient[i] == no_verdict) left.push_back(i);
+        set_verdict(front.result, left, std::move(why));
         ended.mail_accepted = front.mail_accepted;
-        ended.distrust_chunking = front.by_chunks && ended.why.code == 0;
-        front.result.dsn_relayed = offers_.dsn;
+        ended.distrust_chunking = front.chunked && ended.why.code == 0;
+        front.result.dsn_relayed = extensions_.dsn;
         front.result.finished = now_;
         ended.interrupted = std::move(front.result);
     }
@@ -386,14 +386,14 @@ void ClientSession::fail(Verdict why) {
 }
 
 void ClientSession::refused(Stage stage, const Reply& reply) {
-    const bool in_chunk = !transactions_.empty() && transactions_.front().by_chunks &&
+    const bool in_chunk = !transactions_.empty() && transactions_.front().chunked &&
                           (transactions_.front().phase == Phase::content || !all_sent());
-    fail(said(stage, reply));
+    fail(verdict_of(stage, reply));
     if (!in_chunk) put("QUIT\r\n"); // which a server might take for the chunk's end
 }
 
 void ClientSession::mismatch(std::string_view why) {
-    Verdict verdict = lost("protocol error from");
+    Verdict verdict = connection_lost("protocol error from");
     verdict.status = "4.5.0";
     verdict.text = printable(fmt::format("{}: {}", verdict.text, why), text_limit);
     const bool nothing_lost = up_ && transactions_.empty();
@@ -404,7 +404,7 @@ void ClientSession::mismatch(std::string_view why) {
 }
 
 // The end in good order: what has not been begun is done elsewhere.
-void ClientSession::part() {
+void ClientSession::disconnect() {
     client_event::Ended ended;
     ended.orderly = true;
     end(std::move(ended));
@@ -421,7 +421,7 @@ void ClientSession::end(client_event::Ended ended) {
     events_.emplace_back(std::move(ended));
 }
 
-void ClientSession::rearm() {
+void ClientSession::update_deadline() {
     deadline_.reset();
     bound_ = Bound::silence;
     if (over_) return;
@@ -464,7 +464,7 @@ Duration ClientSession::content_time(std::uint64_t bytes) const {
 void ClientSession::begin_content(const Active& active) {
     content_from_ = written_;
     content_began_ = now_;
-    events_.emplace_back(client_event::ContentWanted{active.transaction.id, true});
+    events_.emplace_back(client_event::ContentRequested{active.transaction.id, true});
 }
 
 } // namespace smtp

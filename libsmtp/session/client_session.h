@@ -47,7 +47,7 @@ struct Transaction {
     // so
     MailParameters parameters;
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
-    std::string unconvertible;               // body is eight_bit_mime: why it cannot be said in seven; "" nobody tried
+    std::string conversion_error;               // body is eight_bit_mime: why it cannot be said in seven; "" nobody tried
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
     bool probe = false;       // stops behind RCPT: DATA is never said; accepted recipients count as delivered
@@ -69,25 +69,25 @@ namespace client_event {
 // output() has been written by then.
 struct StartTls {};
 // A question, where Options::auth wants it: authenticate() or auth_failed() must follow, at once or later.
-struct AuthWanted {
+struct AuthRequested {
     SaslMechanism mechanism; // the strongest that both sides know and that may be used here
 };
-struct Up {}; // greeting, EHLO, TLS and AUTH went well
+struct Ready {}; // greeting, EHLO, TLS and AUTH went well
 // Of a narrated conversation: a command that was put into output(), without CRLF; what proves who we are is
 // left out of it.
-struct Sent {
+struct CommandSent {
     Stage stage = Stage::none;
     std::string text;
 };
 // … and what the server said to it; where it is about AUTH, without its text.
-struct Said {
+struct ReplyReceived {
     Stage stage = Stage::none; // none: nobody had asked
     std::uint32_t recipient = 0; // rcpt: its place in the transaction
     Reply reply;
 };
 // A question: content() with the next chunk (from the beginning when `from_start`), or content_end() with the
 // last.
-struct ContentWanted {
+struct ContentRequested {
     std::uint64_t id = 0;
     bool from_start = true;
 };
@@ -107,8 +107,8 @@ struct Ended {
 } // namespace client_event
 
 using ClientEvent =
-    std::variant<client_event::StartTls, client_event::AuthWanted, client_event::Up, client_event::Sent,
-                 client_event::Said, client_event::ContentWanted, client_event::Finished, client_event::Ended>;
+    std::variant<client_event::StartTls, client_event::AuthRequested, client_event::Ready, client_event::CommandSent,
+                 client_event::ReplyReceived, client_event::ContentRequested, client_event::Finished, client_event::Ended>;
 
 class ClientSession {
 public:
@@ -141,12 +141,12 @@ public:
         // has.
         std::function<std::string(std::string_view domain)> ascii_domain = {};
         Auth auth = {}; // not empty: without it the conversation ends
-        bool narrate = false; // every command and reply is an event, Sent and Said
+        bool report_dialogue = false; // every command and reply is an event, CommandSent and ReplyReceived
         Protocol protocol = Protocol::smtp;
         Chunking chunking = Chunking::if_useful;
     };
     // What EHLO offered.
-    struct Offers {
+    struct Extensions {
         bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
         bool starttls = false, require_tls = false, smtputf8 = false, chunking = false;
         std::uint64_t size_limit = 0; // 0: none told
@@ -160,24 +160,24 @@ public:
     // The connection stands at `now`; the greeting is awaited.
     ClientSession(Options options, Monotonic now);
 
-    // Hands over a transaction; only if has_room().
+    // Hands over a transaction; only if can_deliver().
     void deliver(Transaction transaction, Monotonic now);
-    bool has_room() const {
+    bool can_deliver() const {
         return !quitting_ && !over_ && transactions_.size() < 2 && transactions_.size() < transactions_left();
     }
     // The transaction handed over last is given back, if nothing of it was said to the server yet.
-    bool take_back(std::uint64_t id);
+    bool withdraw(std::uint64_t id);
     // Nothing is under way.
     bool idle() const { return up_ && transactions_.empty(); }
 
-    // Answers to ContentWanted. The chunk's bytes must stay where they are until the next ContentWanted,
+    // Answers to ContentRequested. The chunk's bytes must stay where they are until the next ContentRequested,
     // Finished or Ended. content_end(): with the last chunk, if it is at hand. content_broken(): the message cannot be read to its end; the conversation ends
     // without the final dot, and `interrupted` is that transaction.
     void content(std::string_view chunk, Monotonic now);
     void content_end(Monotonic now, std::string_view last_chunk = {});
     void content_broken(std::string_view why);
     // All of that transaction's content has been sent, or it is over: what becomes of it the server says.
-    bool is_out(std::uint64_t id) const;
+    bool content_sent(std::uint64_t id) const;
 
     // QUIT after what is under way. Nothing more may be handed over.
     void quit(Monotonic now);
@@ -188,7 +188,7 @@ public:
     void tls_up(Peer peer, Monotonic now);
     void tls_failed(std::string_view why, Monotonic now);
 
-    // Answers to AuthWanted. auth_failed(): why there is nothing to authenticate with, in one line; the
+    // Answers to AuthRequested. auth_failed(): why there is nothing to authenticate with, in one line; the
     // conversation ends.
     void authenticate(SaslClient client, Monotonic now);
     void auth_failed(std::string_view status, std::string_view why, Monotonic now);
@@ -206,9 +206,9 @@ public:
     bool has_output() const { return piece_ < pieces_.size(); }
     std::optional<Monotonic> next_deadline() const { return deadline_; }
     bool over() const { return over_; }
-    const Offers& offers() const { return offers_; }
+    const Extensions& extensions() const { return extensions_; }
     // What the server calls itself in its greeting: printable, at most 255 bytes; "" if it did not say.
-    const std::string& announced() const { return announced_; }
+    const std::string& server_name() const { return server_name_; }
 
 private:
     enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, chunk, dot };
@@ -239,29 +239,29 @@ private:
         bool refused = false;       // MAIL was, in this round: what else is said about it means nothing
         bool mail_accepted = false; // in any round
         bool utf8 = false;          // said with SMTPUTF8
-        bool by_chunks = false;     // BDAT in this round, not DATA
-        bool leaving = false;       // LMTP: a recipient was answered 421
+        bool chunked = false;     // BDAT in this round, not DATA
+        bool got_421 = false;       // LMTP: a recipient was answered 421
     };
-    static constexpr std::uint32_t undecided = UINT32_MAX; // in of_recipient, while under way
+    static constexpr std::uint32_t no_verdict = UINT32_MAX; // in of_recipient, while under way
     struct Piece {                                         // of output: a view, or a part of commands_
         const char* bytes;
         std::size_t offset, size;
     };
 
     void take(const Reply& reply);
-    void narrate(const Reply& reply);
+    void report_reply(const Reply& reply);
     void take_banner(const Reply& reply);
     void take_hello(const Reply& reply, Awaited which);
-    void say_hello();
+    void send_ehlo();
     void greeted();
     void ready();
     void begin_auth();
     void take_auth(const Reply& reply);
     void answer_challenge(const Reply& reply);
     void send_secret(std::string_view before, const Secret& message);
-    void no_auth(std::string_view status, std::string text);
+    void end_without_auth(std::string_view status, std::string text);
     void take_starttls(const Reply& reply);
-    void no_tls(std::string_view status, std::string text);
+    void end_without_tls(std::string_view status, std::string text);
     void take_mail(const Reply& reply);
     void take_rcpt(const Reply& reply, std::uint32_t recipient);
     void take_data(const Reply& reply);
@@ -269,7 +269,7 @@ private:
     void take_early(const Reply& reply);
     void chunk_refused(const Reply& reply);
     void take_421(const Reply& reply);
-    void take_unasked(const Reply& reply);
+    void take_unsolicited(const Reply& reply);
 
     void advance();
     Active* next_to_send();
@@ -278,26 +278,26 @@ private:
     void send_mail(const Active& active);
     void send_rcpt(const Active& active, std::uint32_t recipient);
     void send_content(Active& active, std::string_view chunk, bool last);
-    bool goes_by_chunks(const Active& active) const;
+    bool uses_chunking(const Active& active) const;
     std::vector<std::uint32_t> next_round(const Active& active, std::vector<std::uint32_t>& pending) const;
-    std::size_t most_mails() const;
+    std::size_t max_mails() const;
     std::size_t transactions_left() const; // besides those that are over
-    void ask_again(Active& active);
+    void restart_round(Active& active);
     void end_round(Active& active);
     void finish(Active& active);
-    void refuse_unsent(Active& active) const;
-    void fit_to_ascii(Active& active) const;
+    void reject_unsendable(Active& active) const;
+    void convert_to_ascii(Active& active) const;
 
     static std::uint32_t add_verdict(TransactionResult& result, Verdict verdict);
-    static void decide(TransactionResult& result, const std::vector<std::uint32_t>& recipients,
+    static void set_verdict(TransactionResult& result, const std::vector<std::uint32_t>& recipients,
                        Verdict verdict);
-    Verdict said(Stage stage, const Reply& reply) const;
-    Verdict lost(std::string_view how) const;
+    Verdict verdict_of(Stage stage, const Reply& reply) const;
+    Verdict connection_lost(std::string_view how) const;
     static Stage stage_of(Awaited what);
     Stage stage() const;
     bool all_sent() const { return written_ >= dot_at_; }
-    bool message_is_out() const; // all of the first transaction's, whose fate is not known
-    bool nothing_at_stake() const;
+    bool message_fully_sent() const; // all of the first transaction's, whose fate is not known
+    bool safe_to_close() const;
 
     void send(std::string_view command, Awaited what, std::uint32_t recipient = 0);
     void put(std::string_view text);
@@ -305,16 +305,16 @@ private:
     void fail(Verdict why);
     void refused(Stage stage, const Reply& reply);
     void mismatch(std::string_view why);
-    void part();
+    void disconnect();
     void end(client_event::Ended ended);
-    void rearm();
+    void update_deadline();
     void begin_content(const Active& active);
     Duration content_time(std::uint64_t bytes) const; // that minimum_rate allows for them
 
     Options options_;
     ReplyParser parser_;
-    Offers offers_;
-    std::string announced_;
+    Extensions extensions_;
+    std::string server_name_;
     std::vector<Active> transactions_; // at most two; replies always belong to the first
     std::vector<Expected> expected_;   // replies to come, in order
     std::size_t expected_front_ = 0;
@@ -333,7 +333,7 @@ private:
     std::size_t events_front_ = 0;
     Monotonic now_{}; // as told last
     std::optional<Monotonic> deadline_;
-    std::size_t at_most_ = SIZE_MAX; // recipients per round this server was seen to take
+    std::size_t max_recipients_seen_ = SIZE_MAX; // recipients per round this server was seen to take
     std::uint64_t completed_ = 0;    // transactions
     std::uint64_t mails_ = 0;        // MAILs sent
     bool up_ = false, over_ = false, quitting_ = false, pipelining_ = false;
@@ -341,8 +341,8 @@ private:
     std::string auth_cancelled_;     // why, once it has been
     bool auth_asked_ = false;        // the driver has been, and has not answered
     std::optional<Secret> withheld_; // the first message, if it is too long for the command
-    bool secret_out_ = false;        // commands_ holds what nobody must find there
-    bool shaking_hands_ = false, secure_ = false, verified_ = false; // TLS
+    bool secret_in_output_ = false;        // commands_ holds what nobody must find there
+    bool handshaking_ = false, secure_ = false, verified_ = false; // TLS
     bool needs_reset_ = false;  // the server is still in a transaction that went nowhere
     bool chunk_wanted_ = false; // tell when the chunk has been written
 };

@@ -57,7 +57,7 @@ std::optional<ServerEvent> ServerSession::run(std::string_view line) {
     if (command == std::end(commands)) {
         if (is_http(name)) return not_smtp(line);
         note_unknown();
-        return ask(Asked::unknown, event::Unknown{printable(name, 64), std::string(argument)});
+        return ask(Question::unknown, event::Unknown{printable(name, 64), std::string(argument)});
     }
     // A new greeting ends the transaction; its notice comes first, and the line is read again after it.
     const bool greets = command->verb == Verb::ehlo || command->verb == Verb::helo;
@@ -94,7 +94,7 @@ std::optional<ServerEvent> ServerSession::on_helo(std::string_view argument) {
     pending_helo_ = argument;
     count_junk();
     if (state_ == State::over) return {};
-    return ask(Asked::helo, event::Helo{extended, pending_helo_});
+    return ask(Question::helo, event::Helo{extended, pending_helo_});
 }
 
 // "FROM:<a@b> …": what follows the keyword.
@@ -104,7 +104,7 @@ static std::optional<std::string_view> after_keyword(std::string_view argument, 
 }
 
 // RFC 6531, 3.5. The code differs by command.
-static constexpr std::string_view needs_smtputf8 = "Address is not ASCII, and MAIL did not say SMTPUTF8";
+static constexpr std::string_view smtputf8_missing = "Address is not ASCII, and MAIL did not say SMTPUTF8";
 
 std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     const auto rest = after_keyword(argument, "FROM:");
@@ -125,9 +125,9 @@ std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     const auto most = settings_->message_size != 0 ? settings_->message_size : beyond_any_file;
     if (parameters->size.value_or(0) > most)
         return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
-    if (!parameters->smtputf8 && !is_ascii(argument)) return refuse(550, {5, 6, 7}, needs_smtputf8);
+    if (!parameters->smtputf8 && !is_ascii(argument)) return refuse(550, {5, 6, 7}, smtputf8_missing);
     utf8_ = parameters->smtputf8;
-    return ask(Asked::mail, event::Mail{*std::move(path), *std::move(parameters)});
+    return ask(Question::mail, event::Mail{*std::move(path), *std::move(parameters)});
 }
 
 std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
@@ -140,9 +140,9 @@ std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
     if (!path) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + path.error().why);
     auto parameters = parse_rcpt_parameters(split->parameters, offered());
     if (!parameters) return refuse(parameters.error());
-    if (!utf8_ && !is_ascii(argument)) return refuse(553, {5, 6, 7}, needs_smtputf8);
+    if (!utf8_ && !is_ascii(argument)) return refuse(553, {5, 6, 7}, smtputf8_missing);
     if (recipients_ >= settings_->recipients) return too_many_recipients();
-    return ask(Asked::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
+    return ask(Question::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
 }
 
 // No error at first: the client sends the rest in a further transaction. One that names as many again is not listening.
@@ -157,7 +157,7 @@ std::optional<ServerEvent> ServerSession::on_data(std::string_view argument) {
     if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: DATA");
     if (chunking_) return refuse(503, {5, 5, 1}, "Error: DATA cannot follow BDAT");
     if (recipients_ == 0) return refuse(554, {5, 5, 1}, "Error: no valid recipients");
-    return ask(Asked::data, event::Data{});
+    return ask(Question::data, event::Data{});
 }
 
 std::optional<ServerEvent> ServerSession::on_bdat(std::string_view argument) {
@@ -181,7 +181,7 @@ std::optional<ServerEvent> ServerSession::on_bdat(std::string_view argument) {
     if (settings_->message_size != 0 &&
         *size > settings_->message_size - std::min(content_, settings_->message_size))
         return skip_chunk({552, {5, 3, 4}, "Message size exceeds fixed limit"});
-    if (!chunking_) return ask(Asked::data, event::Data{});
+    if (!chunking_) return ask(Question::data, event::Data{});
     go_on_with_content();
     return {};
 }
@@ -212,22 +212,22 @@ std::optional<ServerEvent> ServerSession::on_vrfy(std::string_view argument) {
     std::string address(argument);
     count_junk();
     if (state_ == State::over) return {};
-    return ask(Asked::vrfy, event::Vrfy{std::move(address)});
+    return ask(Question::vrfy, event::Vrfy{std::move(address)});
 }
 
 // RFC 1985.
 std::optional<ServerEvent> ServerSession::on_etrn(std::string_view argument) {
-    using Reach = event::Etrn::Reach;
+    using Scope = event::Etrn::Scope;
     if (!offered().etrn) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
     if (greeting_ != Greeting::ehlo) return refuse(503, {5, 5, 1}, "Error: send EHLO first");
     if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
-    const auto reach = argument.starts_with('@') ? Reach::and_below : Reach::domain;
+    const auto reach = argument.starts_with('@') ? Scope::with_subdomains : Scope::domain;
     const auto name = argument.substr(argument.starts_with('@') || argument.starts_with('#') ? 1 : 0);
     if (!valid_domain(name) || !is_ascii(name))
         return refuse(501, {5, 5, 4}, "Syntax: ETRN domain, @domain or #queue");
     count_junk();
     if (state_ == State::over) return {};
-    return ask(Asked::etrn, event::Etrn{reach, lowered(name)});
+    return ask(Question::etrn, event::Etrn{reach, lowered(name)});
 }
 
 std::optional<ServerEvent> ServerSession::on_help(std::string_view) {
@@ -254,7 +254,7 @@ std::optional<ServerEvent> ServerSession::on_starttls(std::string_view argument)
     if (!offered().starttls) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
     count_junk();
     if (state_ == State::over) return {};
-    return ask(Asked::start_tls, event::StartTls{});
+    return ask(Question::start_tls, event::StartTls{});
 }
 
 static bool is_listed(std::string_view word, std::string_view list) {
@@ -288,7 +288,7 @@ std::optional<ServerEvent> ServerSession::on_auth(std::string_view argument) {
     event::Auth auth;
     for (char c : mechanism) auth.mechanism += c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
     if (!initial.empty()) auth.initial.emplace(initial == "=" ? std::string() : std::string(initial));
-    return ask(Asked::auth, std::move(auth));
+    return ask(Question::auth, std::move(auth));
 }
 
 std::optional<ServerEvent> ServerSession::on_xclient(std::string_view argument) {
@@ -302,7 +302,7 @@ std::optional<ServerEvent> ServerSession::on_xclient(std::string_view argument) 
                           : text_of(attributes->protocol) == "SMTP" ? Greeting::helo
                                                                      : Greeting::ehlo;
     described_login_ = !text_of(attributes->login).empty();
-    return ask(Asked::xclient, event::Xclient{*std::move(attributes)});
+    return ask(Question::xclient, event::Xclient{*std::move(attributes)});
 }
 
 std::optional<ServerEvent> ServerSession::on_xforward(std::string_view argument) {
@@ -312,7 +312,7 @@ std::optional<ServerEvent> ServerSession::on_xforward(std::string_view argument)
     if (!attributes) return refuse(attributes.error());
     count_junk();
     if (state_ == State::over) return {};
-    return ask(Asked::xforward, event::Xforward{*std::move(attributes)});
+    return ask(Question::xforward, event::Xforward{*std::move(attributes)});
 }
 
 std::optional<ServerEvent> ServerSession::on_quit(std::string_view argument) {

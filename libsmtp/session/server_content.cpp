@@ -33,7 +33,7 @@ std::optional<ServerEvent> ServerSession::next_content() {
             if (step.end) return end_of_content();
             skipped_ += step.run.size();
             if (skipped_ > settings_->skipped) {
-                turn_down(refused_);
+                refuse_permanently(refused_);
                 if (state_ != State::over) end(Cause::turned_away);
                 return {};
             }
@@ -71,8 +71,8 @@ std::optional<ServerEvent> ServerSession::end_of_content() {
     state_ = State::command;
     in_content_ = false;
     after_content_ = true;
-    if (!refused) return ask(Asked::end_of_data, event::EndOfData{});
-    turn_down(std::exchange(refused_, {}));
+    if (!refused) return ask(Question::end_of_data, event::EndOfData{});
+    refuse_permanently(std::exchange(refused_, {}));
     return {};
 }
 
@@ -88,7 +88,7 @@ std::optional<ServerEvent> ServerSession::next_chunk() {
             if (chunk_left_ != 0) return {};
             state_ = State::command;
             in_content_ = false;
-            turn_down(std::exchange(refused_, {}));
+            refuse_permanently(std::exchange(refused_, {}));
             return {};
         }
         const auto step = decoder_.decode(here);
@@ -122,7 +122,7 @@ std::optional<ServerEvent> ServerSession::skip_chunk(Reply refusal) {
     refusal_ = event::Refused{Verb::bdat, refusal};
     end_transaction();
     if (chunk_left_ > settings_->skipped) { // not worth reading
-        turn_down(refusal);
+        refuse_permanently(refusal);
         if (state_ != State::over) end(Cause::turned_away);
         return {};
     }

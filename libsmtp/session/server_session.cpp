@@ -11,7 +11,7 @@ static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "A
                                                   "DATA", "BDAT", "RSET",     "NOOP",    "VRFY",     "ETRN",
                                                   "HELP", "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN", "CONNECT", "END-OF-MESSAGE"};
 
-std::string_view word_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
+std::string_view name_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
 
 static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -36,21 +36,21 @@ void ServerSession::feed(std::string_view bytes, Monotonic now) {
 void ServerSession::disconnected() {
     held_until_.reset();
     if (state_ == State::over) return;
-    if (asked_ == Asked::nothing)
+    if (question_ == Question::nothing)
         end(Cause::lost);
     else
-        gone_ = true; // the answer is still to come
+        client_gone_ = true; // the answer is still to come
 }
 
 std::optional<ServerEvent> ServerSession::next() {
-    while (state_ != State::over && state_ != State::handshake && asked_ == Asked::nothing && !held_until_ &&
+    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing && !held_until_ &&
            !refusal_ && !reset_) {
         if (shut_down_.code != 0 && state_ == State::command && !in_mail_) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
             break;
         }
-        if (state_ == State::connect) return ask(Asked::connect, event::Connect{});
+        if (state_ == State::connect) return ask(Question::connect, event::Connect{});
         const auto before = std::pair(begin_, state_);
         auto event = state_ == State::command || state_ == State::skip_line  ? next_command()
                      : state_ == State::auth_line                            ? next_auth_line()
@@ -110,7 +110,7 @@ std::optional<ServerEvent> ServerSession::next_command() {
         note_unknown();
         refuse(500, {5, 5, 2}, "Error: a line must end in CR LF, and neither may stand alone");
         if (++bare_lines_ >= settings_->bare_lines && state_ != State::over) {
-            note_offending(line.text);
+            note_unexpected_input(line.text);
             end(Cause::not_smtp);
         }
         return {};
@@ -130,29 +130,29 @@ std::optional<ServerEvent> ServerSession::next_auth_line() {
     const bool lf = line.kind == Line::Kind::bare_lf && rights_.bare_newlines;
     if (line.kind != Line::Kind::complete && !lf)
         return refuse(500, {5, 5, 2}, "Error: that line cannot be part of an authentication");
-    return ask(Asked::auth, event::AuthLine{Secret(std::string(line.text))});
+    return ask(Question::auth, event::AuthLine{Secret(std::string(line.text))});
 }
 
 // --- answers
 
-std::optional<ServerEvent> ServerSession::ask(Asked question, ServerEvent event) {
-    asked_ = question;
+std::optional<ServerEvent> ServerSession::ask(Question question, ServerEvent event) {
+    question_ = question;
     return event;
 }
 
-void ServerSession::answer(const Reply& reply, Monotonic now, Then then) {
-    assert(asked_ != Asked::nothing);
+void ServerSession::answer(const Reply& reply, Monotonic now, AfterReply then) {
+    assert(question_ != Question::nothing);
     now_ = now;
-    const auto question = std::exchange(asked_, Asked::nothing);
+    const auto question = std::exchange(question_, Question::nothing);
     const bool yes = reply.positive();
     // What must come last in a group of commands was not: the client talks without listening.
-    const bool last_in_group = question == Asked::connect || question == Asked::helo ||
-                               (question == Asked::data && verb_ == Verb::data) || question == Asked::auth;
+    const bool last_in_group = question == Question::connect || question == Question::helo ||
+                               (question == Question::data && verb_ == Verb::data) || question == Question::auth;
     const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
     // What came in plain text behind STARTTLS must never be taken for something said under TLS.
-    if (yes && (refuse_early || question == Asked::start_tls) && !pending().empty()) {
-        note_offending(reply.code == 334 ? "" : pending()); // that may be a password
-        turn_down({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
+    if (yes && (refuse_early || question == Question::start_tls) && !pending().empty()) {
+        note_unexpected_input(reply.code == 334 ? "" : pending()); // that may be a password
+        refuse_permanently({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
         if (state_ != State::over) end(Cause::too_early);
         return;
     }
@@ -160,17 +160,17 @@ void ServerSession::answer(const Reply& reply, Monotonic now, Then then) {
         answer_yes(question, reply);
     else
         answer_no(question, reply);
-    if (then == Then::hold && state_ != State::over) held_until_ = now_ + settings_->error_delay;
+    if (then == AfterReply::hold && state_ != State::over) held_until_ = now_ + settings_->error_delay;
     if (state_ == State::over) return;
-    if (gone_)
+    if (client_gone_)
         end(Cause::lost);
-    else if (then == Then::close || reply.code == 421)
+    else if (then == AfterReply::close || reply.code == 421)
         end(Cause::turned_away);
 }
 
-void ServerSession::answer_yes(Asked question, const Reply& reply) {
+void ServerSession::answer_yes(Question question, const Reply& reply) {
     switch (question) {
-    case Asked::connect:
+    case Question::connect:
         state_ = State::command;
         if (reply.text.empty())
             Reply{220, {}, settings_->hostname + " " + settings_->banner}.append_to(output_);
@@ -178,15 +178,15 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
             reply.append_to(output_);
         wait_for_command();
         return;
-    case Asked::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo, reply.text);
-    case Asked::mail:
+    case Question::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo, reply.text);
+    case Question::mail:
         in_mail_ = true;
         forwarded_ = chunking_ = false;
         recipients_ = 0;
         content_ = 0;
         break;
-    case Asked::rcpt: ++recipients_; break;
-    case Asked::data:
+    case Question::rcpt: ++recipients_; break;
+    case Question::data:
         if (verb_ == Verb::data) reply.append_to(output_);
         chunking_ = verb_ == Verb::bdat;
         decoder_.reset(chunking_               ? DataDecoder::Ending::length
@@ -194,7 +194,7 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
                                                : DataDecoder::Ending::dot);
         begin_content(chunking_ ? State::chunk : State::content);
         return;
-    case Asked::auth:
+    case Question::auth:
         if (reply.code == 334) {
             reply.append_to(output_);
             state_ = State::auth_line;
@@ -203,21 +203,21 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
         }
         authenticated_ = true;
         break;
-    case Asked::start_tls:
+    case Question::start_tls:
         accept(reply.code, reply.status, reply.text);
         end_transaction();
         state_ = State::handshake;
         return;
-    case Asked::xclient: return begin_anew();
-    case Asked::xforward: forwarded_ = true; break;
-    case Asked::end_of_data:
+    case Question::xclient: return restart();
+    case Question::xforward: forwarded_ = true; break;
+    case Question::end_of_data:
         in_mail_ = false; // the driver has it; no notice
         junk_ = overshoot_ = deferrals_ = 0;
         break;
-    case Asked::vrfy:
-    case Asked::etrn:
-    case Asked::unknown:
-    case Asked::nothing: break;
+    case Question::vrfy:
+    case Question::etrn:
+    case Question::unknown:
+    case Question::nothing: break;
     }
     accept(reply.code, reply.status, reply.text);
 }
@@ -237,7 +237,7 @@ void ServerSession::greet(Greeting greeting, std::string_view more) {
 }
 
 // As after connecting, but that the proxy may have greeted and authenticated on the client's behalf.
-void ServerSession::begin_anew() {
+void ServerSession::restart() {
     ++count(verb_).accepted;
     greeting_ = described_greeting_;
     helo_ = std::exchange(pending_helo_, {});
@@ -247,10 +247,10 @@ void ServerSession::begin_anew() {
     state_ = State::connect;
 }
 
-void ServerSession::answer_no(Asked question, const Reply& reply) {
+void ServerSession::answer_no(Question question, const Reply& reply) {
     switch (question) {
-    case Asked::connect: reply.append_to(output_); return end(Cause::turned_away);
-    case Asked::data:
+    case Question::connect: reply.append_to(output_); return end(Cause::turned_away);
+    case Question::data:
         end_transaction();
         if (verb_ == Verb::bdat && reply.code != 421) {
             skip_chunk(reply);
@@ -258,11 +258,11 @@ void ServerSession::answer_no(Asked question, const Reply& reply) {
             return;
         }
         break; // refused here, the client would have to RSET: do it for it
-    case Asked::end_of_data: in_mail_ = false; break;
+    case Question::end_of_data: in_mail_ = false; break;
     default: break;
     }
-    turn_down(reply);
-    const bool of_transaction = question == Asked::mail || question == Asked::rcpt || question == Asked::data;
+    refuse_permanently(reply);
+    const bool of_transaction = question == Question::mail || question == Question::rcpt || question == Question::data;
     if (of_transaction && !reply.permanent() && reply.code != 421) count_deferral();
 }
 
@@ -278,11 +278,11 @@ std::nullopt_t ServerSession::refuse(int code, EnhancedStatus status, std::strin
 
 std::nullopt_t ServerSession::refuse(const Reply& reply) {
     refusal_ = event::Refused{verb_, reply};
-    turn_down(reply);
+    refuse_permanently(reply);
     return std::nullopt;
 }
 
-void ServerSession::turn_down(const Reply& reply) {
+void ServerSession::refuse_permanently(const Reply& reply) {
     reply.append_to(output_);
     wait_for_command();
     if (reply.permanent()) count_error();
@@ -318,15 +318,15 @@ void ServerSession::note_unknown() {
 }
 
 // For the log: the first line of it.
-void ServerSession::note_offending(std::string_view text) {
-    offending_ = printable(text.substr(0, text.find_first_of("\r\n")), 100);
+void ServerSession::note_unexpected_input(std::string_view text) {
+    unexpected_input_ = printable(text.substr(0, text.find_first_of("\r\n")), 100);
 }
 
 std::nullopt_t ServerSession::not_smtp(std::string_view text) {
     note_unknown();
-    note_offending(text);
+    note_unexpected_input(text);
     begin_ = input_.size();
-    turn_down({500, {5, 5, 1}, "Error: this is an SMTP server"});
+    refuse_permanently({500, {5, 5, 1}, "Error: this is an SMTP server"});
     held_until_.reset();
     if (state_ != State::over) end(Cause::not_smtp);
     return std::nullopt;
@@ -364,7 +364,7 @@ void ServerSession::end(Cause cause) {
 void ServerSession::shut_down(const Reply& reply, Monotonic now, When when) {
     now_ = now;
     shut_down_ = reply;
-    if (when == When::after_transaction || state_ == State::over || asked_ != Asked::nothing) return;
+    if (when == When::after_transaction || state_ == State::over || question_ != Question::nothing) return;
     held_until_.reset();
     if (state_ != State::handshake) reply.append_to(output_); // there nobody could read it
     end(Cause::shut_down);
@@ -382,7 +382,7 @@ void ServerSession::wait_for_command() {
 
 std::optional<Monotonic> ServerSession::next_deadline() const {
     if (held_until_) return held_until_;
-    if (asked_ != Asked::nothing || state_ == State::over || state_ == State::connect ||
+    if (question_ != Question::nothing || state_ == State::over || state_ == State::connect ||
         state_ == State::handshake)
         return {};
     if (!measured() || settings_->min_data_rate == 0) return deadline_;
@@ -411,14 +411,14 @@ void ServerSession::expired(Monotonic now) {
     end(Cause::timed_out);
 }
 
-void ServerSession::resumed(Monotonic now) {
+void ServerSession::reading_resumed(Monotonic now) {
     now_ = now;
     window_bytes_ = 0;
     window_end_ = now + settings_->rate_window;
     deadline_ = now + (receiving() ? settings_->data_time : settings_->command_time);
 }
 
-void ServerSession::use(const ServerSettings& settings, Monotonic now) {
+void ServerSession::apply_settings(const ServerSettings& settings, Monotonic now) {
     settings_ = &settings;
     deadline_ = std::min(deadline_, now + (receiving() ? settings.data_time : settings.command_time));
 }
@@ -439,7 +439,7 @@ std::string_view ServerSession::transaction_protocol() const {
 
 std::string ServerSession::last_command() const {
     if (in_content_) return fmt::format("{} ({} bytes)", verb_ == Verb::bdat ? "BDAT" : "DATA", content_);
-    return std::string(word_of(after_content_ ? Verb::end_of_message : verb_));
+    return std::string(name_of(after_content_ ? Verb::end_of_message : verb_));
 }
 
 std::string ServerSession::statistics() const {

@@ -6,7 +6,7 @@
 // in pieces give the same events. What the session cannot know (who may relay, which recipients exist) it
 // asks.
 //
-// A further command (XCLIENT …) is one more event, one more value of Asked and
+// A further command (XCLIENT …) is one more event, one more value of Question and
 // one more row in the table of commands.
 #pragma once
 #include "libsmtp/message/address.h"
@@ -77,7 +77,7 @@ enum class Verb : std::uint8_t {
     connect,
     end_of_message,
 };
-std::string_view word_of(Verb verb); // "MAIL", "UNKNOWN", "CONNECT", "END-OF-MESSAGE", as logs have it
+std::string_view name_of(Verb verb); // "MAIL", "UNKNOWN", "CONNECT", "END-OF-MESSAGE", as logs have it
 
 namespace event {
 struct Connect {}; // question: 220 greets (text is ours if empty), else closed
@@ -102,11 +102,11 @@ struct Vrfy {
     std::string argument; // UTF-8 only if the client has asked for such replies (RFC 6531, 3.7.4.2)
 };                        // question
 struct Etrn {
-    enum class Reach : std::uint8_t {
+    enum class Scope : std::uint8_t {
         domain,
-        and_below
+        with_subdomains
     }; // "name" or "#name" (queues are named by domains); "@name"
-    Reach reach;
+    Scope scope;
     std::string name; // lower case
 };                    // question
 // Question: 220 starts TLS. Once that reply is sent the driver feeds nothing until it has called tls_up().
@@ -182,13 +182,13 @@ public:
     void grant(Rights rights) { rights_ = rights; }
 
     // What happens after the reply to a question.
-    enum class Then : std::uint8_t {
-        go_on,
+    enum class AfterReply : std::uint8_t {
+        proceed,
         hold,  // the reply leaves only after error_delay: a cost for who gets it
         close, // the reply is the last
     };
     // To the question that next() returned last. A 421 closes whatever `then` says.
-    void answer(const Reply& reply, Monotonic now, Then then = Then::go_on);
+    void answer(const Reply& reply, Monotonic now, AfterReply then = AfterReply::proceed);
     // TLS is up: after StartTls was answered 220, or (implicit TLS) before Connect is answered. Everything
     // said before is forgotten.
     void tls_up(Monotonic now);
@@ -201,13 +201,13 @@ public:
     bool has_output() const { return !output_.empty() && !held_until_; }
     std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
 
-    bool wants_input() const { return state_ != State::over && asked_ == Asked::nothing && !held_until_; }
+    bool wants_input() const { return state_ != State::over && question_ == Question::nothing && !held_until_; }
     // Bytes fed and not yet parsed: the driver stops reading when they are many.
     std::size_t buffered() const { return input_.size() - begin_; }
     // Memory held for bytes that came or leave. trim() gives back what is not in use.
     std::size_t held() const { return input_.capacity() + output_.capacity(); }
     void trim();
-    bool question_open() const { return asked_ != Asked::nothing; }
+    bool question_open() const { return question_ != Question::nothing; }
     bool ending() const { return state_ == State::over; } // only notices are left to hand out
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
 
@@ -215,16 +215,16 @@ public:
     std::optional<Monotonic> next_deadline() const;
     void expired(Monotonic now);
     // The driver did not read for a while (back-pressure of its own): the client is not to blame.
-    void resumed(Monotonic now);
+    void reading_resumed(Monotonic now);
     // Other limits from now on, e.g. under stress: what is waited for already comes no later than they say.
-    void use(const ServerSettings& settings, Monotonic now);
+    void apply_settings(const ServerSettings& settings, Monotonic now);
 
     // Facts for policy, Received: and logs.
     const std::string& helo() const { // the name in question while Helo is one
-        return asked_ == Asked::helo ? pending_helo_ : helo_;
+        return question_ == Question::helo ? pending_helo_ : helo_;
     }
     bool greeted() const { return greeting_ != Greeting::none; }
-    bool secured() const { return tls_; }
+    bool tls_active() const { return tls_; }
     bool proxied() const { return proxied_; } // XCLIENT was believed: the facts are its client's
     bool authenticated() const { return authenticated_; }
     const Capabilities& offered() const {
@@ -240,7 +240,7 @@ public:
     // For "lost connection after CMD": "CONNECT", "EHLO", "DATA (120 bytes)", "END-OF-MESSAGE", "UNKNOWN".
     std::string last_command() const;
     // For causes not_smtp and too_early: what the client said that it should not have, printable, cut.
-    const std::string& offending() const { return offending_; }
+    const std::string& unexpected_input() const { return unexpected_input_; }
     // For the disconnect line: "ehlo=1 mail=1 rcpt=0/1 quit=1 commands=3/4".
     std::string statistics() const;
 
@@ -257,7 +257,7 @@ private:
         handshake,
         over
     };
-    enum class Asked : std::uint8_t {
+    enum class Question : std::uint8_t {
         nothing,
         connect,
         helo,
@@ -314,23 +314,23 @@ private:
     std::optional<ServerEvent> on_xforward(std::string_view argument);
     std::optional<ServerEvent> on_quit(std::string_view argument);
 
-    std::optional<ServerEvent> ask(Asked question, ServerEvent event);
+    std::optional<ServerEvent> ask(Question question, ServerEvent event);
     std::optional<ServerEvent> skip_content(Reply refusal);
     std::nullopt_t not_smtp(std::string_view text);
-    void answer_yes(Asked question, const Reply& reply);
+    void answer_yes(Question question, const Reply& reply);
     void greet(Greeting greeting, std::string_view more);
-    void begin_anew();
-    void answer_no(Asked question, const Reply& reply);
+    void restart();
+    void answer_no(Question question, const Reply& reply);
     void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply to a command
     // The session's own word, with its notice.
     std::nullopt_t refuse(int code, EnhancedStatus status, std::string_view text);
     std::nullopt_t refuse(const Reply& reply);
-    void turn_down(const Reply& reply); // permanent: counted as an error
+    void refuse_permanently(const Reply& reply); // permanent: counted as an error
     void count_error();
     void count_deferral();
     void count_junk();
     void note_unknown();
-    void note_offending(std::string_view text);
+    void note_unexpected_input(std::string_view text);
     void end_transaction(); // the one exit of every transaction that was not answered at its end
     void end(event::Disconnect::Cause cause);
     void wait_for_command();
@@ -338,11 +338,11 @@ private:
     Count& count(Verb verb) { return counts_[static_cast<std::size_t>(verb)]; }
 
     const ServerSettings* settings_;
-    std::string input_, output_, helo_, pending_helo_, offending_;
+    std::string input_, output_, helo_, pending_helo_, unexpected_input_;
     std::size_t begin_ = 0, line_begin_ = 0; // in input_: what is not yet parsed; the line being worked on
     DataDecoder decoder_;
     State state_ = State::connect;
-    Asked asked_ = Asked::nothing;
+    Question question_ = Question::nothing;
     Greeting greeting_ = Greeting::none;
     Verb verb_ = Verb::connect; // the command being worked on or last worked on
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
@@ -352,7 +352,7 @@ private:
     Greeting described_greeting_ = Greeting::none; // by the XCLIENT that is asked about
     bool described_login_ = false, proxied_ = false;
     bool forwarded_ = false; // XFORWARD has said something of the next transaction
-    bool gone_ = false;                 // the client, while a question was open
+    bool client_gone_ = false;                 // the client, while a question was open
     bool reset_ = false, quit_ = false; // notices to hand out
     bool ended_ = false;                // Disconnect was handed out
     event::Disconnect::Cause cause_ = event::Disconnect::Cause::lost;

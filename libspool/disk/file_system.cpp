@@ -9,40 +9,40 @@ namespace {
 struct Known {
     std::uint64_t magic;
     const char* name;
-    Worth worth;
+    Durability durability;
 };
 constexpr std::array known{
-    Known{0xEF53, "ext4", Worth::tested},
-    Known{0x58465342, "xfs", Worth::tested},
-    Known{0x9123683E, "btrfs", Worth::tested},
-    Known{0xF2F52010, "f2fs", Worth::likely},
-    Known{0x2FC12FC1, "zfs", Worth::likely},
-    Known{0x3153464A, "jfs", Worth::likely},
-    Known{0xCA451A4E, "bcachefs", Worth::likely},
-    Known{0x6969, "nfs", Worth::weak},
-    Known{0xFF534D42, "cifs", Worth::weak},
-    Known{0xFE534D42, "smb2", Worth::weak},
-    Known{0x517B, "smb", Worth::weak},
-    Known{0x00C36400, "ceph", Worth::weak},
-    Known{0x01021997, "9p", Worth::weak},
-    Known{0x65735546, "fuse", Worth::weak},
-    Known{0x794C7630, "overlayfs", Worth::weak},
-    Known{0x5346414F, "afs", Worth::weak},
-    Known{0x4D44, "vfat", Worth::weak},
-    Known{0x01021994, "tmpfs", Worth::none},
-    Known{0x858458F6, "ramfs", Worth::none},
+    Known{0xEF53, "ext4", Durability::tested},
+    Known{0x58465342, "xfs", Durability::tested},
+    Known{0x9123683E, "btrfs", Durability::tested},
+    Known{0xF2F52010, "f2fs", Durability::likely},
+    Known{0x2FC12FC1, "zfs", Durability::likely},
+    Known{0x3153464A, "jfs", Durability::likely},
+    Known{0xCA451A4E, "bcachefs", Durability::likely},
+    Known{0x6969, "nfs", Durability::weak},
+    Known{0xFF534D42, "cifs", Durability::weak},
+    Known{0xFE534D42, "smb2", Durability::weak},
+    Known{0x517B, "smb", Durability::weak},
+    Known{0x00C36400, "ceph", Durability::weak},
+    Known{0x01021997, "9p", Durability::weak},
+    Known{0x65735546, "fuse", Durability::weak},
+    Known{0x794C7630, "overlayfs", Durability::weak},
+    Known{0x5346414F, "afs", Durability::weak},
+    Known{0x4D44, "vfat", Durability::weak},
+    Known{0x01021994, "tmpfs", Durability::none},
+    Known{0x858458F6, "ramfs", Durability::none},
 };
 
-std::string warning_for(const std::string& name, Worth worth) {
-    switch (worth) {
-    case Worth::tested:
-    case Worth::likely: return {};
-    case Worth::weak:
+std::string warning_for(const std::string& name, Durability durability) {
+    switch (durability) {
+    case Durability::tested:
+    case Durability::likely: return {};
+    case Durability::weak:
         return "the spool lies on " + name +
                ", a network, layered or simple file system: what is reported as written may still be lost in "
                "a "
                "power cut; keep it on a local ext4, xfs or btrfs";
-    case Worth::none:
+    case Durability::none:
         return "the spool lies on " + name + ", in memory: all queued mail is lost when this machine stops";
     }
     return {};
@@ -51,10 +51,10 @@ std::string warning_for(const std::string& name, Worth worth) {
 
 FileSystem file_system_of(std::uint64_t magic) {
     for (const auto& one : known)
-        if (one.magic == magic) return {one.name, one.worth, warning_for(one.name, one.worth)};
+        if (one.magic == magic) return {one.name, one.durability, warning_for(one.name, one.durability)};
     char text[24];
     std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(magic));
-    return {text, Worth::likely, {}};
+    return {text, Durability::likely, {}};
 }
 
 Result<FileSystem> file_system_at(int directory_descriptor) {

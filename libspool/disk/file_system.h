@@ -6,7 +6,7 @@
 
 namespace spool {
 
-enum class Worth : std::uint8_t {
+enum class Durability : std::uint8_t {
     tested, // cut power and looked
     likely, // a local file system that keeps what POSIX says, not tried
     weak,   // network or layered: a sync may mean less than it says
@@ -15,7 +15,7 @@ enum class Worth : std::uint8_t {
 
 struct FileSystem {
     std::string name; // "ext4", "tmpfs", "0x12345678"
-    Worth worth = Worth::likely;
+    Durability durability = Durability::likely;
     std::string warning; // one line for log and status; "" for none
 };
 

@@ -1,15 +1,15 @@
 #include "libspool/disk/quarantine.h"
-#include "libspool/disk/no_file.h"
+#include "libspool/disk/not_a_file.h"
 
 namespace spool {
 
-Result<std::string> put_aside(Disk& disk, const std::string& path, const std::string& directory,
+Result<std::string> quarantine_file(Disk& disk, const std::string& path, const std::string& directory,
                               const std::string& name, const std::string& why) {
     std::string to = directory + "/" + name;
     for (int n = 1;; ++n) {
         const auto taken = disk.open(to, Open::read);
         if (!taken && taken.error().code == ENOENT) break;
-        if (!taken && !is_no_file(taken.error())) return std::unexpected(taken.error());
+        if (!taken && !is_not_a_file(taken.error())) return std::unexpected(taken.error());
         to = directory + "/" + name + "." + std::to_string(n);
     }
     TRY(disk.rename(path, to));

@@ -31,7 +31,7 @@ int flags_of(Open how) {
 
 RealDisk::RealDisk(int directory_descriptor) : directory_(directory_descriptor) {
     const auto kind = file_system_at(directory_descriptor);
-    keeps_name_ = kind && kind->worth == Worth::tested;
+    keeps_name_ = kind && kind->durability == Durability::tested;
 }
 
 Result<std::unique_ptr<RealDisk>> RealDisk::open_at(const std::string& directory) {

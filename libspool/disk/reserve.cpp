@@ -3,14 +3,14 @@
 
 namespace spool {
 
-Room room_in(const Space& space, const Floor& floor, std::uint64_t size) {
-    if (space.bytes_free < floor.bytes || space.bytes_free - floor.bytes < size) return Room::no_space;
-    if (space.files_total != 0 && space.files_free < floor.files) return Room::no_files;
-    return Room::enough;
+FreeSpace check_free_space(const Space& space, const Floor& floor, std::uint64_t size) {
+    if (space.bytes_free < floor.bytes || space.bytes_free - floor.bytes < size) return FreeSpace::no_space;
+    if (space.files_total != 0 && space.files_free < floor.files) return FreeSpace::no_files;
+    return FreeSpace::enough;
 }
 
-Result<Room> room_for(Disk& disk, const Floor& floor, std::uint64_t size) {
-    return room_in(TRY(disk.space()), floor, size);
+Result<FreeSpace> check_free_space(Disk& disk, const Floor& floor, std::uint64_t size) {
+    return check_free_space(TRY(disk.space()), floor, size);
 }
 
 Result<Reserve> Reserve::open(Disk& disk, std::uint64_t size) {
@@ -22,7 +22,7 @@ Result<Reserve> Reserve::open(Disk& disk, std::uint64_t size) {
     return reserve;
 }
 
-Result<bool> Reserve::give_up(std::uint64_t bytes) {
+Result<bool> Reserve::release(std::uint64_t bytes) {
     if (held_ == 0) return false;
     const auto rest = held_ > bytes ? held_ - bytes : 0;
     TRY(disk_->truncate(file_, rest));

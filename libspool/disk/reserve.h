@@ -11,12 +11,12 @@ struct Floor {
     std::uint64_t files = 1000;
 };
 
-enum class Room : std::uint8_t { enough, no_space, no_files };
+enum class FreeSpace : std::uint8_t { enough, no_space, no_files };
 
 // Would a message of that size leave the floor standing? A file system that does not count files has enough.
-Result<Room> room_for(Disk& disk, const Floor& floor, std::uint64_t size);
+Result<FreeSpace> check_free_space(Disk& disk, const Floor& floor, std::uint64_t size);
 // The same for figures at hand (asked for every second or so, not per message).
-Room room_in(const Space& space, const Floor& floor, std::uint64_t size);
+FreeSpace check_free_space(const Space& space, const Floor& floor, std::uint64_t size);
 
 // index/reserve: preallocated, never read. Owned by the queue-manager.
 class Reserve {
@@ -24,7 +24,7 @@ public:
     // Makes or completes the file. ENOSPC is no failure: what could be had is kept and the rest tried again.
     static Result<Reserve> open(Disk& disk, std::uint64_t size = 16 * 1024 * 1024);
     // Gives the blocks up for what must be written now. False: there was nothing left.
-    Result<bool> give_up(std::uint64_t bytes);
+    Result<bool> release(std::uint64_t bytes);
     // Takes them back when there is space again.
     Result<> restore();
     std::uint64_t held() const { return held_; }

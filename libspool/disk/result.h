@@ -22,7 +22,7 @@ struct Error {
 };
 
 // This host lacks descriptors, ports or memory: our own trouble, nobody else's failure.
-inline bool is_out_of_means(const Error& error) {
+inline bool is_resource_exhaustion(const Error& error) {
     return error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM || error.code == ENOBUFS ||
            error.code == EADDRNOTAVAIL;
 }

@@ -2,7 +2,7 @@
 // and their bytes; must not know files, framing or what the facts are used for. A recipient number is the
 // place in MessageState::recipients: the envelope's in order, then those added by Expanded records, in order.
 #pragma once
-#include "libsmtp/delivery/circumstances.h"
+#include "libsmtp/delivery/failure_details.h"
 #include "libsmtp/delivery/stage.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/delivery/delivery_facts.h"
@@ -25,17 +25,17 @@ struct Reply {
     std::string status;     // "4.4.2"
     std::string text;       // one printable line
     Stage stage = Stage::none;
-    smtp::Circumstances seen = {};
+    smtp::FailureDetails details = {};
     bool suppressed = false; // there was no try: the address is on the suppression list
     static void fields(auto& m, auto& f) {
         f(1, m.code);
         f(2, m.status);
         f(3, m.text);
         f(4, m.stage);
-        f(5, m.seen.error);
-        f(6, m.seen.silent);
-        f(7, m.seen.wrapped);
-        f(8, m.seen.demand);
+        f(5, m.details.error);
+        f(6, m.details.timed_out);
+        f(7, m.details.implicit_tls);
+        f(8, m.details.demand);
         f(9, m.suppressed);
     }
     bool operator==(const Reply&) const = default;
@@ -115,7 +115,7 @@ struct Attempt {
 
 // A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back: pending),
 // expired …
-struct Decided {
+struct StatusChanged {
     std::vector<std::uint32_t> recipients;
     Status status = Status::removed;
     smtp::WallTime time{};
@@ -128,7 +128,7 @@ struct Decided {
         f(4, m.reply);
         f(5, m.who);
     }
-    bool operator==(const Decided&) const = default;
+    bool operator==(const StatusChanged&) const = default;
 };
 
 // When the recipients are next tried, and how many failures count so far: written when that changes by
@@ -256,7 +256,7 @@ struct InDoubt {
 };
 
 // An agent crashed with this message in flight.
-struct Death {
+struct AgentCrash {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime time{};
     std::string agent;  // "smtp-client"
@@ -267,7 +267,7 @@ struct Death {
         f(3, m.agent);
         f(4, m.alone);
     }
-    bool operator==(const Death&) const = default;
+    bool operator==(const AgentCrash&) const = default;
 };
 
 // All that the records before it came to: encode(MessageState) without the envelope. Written by Store alone.
@@ -318,8 +318,8 @@ struct UnknownProperty {
     bool operator==(const UnknownProperty&) const = default;
 };
 
-using Property = std::variant<Expanded, Categorized, Attempt, Decided, Rescheduled, Held, PriorityChanged,
-                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, Death,
+using Property = std::variant<Expanded, Categorized, Attempt, StatusChanged, Rescheduled, Held, PriorityChanged,
+                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, AgentCrash,
                               Checkpoint, Requeued, Rerouted, UnknownProperty>;
 
 // The record type and the payload's bytes.

@@ -10,7 +10,7 @@ ContentMemory::Level ContentMemory::level() const {
     return held >= limit / 2 ? Level::low : Level::plenty;
 }
 
-std::size_t ContentMemory::gather() const {
+std::size_t ContentMemory::buffer_limit() const {
     switch (level()) {
     case Level::plenty: return SIZE_MAX;
     case Level::low: return 64 * 1024;
@@ -41,7 +41,7 @@ void ContentMemory::leave(Holder& holder) {
 }
 
 // Going through all of them takes its time: once for each sixteenth of the budget that comes.
-void ContentMemory::look() {
+void ContentMemory::check_level() {
     const auto held = this->held(), step = limit() / 16;
     if (level() == Level::plenty) {
         next_look_ = 0;
@@ -50,10 +50,10 @@ void ContentMemory::look() {
     if (next_look_ > held + step) next_look_ = held + step;
     if (held < next_look_) return;
     next_look_ = held + step;
-    const auto most = gather();
+    const auto most = buffer_limit();
     for (auto* each = first_; each;) {
         auto* holder = std::exchange(each, each->next_);
-        holder->put_down(most);
+        holder->flush_to_file(most);
     }
 }
 
@@ -64,7 +64,7 @@ void ContentMemory::wait(std::move_only_function<void()> go_on) {
 }
 
 // A few at a time: each of them may use what has become free.
-void ContentMemory::relieved() {
+void ContentMemory::resume_waiting() {
     constexpr int at_a_time = 16;
     for (int n = 0; n < at_a_time && !waiting_.empty() && level() < Level::scarce; ++n) {
         auto go_on = std::move(waiting_.front());

@@ -34,7 +34,7 @@ public:
     private:
         friend class ContentMemory;
         // Hands what it holds over to be written, if that is more than `most`.
-        virtual void put_down(std::size_t most) = 0;
+        virtual void flush_to_file(std::size_t most) = 0;
         Holder* before_ = nullptr;
         Holder* next_ = nullptr;
         bool listed_ = false;
@@ -55,7 +55,7 @@ public:
             else
                 memory_.remove(held_ - held);
             held_ = held;
-            memory_.look();
+            memory_.check_level();
         }
 
     private:
@@ -65,7 +65,7 @@ public:
 
     static constexpr std::size_t small = 8 * 1024; // who holds no more than this never waits
 
-    // `wake` is called on any thread when relieved() should be called on the writers'.
+    // `wake` is called on any thread when resume_waiting() should be called on the writers'.
     ContentMemory(std::uint64_t limit, std::function<void()> wake) : limit_(limit), wake_(std::move(wake)) {}
     ContentMemory(const ContentMemory&) = delete;
 
@@ -74,7 +74,7 @@ public:
     std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
     Level level() const;
     // The most that one content should gather in memory now.
-    std::size_t gather() const;
+    std::size_t buffer_limit() const;
 
     // From any thread.
     void add(std::size_t bytes) { held_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -83,10 +83,10 @@ public:
     void join(Holder& holder);
     void leave(Holder& holder);
     // Bytes were added: is it time that contents go to their files?
-    void look();
+    void check_level();
     // `go_on` is called once, when memory is no longer scarce; or never.
     void wait(std::move_only_function<void()> go_on);
-    void relieved();
+    void resume_waiting();
     // `wake` is not called any more.
     void close() { closed_ = true; }
     std::size_t waiting() const { return waiting_.size(); }
@@ -95,7 +95,7 @@ private:
     std::atomic<std::uint64_t> limit_, held_{0};
     std::function<void()> wake_;
     std::atomic<bool> closed_{false};
-    std::atomic<bool> wanted_{false}; // somebody waits, and relieved() was not asked for yet
+    std::atomic<bool> wanted_{false}; // somebody waits, and resume_waiting() was not asked for yet
     std::uint64_t next_look_ = 0;
     Holder* first_ = nullptr;
     std::deque<std::move_only_function<void()>> waiting_;

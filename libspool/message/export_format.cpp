@@ -7,7 +7,7 @@ namespace {
 constexpr std::size_t piece_size = 256 * 1024;
 }
 
-ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take) {
+ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take) {
     auto reader = MessageReader::open(disk, id, Location::messages, ReadLock::none);
     if (!reader) return ReadResult<>(std::unexpect, std::move(reader).error());
     for (std::uint64_t at = 0; at < reader->size();) {
@@ -33,7 +33,7 @@ ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::
     }
 }
 
-Envelope envelope_of_rest(const MessageState& state) {
+Envelope remaining_envelope(const MessageState& state) {
     Envelope out = state.envelope;
     out.recipients.clear();
     out.edits = {}; // the content that goes with it is read as edited

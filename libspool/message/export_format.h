@@ -11,11 +11,11 @@ namespace spool {
 
 // Compares every checksum, then hands over the file's bytes, piece by piece. The first error `take` returns
 // ends it.
-ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take);
+ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take);
 
 // The envelope of what is left to be done: the recipients that are not accounted for, under their present
 // addresses, with their DSN parameters; what operators and routes have decided since (hold, expiry, policy,
 // lane, reroute) is part of it. No recipients: nothing is left.
-Envelope envelope_of_rest(const MessageState& state);
+Envelope remaining_envelope(const MessageState& state);
 
 } // namespace spool

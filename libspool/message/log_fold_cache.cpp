@@ -7,18 +7,18 @@ namespace spool {
 
 namespace {
 
-std::unexpected<ReadError> damaged(std::string what) {
+std::unexpected<ReadError> damaged_record(std::string what) {
     return std::unexpected(ReadError{Damaged{Damaged::How::damaged, std::move(what)}});
 }
 
-std::optional<LogMark> mark_of(const BegunFile& file) {
+std::optional<LogMark> mark_of(const MessageFile& file) {
     const auto at = std::min<std::size_t>(log_marks_offset, file.head.size());
     return decode_log_marks(file.head.substr(at, 2 * log_mark_size), file.header.id);
 }
 
 } // namespace
 
-ReadResult<std::string_view> BegunFile::bytes(std::uint64_t offset, std::uint64_t length, std::string& space) const {
+ReadResult<std::string_view> MessageFile::bytes(std::uint64_t offset, std::uint64_t length, std::string& space) const {
     length = std::min(length, size - std::min(offset, size));
     if (length == 0) return std::string_view();
     if (offset + length <= head.size())
@@ -29,26 +29,26 @@ ReadResult<std::string_view> BegunFile::bytes(std::uint64_t offset, std::uint64_
     return std::string_view(space).substr(0, *n);
 }
 
-ReadResult<Folded> Folded::read(const BegunFile& file) {
+ReadResult<FoldedLog> FoldedLog::read(const MessageFile& file) {
     const auto id = file.header.id;
-    Folded out;
+    FoldedLog out;
     {
         std::string space;
         const auto record = file.bytes(file.header.envelope_offset, file.header.envelope_size, space);
         if (!record) return std::unexpected(record.error());
         const auto whole = read_record(*record, id);
-        if (!whole || whole->first.type != envelope_type) return damaged("envelope: checksum is wrong");
+        if (!whole || whole->first.type != envelope_type) return damaged_record("envelope: checksum is wrong");
         auto envelope = decode(whole->first.payload);
-        if (!envelope) return damaged(envelope.error().why);
-        if (const auto wrong = beyond_its_writer(*envelope, id.slot()); !wrong.empty())
+        if (!envelope) return damaged_record(envelope.error().why);
+        if (const auto wrong = violates_writer_rights(*envelope, id.slot()); !wrong.empty())
             return std::unexpected(ReadError{Damaged{Damaged::How::forged, "envelope: " + wrong}});
         out.state = MessageState(std::move(*envelope));
     }
     const auto mark = mark_of(file);
     const auto content_end = file.header.log_offset();
     out.log_begin = mark ? mark->offset : content_end;
-    if (out.log_begin < content_end || out.log_begin > file.size) return damaged("property log: begins nowhere");
-    if (file.size - out.log_begin > largest_payload) return damaged("property log: impossibly long");
+    if (out.log_begin < content_end || out.log_begin > file.size) return damaged_record("property log: begins nowhere");
+    if (file.size - out.log_begin > largest_payload) return damaged_record("property log: impossibly long");
     out.log_generation = mark ? mark->generation : 0;
     std::string space;
     const auto bytes = file.bytes(out.log_begin, file.size - out.log_begin, space);
@@ -61,11 +61,11 @@ ReadResult<Folded> Folded::read(const BegunFile& file) {
         if (!n) return std::unexpected(ReadError{n.error()});
         const auto size = file.disk.size(file.file);
         if (!size) return std::unexpected(ReadError{size.error()});
-        const BegunFile now{file.disk, file.file, file.header, std::string_view(head).substr(0, *n), *size};
+        const MessageFile now{file.disk, file.file, file.header, std::string_view(head).substr(0, *n), *size};
         if (const auto newer = mark_of(now); newer && newer->generation != out.log_generation) return read(now);
     }
-    if (!log.damage.empty()) return damaged(log.damage);
-    if (mark && log.records.empty()) return damaged("property log: checkpoint unreadable");
+    if (!log.damage.empty()) return damaged_record(log.damage);
+    if (mark && log.records.empty()) return damaged_record("property log: checkpoint unreadable");
     if (auto folded = out.fold(log); !folded) return std::unexpected(std::move(folded).error());
     out.log_end = out.log_begin + log.end;
     out.next_sequence = log.next_sequence;
@@ -74,7 +74,7 @@ ReadResult<Folded> Folded::read(const BegunFile& file) {
     return out;
 }
 
-ReadResult<> Folded::catch_up(const BegunFile& file) {
+ReadResult<> FoldedLog::catch_up(const MessageFile& file) {
     const auto anew = [&]() -> ReadResult<> {
         auto all = read(file);
         if (!all) return ReadResult<>(std::unexpect, std::move(all).error());
@@ -98,11 +98,11 @@ ReadResult<> Folded::catch_up(const BegunFile& file) {
     return {};
 }
 
-ReadResult<> Folded::fold(const Log& log) {
+ReadResult<> FoldedLog::fold(const Log& log) {
     for (const auto& one : log.records) {
         const auto property = decode_property(one.type, one.payload);
-        if (!property) return damaged(property.error().why);
-        if (auto folded = state.apply(*property); !folded) return damaged(folded.error().why);
+        if (!property) return damaged_record(property.error().why);
+        if (auto folded = state.apply(*property); !folded) return damaged_record(folded.error().why);
     }
     return {};
 }

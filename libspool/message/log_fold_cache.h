@@ -13,7 +13,7 @@
 namespace spool {
 
 // A message's file, begun to be read.
-struct BegunFile {
+struct MessageFile {
     Disk& disk;
     const File& file;
     const FileHeader& header;
@@ -24,13 +24,13 @@ struct BegunFile {
     ReadResult<std::string_view> bytes(std::uint64_t offset, std::uint64_t length, std::string& space) const;
 };
 
-class Folded {
+class FoldedLog {
 public:
     // Envelope and log, all of it.
-    static ReadResult<Folded> read(const BegunFile& file);
+    static ReadResult<FoldedLog> read(const MessageFile& file);
     // Brings it to where the same message's file is now. A log that has been started anew, or has anything odd about it,
     // is read from its beginning. On errors it is as before.
-    ReadResult<> catch_up(const BegunFile& file);
+    ReadResult<> catch_up(const MessageFile& file);
 
     MessageState state;
     // The log: where it begins, where the next record goes, and which that is; how many records at its end may be on no

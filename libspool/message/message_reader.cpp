@@ -1,6 +1,6 @@
 #include "libspool/message/message_reader.h"
 #include "libspool/format/crc32c.h"
-#include "libspool/disk/no_file.h"
+#include "libspool/disk/not_a_file.h"
 #include "libspool/format/record.h"
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ std::unexpected<ReadError> unsealed(std::string what) {
 std::unexpected<ReadError> failed(Error error) { return std::unexpected(ReadError{std::move(error)}); }
 
 std::unexpected<ReadError> failed_to_begin(Error error) {
-    if (is_no_file(error)) error.what = "not a regular file";
+    if (is_not_a_file(error)) error.what = "not a regular file";
     return failed(std::move(error));
 }
 
@@ -39,7 +39,7 @@ std::string text_of(const ReadError& error) {
 }
 
 ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location hint, ReadLock lock,
-                                              std::shared_ptr<Folded> known) {
+                                              std::shared_ptr<FoldedLog> known) {
     // Twice around: the file may move from incoming/ to messages/ between two looks.
     const auto other = hint == Location::incoming ? Location::messages : Location::incoming;
     for (const auto location : {hint, other, Location::messages}) {
@@ -72,7 +72,7 @@ ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string
 
 // The head of the file in one read; for a message of ordinary size that is all of it.
 ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::optional<QueueId> expected,
-                                              std::shared_ptr<Folded> known) {
+                                              std::shared_ptr<FoldedLog> known) {
     std::array<char, first_read> head_space; // not cleared on purpose
     const auto got = disk.read(file, 0, head_space);
     if (!got) return failed_to_begin(got.error());
@@ -102,14 +102,14 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
         size = *there;
     }
     if (header->log_offset() > size) return unsealed("content: cut short");
-    const BegunFile begun{disk, file, *header, head, size};
+    const MessageFile begun{disk, file, *header, head, size};
     if (known) {
         if (auto now = known->catch_up(begun); !now) return std::unexpected(std::move(now).error());
         r.folded_ = std::move(known);
     } else {
-        auto all = Folded::read(begun);
+        auto all = FoldedLog::read(begun);
         if (!all) return std::unexpected(std::move(all).error());
-        r.folded_ = std::make_shared<Folded>(*std::move(all));
+        r.folded_ = std::make_shared<FoldedLog>(*std::move(all));
     }
 
     r.content_at_hand_ = r.content_offset_ + r.content_.size <= *got;

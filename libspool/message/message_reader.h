@@ -25,7 +25,7 @@ public:
     // `known`: what another reader of the same message has folded. Only what was appended since is read then, and both
     // see it from now on; so all who share it live on one thread. Null: everything is read.
     static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint,
-                                          ReadLock lock = ReadLock::shared, std::shared_ptr<Folded> known = {});
+                                          ReadLock lock = ReadLock::shared, std::shared_ptr<FoldedLog> known = {});
     // Any file (quarantine, bad/, an inspection command): the id is the header's.
     static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
 
@@ -36,7 +36,7 @@ public:
     const MessageState& state() const& { return folded_->state; }
     MessageState state() && { return folded_.use_count() == 1 ? std::move(folded_->state) : folded_->state; }
     // For the next reader of this message.
-    std::shared_ptr<Folded> folded() const { return folded_; }
+    std::shared_ptr<FoldedLog> folded() const { return folded_; }
     // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
     // where nobody edited it. The checksum alone is that of the stored bytes.
     const ContentFacts& content() const { return content_; }
@@ -77,13 +77,13 @@ private:
     MessageReader() = default;
     ReadResult<> edit();
     static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected,
-                                          std::shared_ptr<Folded> known);
+                                          std::shared_ptr<FoldedLog> known);
 
     Disk* disk_ = nullptr;
     File file_;
     QueueId id_;
     Location location_ = Location::incoming;
-    std::shared_ptr<Folded> folded_;
+    std::shared_ptr<FoldedLog> folded_;
     ContentFacts content_;
     std::uint64_t content_offset_ = 0;
     std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ stands for

@@ -25,7 +25,7 @@ struct CheckpointState {
     std::optional<smtp::WallTime> expiry;
     std::string retry_policy;
     bool ndr_issued = false, delay_notice_sent = false;
-    std::uint32_t deaths_alone = 0, deaths = 0, ndr_passes = 0;
+    std::uint32_t crashes_alone = 0, crashes = 0, ndr_passes = 0;
     std::vector<UnknownRecord> unknown_records;
     std::string rerouted_to;
     std::uint32_t lifetime = 0;
@@ -43,8 +43,8 @@ struct CheckpointState {
         f(9, m.retry_policy);
         f(10, m.ndr_issued);
         f(11, m.delay_notice_sent);
-        f(12, m.deaths_alone);
-        f(13, m.deaths);
+        f(12, m.crashes_alone);
+        f(13, m.crashes);
         f(14, m.ndr_passes);
         f(15, m.unknown_records);
         f(16, m.rerouted_to);
@@ -127,7 +127,7 @@ struct Fold {
             }
         });
     }
-    void operator()(const Decided& p) {
+    void operator()(const StatusChanged& p) {
         each(p.recipients, [&](auto& r) {
             r.status = p.status;
             if (p.reply != Reply{}) r.reply = p.reply;
@@ -174,9 +174,9 @@ struct Fold {
     void operator()(const InDoubt& p) {
         each(p.recipients, [](auto& r) { r.in_doubt = true; });
     }
-    void operator()(const Death& p) {
-        ++m.deaths;
-        if (p.alone) ++m.deaths_alone;
+    void operator()(const AgentCrash& p) {
+        ++m.crashes;
+        if (p.alone) ++m.crashes_alone;
         each(p.recipients, [](auto& r) { r.in_doubt = true; });
     }
     // What an expansion brought is not asked about by itself: it would expand once more.
@@ -250,8 +250,8 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     m.free_from = read->free_from;
     m.ndr_issued = read->ndr_issued;
     m.delay_notice_sent = read->delay_notice_sent;
-    m.deaths_alone = read->deaths_alone;
-    m.deaths = read->deaths;
+    m.crashes_alone = read->crashes_alone;
+    m.crashes = read->crashes;
     m.ndr_passes = read->ndr_passes;
     m.rerouted_to = std::move(read->rerouted_to);
     m.unknown.clear();
@@ -293,8 +293,8 @@ bool MessageState::finished() const {
 
 Checkpoint MessageState::checkpoint() const {
     CheckpointState s{recipients, problem,    held,         held_by,    held_why,          priority,
-                      lane,       expiry,     retry_policy, ndr_issued, delay_notice_sent, deaths_alone,
-                      deaths,     ndr_passes, {},           rerouted_to,
+                      lane,       expiry,     retry_policy, ndr_issued, delay_notice_sent, crashes_alone,
+                      crashes,     ndr_passes, {},           rerouted_to,
                       lifetime,   retry_values, free_from};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};

@@ -111,8 +111,8 @@ struct MessageState {
     std::string rerouted_to;              // next hop by the operator's word; "" = as the routes say
     bool ndr_issued = false;              // for any recipient
     bool delay_notice_sent = false;
-    std::uint32_t deaths_alone = 0; // agents that died with this message alone in flight
-    std::uint32_t deaths = 0;       // in all
+    std::uint32_t crashes_alone = 0; // agents that died with this message alone in flight
+    std::uint32_t crashes = 0;       // in all
     std::uint32_t ndr_passes = 0;   // reports made so far
     std::vector<std::pair<std::uint16_t, std::string>> unknown; // records of later versions, as they came
 

@@ -104,7 +104,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         if (options.memory) options.memory->add(piece.counted);
         return piece;
     }
-    void put_down(std::size_t most) override {
+    void flush_to_file(std::size_t most) override {
         if (gathered.size() <= most) return;
         spilling = true;
         spill();
@@ -263,11 +263,11 @@ void MessageWriter::append(std::string_view bytes) {
     Draft& d = *draft_;
     d.scan.append(bytes);
     d.gathered += bytes;
-    auto most = d.spilling ? d.options.piece : d.options.gather;
+    auto most = d.spilling ? d.options.piece : d.options.max_buffered;
     if (d.options.memory) {
         d.count();
-        d.options.memory->look();
-        most = std::min(most, d.options.memory->gather());
+        d.options.memory->check_level();
+        most = std::min(most, d.options.memory->buffer_limit());
     }
     if (d.gathered.size() <= most) return;
     d.spilling = true;
@@ -339,7 +339,7 @@ bool MessageWriter::wants_pause() const {
     Draft& d = *draft_;
     if (d.waiting) return true;
     const bool scarce = d.options.memory && d.options.memory->level() >= ContentMemory::Level::scarce;
-    if (scarce) d.put_down(ContentMemory::small);
+    if (scarce) d.flush_to_file(ContentMemory::small);
     if (!d.spilling) return false; // all in memory
     {
         const std::lock_guard lock(d.mutex);

@@ -16,7 +16,7 @@
 namespace spool {
 
 struct WriterOptions {
-    std::size_t gather = 1024 * 1024; // contents up to this size stay in memory until commit
+    std::size_t max_buffered = 1024 * 1024; // contents up to this size stay in memory until commit
     std::size_t piece = 512 * 1024;   // beyond, pieces of this size go to the file
     ContentMemory* memory = nullptr;  // counts what is held, and makes both less when it is short; must outlive it all
 };

@@ -8,13 +8,13 @@
 
 namespace spool {
 
-inline constexpr std::uint8_t slot_of_reports = 1;     // bounce
-inline constexpr std::uint8_t slot_of_submissions = 2; // pickup: programs of this host, and operators' imports
-inline constexpr std::uint8_t first_slot_of_clients = 16; // smtpd's workers
+inline constexpr std::uint8_t report_slot = 1;     // bounce
+inline constexpr std::uint8_t submission_slot = 2; // pickup: programs of this host, and operators' imports
+inline constexpr std::uint8_t first_client_slot = 16; // smtpd's workers
 
 // What this envelope says that its writer has no say in; "" nothing. Which user, place, program or next hop serves a
 // recipient, and what became of one, the queue-manager alone decides and records: only a message that an operator
 // imports brings it along. Only bounce writes reports.
-std::string beyond_its_writer(const Envelope& envelope, std::uint8_t slot);
+std::string violates_writer_rights(const Envelope& envelope, std::uint8_t slot);
 
 } // namespace spool

@@ -1,6 +1,6 @@
 #include "libspool/store/recovery.h"
 #include "libspool/message/message_reader.h"
-#include "libspool/disk/no_file.h"
+#include "libspool/disk/not_a_file.h"
 #include "libspool/disk/quarantine.h"
 #include "libspool/store/queue_id_source.h"
 #include <algorithm>
@@ -132,7 +132,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
     auto reader = read_whole(disk_, path, *id, location);
     if (!reader) {
         if (const auto* error = std::get_if<Error>(&reader.error())) {
-            if (is_no_file(*error)) // stays so, and we may not move it
+            if (is_not_a_file(*error)) // stays so, and we may not move it
                 batch.errors.push_back(Error{0, path + ": not a regular file"});
             else if (error->code != ENOENT) // that: gone meanwhile, delivered
                 unreadable(*error, batch);
@@ -148,7 +148,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         // Torn while being written is what an interrupted writer leaves; in messages/ everything was
         // promised.
         const bool incomplete = in_incoming && !forged;
-        return put_aside(path, name, incomplete, damaged.what, batch);
+        return quarantine(path, name, incomplete, damaged.what, batch);
     }
     Found found{*id, location, reader->size(), reader->held_by_another(), being_written, std::move(*reader).state()};
     if (path != belongs) { // somebody moved it by hand
@@ -162,16 +162,16 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
 }
 
 void RecoveryScan::unreadable(Error error, ScanBatch& batch) {
-    if (error.code != 0) batch.unread.insert(directory_);
+    if (error.code != 0) batch.unread_directories.insert(directory_);
     batch.errors.push_back(std::move(error));
 }
 
-void RecoveryScan::put_aside(const std::string& path, const std::string& name, bool incomplete,
+void RecoveryScan::quarantine(const std::string& path, const std::string& name, bool incomplete,
                              std::string why, ScanBatch& batch) {
     const std::lock_guard lock(*aside_);
-    auto to = spool::put_aside(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
+    auto to = spool::quarantine_file(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
     if (!to) return unreadable(to.error(), batch);
-    batch.put_aside.push_back({path, std::move(*to), incomplete, std::move(why)});
+    batch.quarantined.push_back({path, std::move(*to), incomplete, std::move(why)});
 }
 
 } // namespace spool

@@ -22,12 +22,12 @@ struct Found {
     Location location = Location::messages;
     std::uint64_t size = 0; // of the content
     bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
-    bool writer_lives = false; // who wrote it may be alive and have yet to tell of it
+    bool writer_alive = false; // who wrote it may be alive and have yet to tell of it
     MessageState state;
 };
 
 // A file that was moved out of the way.
-struct PutAside {
+struct QuarantinedFile {
     std::string from, to;    // paths in the spool
     bool incomplete = false; // never acknowledged: worth an info line; otherwise damaged: critical
     std::string why;
@@ -35,9 +35,9 @@ struct PutAside {
 
 struct ScanBatch {
     std::vector<Found> found;
-    std::vector<PutAside> put_aside;
+    std::vector<QuarantinedFile> quarantined;
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
-    std::set<std::string> unread; // directories where that may pass: out of descriptors, memory, a failing disk
+    std::set<std::string> unread_directories; // directories where that may pass: out of descriptors, memory, a failing disk
 };
 
 // One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
@@ -59,7 +59,7 @@ public:
     // writer that lives there now is left alone.
     static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
 
-    // These directories, as ScanBatch::unread names them.
+    // These directories, as ScanBatch::unread_directories names them.
     static RecoveryScan again(Disk& disk, const std::set<std::string>& directories, ScanOptions options = {});
 
     // Its next directory as a scan of its own, to run beside this one and others; none left: nothing. Reading
@@ -75,7 +75,7 @@ private:
     void open_directory(ScanBatch& batch);
     void examine(const std::string& name, ScanBatch& batch);
     void unreadable(Error error, ScanBatch& batch);
-    void put_aside(const std::string& path, const std::string& name, bool incomplete, std::string why,
+    void quarantine(const std::string& path, const std::string& name, bool incomplete, std::string why,
                    ScanBatch& batch);
 
     Disk& disk_;

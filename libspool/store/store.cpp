@@ -179,7 +179,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 } // namespace
 
 struct Store::Inner : std::enable_shared_from_this<Inner> {
-    using Gather = Store::Gather;
+    using Batching = Store::Batching;
     struct File { // what an append knows of the one it writes to
         std::optional<LogTail> tail; // as it was, and as it has become
         bool finished = false;       // nothing more is written to it
@@ -211,7 +211,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
 
     // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next.
     Batch quick;
-    Batch leisurely; // moves and removals: into `quick` when there are enough of them, or it is time
+    Batch low_priority; // moves and removals: into `quick` when there are enough of them, or it is time
     unsigned quick_running = 0;
     static constexpr std::size_t largest_batch = 64, worth_a_thread = 32, most_together = 1000;
     static constexpr unsigned most_quick = 2;
@@ -222,23 +222,23 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         asked.push_back(std::move(operation));
     }
 
-    bool flush(Gather gather) {
+    bool flush(Batching batching) {
         for (auto& operation : std::exchange(asked, {})) {
             const auto [place, idle] = busy.try_emplace(operation.id);
             if (idle) {
                 begin(std::move(operation));
             } else {
                 place->second.push_back(std::move(operation));
-                gather = Gather::no; // what it waits for may be one of the leisurely
+                batching = Batching::no; // what it waits for may be one of low priority
             }
         }
-        if (gather == Gather::no || leisurely.size() >= worth_a_thread) {
-            quick.insert(quick.end(), std::make_move_iterator(leisurely.begin()),
-                         std::make_move_iterator(leisurely.end()));
-            leisurely.clear();
+        if (batching == Batching::no || low_priority.size() >= worth_a_thread) {
+            quick.insert(quick.end(), std::make_move_iterator(low_priority.begin()),
+                         std::make_move_iterator(low_priority.end()));
+            low_priority.clear();
         }
         if (!quick.empty() && quick_running < most_quick) start_quick();
-        return !leisurely.empty();
+        return !low_priority.empty();
     }
 
     // Its message is in `busy`.
@@ -255,7 +255,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         } else if (operation.kind == Operation::Kind::append) {
             quick.push_back(std::move(operation));
         } else {
-            leisurely.push_back(std::move(operation));
+            low_priority.push_back(std::move(operation));
         }
         if (quick.size() == largest_batch) start_quick();
     }
@@ -322,14 +322,14 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 if (done) done(operation.result);
             }
         }
-        flush(asked.empty() && !more ? Gather::yes : Gather::no);
+        flush(asked.empty() && !more ? Batching::yes : Batching::no);
     }
 };
 
 Store::Store(CommitPool& pool, const StoreOptions& options)
     : inner_(std::make_shared<Inner>(pool, options)) {}
 Store::~Store() { flush(); }
-bool Store::flush(Gather gather) { return inner_->flush(gather); }
+bool Store::flush(Batching batching) { return inner_->flush(batching); }
 std::uint64_t Store::outstanding() const { return inner_->outstanding; }
 
 void Store::take_over(QueueId id, Done done) {
@@ -378,7 +378,7 @@ void Store::remove(QueueId id, Location hint, Done done) {
                 std::move(done));
 }
 
-void Store::put_away(QueueId id, Location hint, Done done) {
+void Store::move_to_removed(QueueId id, Location hint, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::no,
@@ -392,13 +392,13 @@ void Store::put_away(QueueId id, Location hint, Done done) {
                 std::move(done));
 }
 
-void Store::bring_back(QueueId id, std::string who, smtp::WallTime now, Done done) {
+void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::move,
                  Sync::yes,
                  [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&, auto&) -> Result<> {
                      const auto path = path_of_removed(id);
-                     Decided pending{.recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
+                     StatusChanged pending{.recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
                      {
                          const auto reader = MessageReader::open_path(disk, path);
                          if (!reader) return std::unexpected(as_error(reader.error()));
@@ -423,20 +423,20 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
                  Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
-                         TRY(put_aside(disk, path, "quarantine", id.text(), why));
+                         TRY(quarantine_file(disk, path, "quarantine", id.text(), why));
                          return {};
                      });
                  }},
                 std::move(done));
 }
 
-void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
+void Store::move_to_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
-                         TRY(put_aside(disk, path, "bad", id.text(), why));
+                         TRY(quarantine_file(disk, path, "bad", id.text(), why));
                          return {};
                      });
                  }},

@@ -39,22 +39,22 @@ public:
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is. Success if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
-    // Into removed/, where it stays until bring_back() or for good: an operator's removal, which is on record in the file.
+    // Into removed/, where it stays until restore() or for good: an operator's removal, which is on record in the file.
     // Success if it is gone already.
-    void put_away(QueueId id, Location hint, Done done = {});
+    void move_to_removed(QueueId id, Location hint, Done done = {});
     // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
     // storage. ENOENT: it is not there; ENODATA: none of its recipients is open any more.
-    void bring_back(QueueId id, std::string who, smtp::WallTime now, Done done = {});
+    void restore(QueueId id, std::string who, smtp::WallTime now, Done done = {});
     // Into quarantine/, with a small text file beside it that says why.
     void quarantine(QueueId id, Location hint, std::string why, Done done = {});
     // Into bad/ likewise: an NDR that cannot be delivered.
-    void keep_in_bad(QueueId id, Location hint, std::string why, Done done = {});
+    void move_to_bad(QueueId id, Location hint, std::string why, Done done = {});
 
-    // Hands what was asked for since the last call to the threads: once per loop turn. With Gather::yes moves
+    // Hands what was asked for since the last call to the threads: once per loop turn. With Batching::yes moves
     // and removals, which nobody waits for, may stay until there are more of them, for waking a thread costs
     // more than an unlink; true: some did, and flush() is to be called again within some milliseconds.
-    enum class Gather : std::uint8_t { no, yes };
-    bool flush(Gather gather = Gather::no);
+    enum class Batching : std::uint8_t { no, yes };
+    bool flush(Batching batching = Batching::no);
     // Asked for and not finished.
     std::uint64_t outstanding() const;
 

@@ -149,14 +149,14 @@ std::string import(const Words& words) {
 
 class Attacker final : public common::Daemon {
 public:
-    Attacker(common::Surroundings& around, common::Orders orders, common::Fd test)
-        : around_(around), config_(orders.config), test_(std::move(test)),
+    Attacker(common::DaemonContext& around, common::DaemonConfig daemon_config, common::Fd test)
+        : context_(around), config_(daemon_config.config), test_(std::move(test)),
           poll_(common::make_poll(around.loop.uv(), this, test_.number())) {
-        for (auto& each : orders.listeners) listeners_.push_back(std::move(each.fd)); // who connects there waits
+        for (auto& each : daemon_config.listeners) listeners_.push_back(std::move(each.fd)); // who connects there waits
         tell(fmt::format("{} {} {}", proto::name_of(around.identity.role), around.instance(), ::getpid()));
         uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) { common::owner_of<Attacker>(poll)->listen(); });
     }
-    void reconfigure(common::Orders) override {}
+    void reconfigure(common::DaemonConfig) override {}
     void stop(smtp::Duration, std::function<void()> done) override { done(); }
 
 private:
@@ -221,7 +221,7 @@ private:
         auto fd = common::connect_local(w[1]);
         if (!fd) return strerrorname_np(fd.error().code);
         proto::hello::Hello hello{w[2], proto::version, proto::Role::master, static_cast<std::uint32_t>(number(w[4])),
-                                  around_.identity.token_for(w[5])};
+                                  context_.identity.token_for(w[5])};
         for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
             if (proto::name_of(static_cast<proto::Role>(i)) == w[3]) hello.role = static_cast<proto::Role>(i);
         ::fcntl(fd->number(), F_SETFL, 0);
@@ -235,14 +235,14 @@ private:
     // forge ADDRESS USER TARGET: a message whose envelope says who serves its recipient, committed and announced as a
     // writer does, with an envelope in the announcement that says nothing of the kind. The answer is its id.
     void forge(const Words& w) {
-        if (!intake_) {
-            auto intake = common::Intake::open(around_.loop, around_.log, config_.spool, static_cast<std::uint8_t>(around_.instance()),
-                                               [](std::string_view) {}, around_.figures, common::Source::smtp);
-            if (!intake) return tell(intake.error().what);
-            intake_ = *std::move(intake);
-            outbox_.emplace(around_.loop, around_.log, around_.run, around_.identity);
+        if (!spool_writer_) {
+            auto spool_writer = common::SpoolWriter::open(context_.loop, context_.log, config_.spool, static_cast<std::uint8_t>(context_.instance()),
+                                               [](std::string_view) {}, context_.metrics, common::MailSource::smtp);
+            if (!spool_writer) return tell(spool_writer.error().what);
+            spool_writer_ = *std::move(spool_writer);
+            submission_queue_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity);
         }
-        const auto id = intake_->admit(0, common::Loop::now());
+        const auto id = spool_writer_->admit(0, common::Loop::now());
         if (!id) return tell("full");
         spool::Envelope envelope;
         envelope.arrival = common::Loop::now().wall;
@@ -251,23 +251,23 @@ private:
         envelope.recipients[0].fate = spool::Fate::local;
         envelope.recipients[0].user = w[2];
         envelope.recipients[0].target = w[3];
-        writer_.emplace(intake_->write(*id, envelope));
+        writer_.emplace(spool_writer_->write(*id, envelope));
         writer_->append("Subject: forged\r\n\r\nx\r\n");
-        intake_->commit(*writer_, [this, id = *id, harmless](spool::Result<spool::DurableReceipt> receipt) {
+        spool_writer_->commit(*writer_, [this, id = *id, harmless](spool::Result<spool::DurableReceipt> receipt) {
             if (!receipt) return tell(receipt.error().what);
-            outbox_->submit(*receipt, harmless);
+            submission_queue_->submit(*receipt, harmless);
             tell(id.text());
         });
     }
 
-    common::Surroundings& around_;
+    common::DaemonContext& context_;
     const config::Config config_;
     common::Fd test_;
     common::Handle<uv_poll_t> poll_;
     std::vector<common::Fd> listeners_;
     std::string heard_;
-    std::unique_ptr<common::Intake> intake_;
-    std::optional<common::Outbox> outbox_;
+    std::unique_ptr<common::SpoolWriter> spool_writer_;
+    std::optional<common::SubmissionQueue> submission_queue_;
     std::optional<spool::MessageWriter> writer_;
 };
 
@@ -278,10 +278,10 @@ int main(int, char** arguments) {
     const auto name = self.substr(self.rfind('/') + 1);
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
         if (proto::name_of(static_cast<proto::Role>(i)) == name)
-            return common::run_daemon(static_cast<proto::Role>(i), name, [](common::Surroundings& around, common::Orders orders)
+            return common::run_daemon(static_cast<proto::Role>(i), name, [](common::DaemonContext& around, common::DaemonConfig daemon_config)
                                           -> spool::Result<std::unique_ptr<common::Daemon>> {
-                auto test = TRY(common::connect_local(orders.config.spool.directory + "/../attacker"));
-                return std::make_unique<Attacker>(around, std::move(orders), std::move(test));
+                auto test = TRY(common::connect_local(daemon_config.config.spool.directory + "/../attacker"));
+                return std::make_unique<Attacker>(around, std::move(daemon_config), std::move(test));
             });
     return 64;
 }

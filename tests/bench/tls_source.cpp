@@ -87,7 +87,7 @@ public:
         hear(expected);
     }
 
-    void secure(SSL_CTX* context, SSL_SESSION* ticket, tls::Resumption* next) {
+    void secure(SSL_CTX* context, SSL_SESSION* ticket, tls::ResumableSession* next) {
         ssl_.reset(SSL_new(context));
         SSL_set_app_data(ssl_.get(), next);
         SSL_set_fd(ssl_.get(), fd_);
@@ -99,16 +99,16 @@ public:
 
 private:
     int fd_;
-    std::unique_ptr<SSL, tls::Freeing<SSL_free>> ssl_;
+    std::unique_ptr<SSL, tls::Deleter<SSL_free>> ssl_;
 };
 
 void one_session(const Load& load) {
     const tls::SslContext context(SSL_CTX_new(TLS_client_method()));
-    tls::Resumption ticket;
+    tls::ResumableSession ticket;
     if (load.resume) {
         SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
         SSL_CTX_sess_set_new_cb(context.get(), [](SSL* ssl, SSL_SESSION* fresh) {
-            static_cast<tls::Resumption*>(SSL_get_app_data(ssl))->reset(fresh);
+            static_cast<tls::ResumableSession*>(SSL_get_app_data(ssl))->reset(fresh);
             return 1; // it is ours now
         });
     }
@@ -119,7 +119,7 @@ void one_session(const Load& load) {
         server.ask("STARTTLS\r\n");
         // A copy: OpenSSL lets a ticket of TLS 1.3 be used once, and not every server gives a new one each
         // time.
-        const tls::Resumption shown(ticket ? SSL_SESSION_dup(ticket.get()) : nullptr);
+        const tls::ResumableSession shown(ticket ? SSL_SESSION_dup(ticket.get()) : nullptr);
         server.secure(context.get(), shown.get(), &ticket);
         server.ask("EHLO bench.example\r\n");
         if (load.mail) do {

@@ -54,7 +54,7 @@ struct World {
         submissions.reset();
     }
     void start() {
-        auto made = Bounce::create(surroundings, {configuration, 1, {}, {}});
+        auto made = Bounce::create(context, {configuration, 1, {}, {}});
         REQUIRE_MESSAGE(made, (made ? "" : made.error().what));
         daemon = *std::move(made);
         wait([&] { return reports && submissions; });
@@ -114,7 +114,7 @@ struct World {
                            ipc::ExpectedTokens{"key", {Role::bounce}}};
     std::unique_ptr<ipc::Channel<rp::Message>> reports;
     std::unique_ptr<ipc::Channel<sm::Message>> submissions;
-    common::Surroundings surroundings{
+    common::DaemonContext context{
         loop, log, {Role::bounce, 1, {{"queue-manager", ipc::token_of("key", Role::bounce, 1)}}}, (root / "run").string(), [](std::string_view) {}};
     std::unique_ptr<Bounce> daemon;
     std::vector<rp::Reported> answers;

@@ -30,8 +30,8 @@ proto::report::Report report(ReportKind kind, std::vector<std::uint32_t> recipie
 
 std::vector<std::uint32_t> told(ReportKind kind, const spool::MessageState& s, std::vector<std::uint32_t> of) {
     std::vector<std::uint32_t> out;
-    for (const auto& audience : audiences_of(report(kind, std::move(of)), s))
-        for (const auto& r : audience.recipients) out.push_back(r.number);
+    for (const auto& addressee : addressees_of(report(kind, std::move(of)), s))
+        for (const auto& r : addressee.recipients) out.push_back(r.number);
     return out;
 }
 
@@ -57,19 +57,19 @@ TEST_CASE("each reverse-path is told of its own recipients") {
     auto s = state({spool::Notify::unspecified, spool::Notify::unspecified, spool::Notify::unspecified});
     s.recipients[1].reverse_path = "owner-list@example.org";
     s.recipients[2].reverse_path = "<>";
-    const auto audiences = audiences_of(report(ReportKind::failed, {0, 1, 2}), s);
-    REQUIRE(audiences.size() == 3);
-    CHECK(audiences[0].reverse_path == "sender@example.com");
-    CHECK(audiences[1].reverse_path == "owner-list@example.org");
-    CHECK(audiences[2].reverse_path == "");
+    const auto addressees = addressees_of(report(ReportKind::failed, {0, 1, 2}), s);
+    REQUIRE(addressees.size() == 3);
+    CHECK(addressees[0].reverse_path == "sender@example.com");
+    CHECK(addressees[1].reverse_path == "owner-list@example.org");
+    CHECK(addressees[2].reverse_path == "");
 }
 
 TEST_CASE("a report is a message from nobody to the sender") {
     const auto s = state({spool::Notify::unspecified, spool::Notify::unspecified});
     const auto asked = report(ReportKind::failed, {1});
-    const Material material{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
+    const OriginalMessage original{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
     const auto made =
-        compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
+        compose(settings(), asked, addressees_of(asked, s).at(0), s, original,
                 spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}});
     CHECK(made.envelope.reverse_path == "");
     REQUIRE(made.envelope.recipients.size() == 1);
@@ -94,7 +94,7 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
         asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
                                .reason = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22: asked for",
                                           .remote_reply = reply, .suppressed = suppressed}};
-        auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
+        auto text = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
         for (auto at = text.find("\r\n       "); at != text.npos; at = text.find("\r\n       ")) text.replace(at, 9, " ");
@@ -114,7 +114,7 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
         auto asked = report(ReportKind::failed, {0});
         asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
                                .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
-        const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+        const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                                   spool::QueueId{0x0A1B2C3D4E6002}, {});
         return has(made.content, "The program that sent it names its messages by keys");
     };
@@ -128,7 +128,7 @@ TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any oth
     const auto asked = report(ReportKind::failed, {0});
     const auto made = [&](const std::string& sender) {
         const auto s = state({spool::Notify::unspecified}, sender);
-        return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                        spool::QueueId{0x0A1B2C3D4E6002}, {});
     };
     const auto domain = made("ann@B\u00fccher.example");
@@ -146,7 +146,7 @@ TEST_CASE("what comes of an alias names the address that was written to") {
     auto s = state({spool::Notify::unspecified});
     s.recipients[0].address = "final@example.net";
     const auto asked = report(ReportKind::failed, {0});
-    const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "", false},
+    const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "", false},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
     CHECK(has(made.content,
               "Original-Recipient: rfc822;r0@example.net\r\nFinal-Recipient: rfc822; final@example.net"));
@@ -156,18 +156,18 @@ TEST_CASE("what comes of an alias names the address that was written to") {
 TEST_CASE("RET and a full mailbox limit what is returned") {
     auto s = state({spool::Notify::unspecified});
     auto asked = report(ReportKind::failed, {0});
-    const Material material{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
+    const OriginalMessage original{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
     const auto content = [&] {
-        return compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s, original,
                        spool::QueueId{0x0A1B2C3D4E6002}, {})
             .content;
     };
     CHECK(has(content(), "\r\n\r\nbody\r\n"));
-    CHECK(wants_content(asked, s));
+    CHECK(needs_content(asked, s));
     s.envelope.ret = smtp::Ret::headers;
     CHECK_FALSE(has(content(), "\r\n\r\nbody\r\n"));
     CHECK(has(content(), "Received: x\r\nSubject: s\r\n"));
-    CHECK_FALSE(wants_content(asked, s));
+    CHECK_FALSE(needs_content(asked, s));
     asked.recipients[0].reason.status = "5.2.2";
     CHECK_FALSE(has(content(), "Received: x\r\n"));
     CHECK(has(content(), "Subject: s\r\n"));
@@ -182,10 +182,10 @@ TEST_CASE("a list's member is reported to the list's owner, as mail of the list'
     s.recipients[1].reverse_path = "owner-list@example.org";
     s.recipients[1].list = true;
     const auto asked = report(ReportKind::failed, {1});
-    const auto audiences = audiences_of(asked, s);
-    REQUIRE(audiences.size() == 1); // NOTIFY=NEVER was said to the list
-    CHECK(audiences[0].reverse_path == "owner-list@example.org");
-    const auto made = compose(settings(), asked, audiences[0], s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
+    const auto addressees = addressees_of(asked, s);
+    REQUIRE(addressees.size() == 1); // NOTIFY=NEVER was said to the list
+    CHECK(addressees[0].reverse_path == "owner-list@example.org");
+    const auto made = compose(settings(), asked, addressees[0], s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
     CHECK_FALSE(has(made.content, "Original-Envelope-Id"));
     CHECK_FALSE(has(made.content, "Original-Recipient"));
@@ -211,7 +211,7 @@ TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY sa
     asked.recipients[1].kind = ReportKind::failed;
     asked.recipients[2].kind = ReportKind::expanded;
     const auto text = [&] {
-        return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                        spool::QueueId{0x0A1B2C3D4E6002}, {})
             .content;
     };
@@ -229,7 +229,7 @@ TEST_CASE("the postmaster gets copies of what is wanted, and nobody hears of tho
     const auto s = state({spool::Notify::unspecified});
     auto wants = settings();
     const auto asked = report(ReportKind::failed, {0});
-    const auto told = audiences_of(asked, s);
+    const auto told = addressees_of(asked, s);
     CHECK(postmaster_copies(wants, ReportKind::failed, told).empty());
     wants.postmaster_copy.failed = true;
     CHECK(postmaster_copies(wants, ReportKind::delayed, told).empty());
@@ -242,7 +242,7 @@ TEST_CASE("the postmaster gets copies of what is wanted, and nobody hears of tho
     CHECK(has(made.content, "To: <postmaster@example.org>\r\nSubject: Copy for the postmaster: "));
     CHECK(has(made.content, "X-Postrider-Sender: rfc822; sender@example.com\r\n"));
     CHECK_FALSE(has(made.content, "body\r\n"));
-    const std::vector<Audience> nobody = {{"", asked.recipients, false}};
+    const std::vector<Addressee> nobody = {{"", asked.recipients, false}};
     CHECK(postmaster_copies(wants, ReportKind::failed, nobody).empty());
     wants.postmaster_copy = {.undeliverable = true};
     CHECK(postmaster_copies(wants, ReportKind::failed, nobody).size() == 1);

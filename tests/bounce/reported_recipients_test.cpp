@@ -10,8 +10,8 @@ using spool::QueueId;
 
 namespace {
 
-Audience audience(std::string reverse_path, std::initializer_list<std::uint32_t> numbers) {
-    Audience out;
+Addressee addressee(std::string reverse_path, std::initializer_list<std::uint32_t> numbers) {
+    Addressee out;
     out.reverse_path = std::move(reverse_path);
     for (const auto number : numbers) {
         auto& each = out.recipients.emplace_back();
@@ -24,7 +24,7 @@ Report question(std::uint64_t id, std::initializer_list<std::uint32_t> numbers, 
     Report out;
     out.queue_id = QueueId{id};
     out.kind = kind;
-    out.recipients = audience("", numbers).recipients;
+    out.recipients = addressee("", numbers).recipients;
     return out;
 }
 
@@ -36,9 +36,9 @@ Reported by(std::uint64_t report) {
 }
 
 // "sender@: 0 1; owner@: 2"
-std::string shown(const std::vector<Audience>& audiences) {
+std::string shown(const std::vector<Addressee>& addressees) {
     std::string out;
-    for (const auto& each : audiences) {
+    for (const auto& each : addressees) {
         out += (out.empty() ? "" : "; ") + each.reverse_path + ":";
         for (const auto& recipient : each.recipients) out += " " + std::to_string(recipient.number);
     }
@@ -48,34 +48,34 @@ std::string shown(const std::vector<Audience>& audiences) {
 } // namespace
 
 TEST_CASE("who knows is left out when a question comes again, also among others") {
-    Told told;
-    told.note(question(7, {0, 1, 2}), audience("owner@", {1, 2}), by(70));
-    std::vector<Audience> again = {audience("sender@", {0, 3}), audience("owner@", {1, 2, 4})};
-    const auto before = told.leave_out(question(7, {0, 1, 2, 3, 4}), again);
+    ReportedRecipients told;
+    told.add(question(7, {0, 1, 2}), addressee("owner@", {1, 2}), by(70));
+    std::vector<Addressee> again = {addressee("sender@", {0, 3}), addressee("owner@", {1, 2, 4})};
+    const auto before = told.remove_reported(question(7, {0, 1, 2, 3, 4}), again);
     REQUIRE(before);
     CHECK(before->report_id == QueueId{70});
     CHECK(shown(again) == "sender@: 0 3; owner@: 4");
-    again = {audience("owner@", {1, 2})};
-    CHECK(told.leave_out(question(7, {1, 2}), again));
+    again = {addressee("owner@", {1, 2})};
+    CHECK(told.remove_reported(question(7, {1, 2}), again));
     CHECK(again.empty());
     // Another message, or something else about this one, is news.
-    again = {audience("owner@", {1, 2})};
-    CHECK_FALSE(told.leave_out(question(8, {1, 2}), again));
-    CHECK_FALSE(told.leave_out(question(7, {1, 2}, ReportKind::delayed), again));
+    again = {addressee("owner@", {1, 2})};
+    CHECK_FALSE(told.remove_reported(question(8, {1, 2}), again));
+    CHECK_FALSE(told.remove_reported(question(7, {1, 2}, ReportKind::delayed), again));
     CHECK(shown(again) == "owner@: 1 2");
 }
 
 TEST_CASE("what is answered is forgotten, and of very many the oldest") {
-    Told told;
-    told.note(question(7, {0, 1}), audience("owner@", {0, 1}), by(70));
-    told.note(question(7, {0}, ReportKind::delayed), audience("owner@", {0}), by(71));
+    ReportedRecipients told;
+    told.add(question(7, {0, 1}), addressee("owner@", {0, 1}), by(70));
+    told.add(question(7, {0}, ReportKind::delayed), addressee("owner@", {0}), by(71));
     told.forget(question(7, {0, 1}));
-    std::vector<Audience> again = {audience("owner@", {0, 1})};
-    CHECK_FALSE(told.leave_out(question(7, {0, 1}), again));
-    CHECK(told.leave_out(question(7, {0}, ReportKind::delayed), again));
-    for (std::uint64_t id = 100; id < 100 + Told::most_messages; ++id)
-        told.note(question(id, {0}), audience("owner@", {0}), by(70));
-    again = {audience("owner@", {0})};
-    CHECK_FALSE(told.leave_out(question(7, {0}, ReportKind::delayed), again));
-    CHECK(told.leave_out(question(100, {0}), again));
+    std::vector<Addressee> again = {addressee("owner@", {0, 1})};
+    CHECK_FALSE(told.remove_reported(question(7, {0, 1}), again));
+    CHECK(told.remove_reported(question(7, {0}, ReportKind::delayed), again));
+    for (std::uint64_t id = 100; id < 100 + ReportedRecipients::max_messages; ++id)
+        told.add(question(id, {0}), addressee("owner@", {0}), by(70));
+    again = {addressee("owner@", {0})};
+    CHECK_FALSE(told.remove_reported(question(7, {0}, ReportKind::delayed), again));
+    CHECK(told.remove_reported(question(100, {0}), again));
 }

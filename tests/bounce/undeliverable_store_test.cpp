@@ -43,16 +43,16 @@ TEST_CASE("of a message larger than its share, or that the disk has no room for,
         pool.drain();
         REQUIRE(done);
     }
-    const auto keep = [&](const bounce::Share& share) {
-        return bounce::copy_to_bad(**disk, id, spool::Location::incoming, std::string(200'000, 'w'), share);
+    const auto keep = [&](const bounce::StoreLimits& limits) {
+        return bounce::copy_to_bad(**disk, id, spool::Location::incoming, std::string(200'000, 'w'), limits);
     };
-    CHECK(*keep({.message = 50'000}) == bounce::Copied::header);
+    CHECK(*keep({.message = 50'000}) == bounce::CopiedPart::header);
     CHECK(directory.text("bad/" + id.text() + ".header") == "Subject: large\r\nX-More: y\r\n");
     const auto why = directory.text("bad/" + id.text() + ".header.why");
     CHECK(why.starts_with("only the header is kept of 100031 bytes\n"));
     CHECK(why.size() < 70'000);
     CHECK_FALSE(std::filesystem::exists(root / "bad" / id.text()));
-    CHECK(*keep({.floor = {std::uint64_t{1} << 60, 0}}) == bounce::Copied::header);
-    CHECK(*keep({.message = 500'000}) == bounce::Copied::whole);
+    CHECK(*keep({.floor = {std::uint64_t{1} << 60, 0}}) == bounce::CopiedPart::header);
+    CHECK(*keep({.message = 500'000}) == bounce::CopiedPart::whole);
     CHECK(directory.text("bad/" + id.text()) == directory.text(path_of(id, spool::Location::incoming)));
 }

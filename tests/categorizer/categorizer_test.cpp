@@ -21,7 +21,7 @@ struct World {
     fake::Premises premises{proto::Role::categorizer};
     fake::QueueManager<proto::categorize::Message> manager{premises, proto::categorize::conversation,
                                                            proto::Role::categorizer};
-    common::Surroundings surroundings = premises.surroundings();
+    common::DaemonContext context = premises.context();
     config::Config config;
     std::unique_ptr<categorizer::Categorizer> daemon;
 
@@ -38,9 +38,9 @@ struct World {
         manager.await_peer();
     }
     std::unique_ptr<categorizer::Categorizer> create() {
-        common::Orders orders{config, 1, {}, {"key", {proto::Role::smtpd}}};
-        orders.listeners.push_back({"categorizer", "", premises.listen("categorizer")});
-        auto made = categorizer::Categorizer::create(surroundings, std::move(orders));
+        common::DaemonConfig daemon_config{config, 1, {}, {"key", {proto::Role::smtpd}}};
+        daemon_config.listeners.push_back({"categorizer", "", premises.listen("categorizer")});
+        auto made = categorizer::Categorizer::create(context, std::move(daemon_config));
         REQUIRE(made);
         return std::move(*made);
     }

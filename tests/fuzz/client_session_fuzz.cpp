@@ -76,13 +76,13 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
                     else
                         session.tls_up(ClientSession::Peer::verified, now);
                 }
-                if (auto* auth = std::get_if<client_event::AuthWanted>(&*event); auth && !session.over()) {
+                if (auto* auth = std::get_if<client_event::AuthRequested>(&*event); auth && !session.over()) {
                     if (flavour & 8)
                         session.auth_failed("4.7.8", "no", now);
                     else
                         session.authenticate({auth->mechanism, "u", Secret("password")}, now);
                 }
-                if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event);
+                if (auto* wanted = std::get_if<client_event::ContentRequested>(&*event);
                     wanted && !session.over()) {
                     if (wanted->from_start && !(flavour & 32)) session.content(content, now);
                     session.content_end(now, flavour & 1024 ? content : std::string_view());
@@ -96,7 +96,7 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
                     run.log += last->orderly ? "!" : "?" + last->why.text;
                 }
             }
-            while (handed < 3 && session.has_room())
+            while (handed < 3 && session.can_deliver())
                 session.deliver(transaction(++handed, flavour), now), more = true;
             std::vector<std::string_view> views;
             session.output(views);

@@ -29,9 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
             const auto& changes = (*word)->changes;
             if (question % 3 != 0 && (!changes.headers.empty() || changes.body)) std::abort();
             if (changes.size > 100'000) std::abort();
-            if ((*word)->what == milter::Word::What::progress) continue;
+            if ((*word)->what == milter::Response::What::progress) continue;
             waiting = false;
-            go_on();
+            run();
         }
     }
     return 0;

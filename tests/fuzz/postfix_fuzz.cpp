@@ -1,4 +1,4 @@
-// Any two texts as main.cf and master.cf (parted by a line "---") are either a Postfix configuration that is
+// Any two texts as main.cf and master.cf (split_path by a line "---") are either a Postfix configuration that is
 // carried over, or refused with a file and a reason; what comes out is text for a terminal and TOML, whatever
 // it says, and every setting has its verdict.
 #include "daemons/import-postfix/conversion/import.h"
@@ -11,17 +11,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     const auto cut = text.find("\n---\n");
     const std::string main(text.substr(0, cut)), master(cut == text.npos ? "" : text.substr(cut + 5));
-    World world;
-    world.directory = "/pf", world.hostname = "host.example";
-    world.read = [&](const std::string& path) -> std::expected<std::string, std::string> {
+    HostEnvironment environment;
+    environment.directory = "/pf", environment.hostname = "host.example";
+    environment.read = [&](const std::string& path) -> std::expected<std::string, std::string> {
         if (path == "/pf/main.cf") return main;
         if (path == "/pf/master.cf") return master;
         if (path.starts_with("/t")) return main; // a table, of whatever is there
         return std::unexpected(std::string("No such file or directory"));
     };
-    world.exists = [](const std::string& path) { return path.starts_with("/pf/") || path.starts_with("/t"); };
-    world.user_name = [](std::uint32_t) { return std::string("vmail"); };
-    auto read = import_postfix(world);
+    environment.exists = [](const std::string& path) { return path.starts_with("/pf/") || path.starts_with("/t"); };
+    environment.user_name = [](std::uint32_t) { return std::string("vmail"); };
+    auto read = import_postfix(environment);
     if (!read) {
         if (read.error().file.empty() || read.error().message.empty()) std::abort();
         return 0;
@@ -31,9 +31,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if ((c < 0x20 && c != '\n') || c == 0x7f) std::abort();
     if (!smtp::is_utf8_text(out)) std::abort();
     const auto lines = toml::parse(out); // ends the program with the place where it is none
-    if (read->count(Verdict::Kind::carried) + read->count(Verdict::Kind::noted) +
-            read->count(Verdict::Kind::without) !=
-        read->verdicts.size())
+    if (read->count(SettingResult::Kind::converted) + read->count(SettingResult::Kind::with_remark) +
+            read->count(SettingResult::Kind::unsupported) !=
+        read->results.size())
         std::abort();
     return 0;
 }

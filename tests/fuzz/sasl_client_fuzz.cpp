@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
             assert(answer->reveal().find(password) == std::string_view::npos);
     }
     assert(said <= 2); // nobody can send the signature that the third message would confirm
-    assert(!scram || !sasl.proven());
+    assert(!scram || !sasl.server_verified());
     assert(sasl.complaint().size() <= 200);
     static_cast<void>(sasl.is_revealed_by(input));
 

@@ -4,12 +4,12 @@
 #include "daemons/common/lookup/format/rules.h"
 #include <cstdlib>
 
-static void check(const tables::Contents& table, std::string_view key) {
+static void check(const tables::TableContents& table, std::string_view key) {
     if (table.problems().first().size() > tables::Problems::most) std::abort();
     const auto answer = table.find(key);
-    if (answer.said == tables::Answer::Said::not_yet) std::abort();
-    if (answer.said == tables::Answer::Said::found && answer.value.empty()) std::abort();
-    if (answer.said == tables::Answer::Said::unavailable && answer.why.empty()) std::abort();
+    if (answer.status == tables::Answer::Status::not_yet) std::abort();
+    if (answer.status == tables::Answer::Status::found && answer.value.empty()) std::abort();
+    if (answer.status == tables::Answer::Status::unavailable && answer.why.empty()) std::abort();
     for (const unsigned char c : answer.value)
         if ((c < 0x20 && c != '\t') || c == 0x7f) std::abort();
 }
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     tables::KeyValues entries(text, problems);
     if (const auto entry = entries.next()) {
         if (entry->key.empty() || entry->value.empty()) std::abort();
-        if (plain->find(entry->key).said != tables::Answer::Said::found) std::abort();
+        if (plain->find(entry->key).status != tables::Answer::Status::found) std::abort();
     }
     for (const std::string_view key : {"bob@example.com", "192.0.2.1", "2001:db8::1", "aaaaaaaaaaaaaaaaaaaa"}) {
         check(*plain, key);

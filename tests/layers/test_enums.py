@@ -16,7 +16,7 @@ NAME = r"((?:\w+::)*[A-Z]\w*)"
 FROM_NUMBERS = {
     ("libspool/format/envelope.h", "Notify"): "a set of bits",
     ("daemons/decide/message/dsn_requests.cpp", "Notify"): "a set of bits",
-    ("daemons/decide/message/signing.h", "Came"): "a set of bits",
+    ("daemons/decide/message/signing.h", "MailOrigin"): "a set of bits",
     ("daemons/common/filters/milter/message.cpp", "Notify"): "the bits of a parameter",
     ("daemons/smtpd/session/transaction.h", "Notify"): "the bits of a parameter",
     ("daemons/pickup/submission.cpp", "Notify"): "the bits of a message from a program, checked",
@@ -28,7 +28,7 @@ FROM_NUMBERS = {
     ("daemons/metrics/metrics.cpp", "Role"): "a loop over all of them",
     ("daemons/common/delivery/report_texts.cpp", "ReportKind"): "a loop over all of them",
     ("daemons/smtp-client/auth/authenticator.cpp", "SaslMechanism"): "a loop over all of them",
-    ("daemons/queue-manager/engine_driver/status.cpp", "Aside"): "a loop over all of them",
+    ("daemons/queue-manager/engine_driver/status.cpp", "SetAsideDirectory"): "a loop over all of them",
     ("daemons/decide/queue/core.cpp", "AgentKind"): "a loop over all of them",
     ("daemons/queue-manager/control/pauses.cpp", "Scope"): "the place of its word in their list",
     ("daemons/decide/queue/filter.cpp", "Key"): "the place of its word in their list",

@@ -62,10 +62,10 @@ RULES = {
             "postrider::Import": 4,
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
-            "decide::Road": 2,
+            "decide::Expander": 2,
             "master::Master": 2,
             "pickup::Submission": 2,
-            "postrider::simulate::World": 2,
+            "postrider::simulate::Simulation": 2,
             "smtpd::Smtpd": 2,
         }),
     "methods": Rule(

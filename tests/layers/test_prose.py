@@ -49,7 +49,7 @@ ALLOWED = {
     ("daemons/master/system/permission_advice.cpp", "error.what.find(directory)"):
         "puts a text together: the directory is named once, and nothing else depends on it",
     ("daemons/postrider/table/completion.cpp", "ends_with(also_all)"):
-        "a verb's synopsis, which has a notation: help, manual and completion are made of it",
+        "a command's synopsis, which has a notation: help, manual and completion are made of it",
     ("daemons/simulate/model/simulation.cpp", "to.link == nowhere"): "the simulator's own name of the link there is not",
 }
 

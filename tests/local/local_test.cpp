@@ -34,7 +34,7 @@ struct World {
                 peer->set_callbacks(
                     {[this](dp::Message&& m) { heard.push_back(std::move(m)); }, [](const std::string&) {}});
             });
-        auto made = Local::create(surroundings, {configuration, 1, {}, {}});
+        auto made = Local::create(context, {configuration, 1, {}, {}});
         REQUIRE(made);
         daemon = *std::move(made);
         wait([&] { return peer != nullptr; });
@@ -94,7 +94,7 @@ struct World {
     std::unique_ptr<spool::RealDisk> disk;
     ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), ipc::ExpectedTokens{"key", {Role::local}}};
     std::unique_ptr<ipc::Channel<dp::Message>> peer;
-    common::Surroundings surroundings{
+    common::DaemonContext context{
         loop, log, {Role::local, 0, {{"queue-manager", ipc::token_of("key", Role::local, 0)}}}, (place.path() / "run").string(), [](std::string_view) {}};
     std::unique_ptr<Local> daemon;
     std::vector<dp::Message> heard;

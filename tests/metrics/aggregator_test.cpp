@@ -4,59 +4,59 @@
 #include <doctest/doctest.h>
 #include <limits>
 
-using common::Family;
-using metrics::Ledger;
-using proto::figures::Handed;
+using common::MetricId;
+using metrics::Aggregator;
+using proto::metrics::Report;
 
 static const smtp::Monotonic zero{};
 
-static std::uint32_t cell(Family family) { return static_cast<std::uint32_t>(common::first_cell(family)); }
+static std::uint32_t cell(MetricId family) { return static_cast<std::uint32_t>(common::first_cell(family)); }
 
 TEST_CASE("counts grow whoever hands them over; gauges are those of who is there") {
-    Ledger ledger;
-    const auto sessions = cell(Family::sessions), open = cell(Family::sessions_open);
-    ledger.take(1, {.cells = {{sessions, 5}, {open, 3}}}, zero);
-    ledger.take(2, {.cells = {{sessions, 7}, {open, 4}}}, zero);
-    CHECK(ledger.value(sessions) == 12);
-    CHECK(ledger.value(open) == 7);
-    ledger.take(1, {.cells = {{sessions, 1}, {open, 1}}}, zero);
-    CHECK(ledger.value(sessions) == 13);
-    CHECK(ledger.value(open) == 5);
-    ledger.gone(1); // it died; its successor begins anew
-    CHECK(ledger.value(sessions) == 13);
-    CHECK(ledger.value(open) == 4);
-    ledger.take(3, {.cells = {{sessions, 2}}}, zero);
-    CHECK(ledger.value(sessions) == 15);
-    ledger.take(2, {}, zero); // a gauge that is not told is 0
-    CHECK(ledger.value(open) == 0);
+    Aggregator aggregator;
+    const auto sessions = cell(MetricId::sessions), open = cell(MetricId::sessions_open);
+    aggregator.add(1, {.cells = {{sessions, 5}, {open, 3}}}, zero);
+    aggregator.add(2, {.cells = {{sessions, 7}, {open, 4}}}, zero);
+    CHECK(aggregator.value(sessions) == 12);
+    CHECK(aggregator.value(open) == 7);
+    aggregator.add(1, {.cells = {{sessions, 1}, {open, 1}}}, zero);
+    CHECK(aggregator.value(sessions) == 13);
+    CHECK(aggregator.value(open) == 5);
+    aggregator.remove_peer(1); // it died; its successor begins anew
+    CHECK(aggregator.value(sessions) == 13);
+    CHECK(aggregator.value(open) == 4);
+    aggregator.add(3, {.cells = {{sessions, 2}}}, zero);
+    CHECK(aggregator.value(sessions) == 15);
+    aggregator.add(2, {}, zero); // a gauge that is not told is 0
+    CHECK(aggregator.value(open) == 0);
 }
 
 TEST_CASE("what cannot be is left out") {
-    Ledger ledger;
-    const auto sessions = cell(Family::sessions);
+    Aggregator aggregator;
+    const auto sessions = cell(MetricId::sessions);
     constexpr auto largest = std::numeric_limits<std::int64_t>::max();
-    ledger.take(1, {.cells = {{static_cast<std::uint32_t>(common::all_cells()), 5}, {0xFFFFFFFF, 5}, {sessions, -5}}}, zero);
-    CHECK(ledger.value(sessions) == 0);
-    ledger.take(1, {.cells = {{sessions, largest}, {sessions, largest}}}, zero);
-    CHECK(ledger.value(sessions) == largest);
+    aggregator.add(1, {.cells = {{static_cast<std::uint32_t>(common::all_cells()), 5}, {0xFFFFFFFF, 5}, {sessions, -5}}}, zero);
+    CHECK(aggregator.value(sessions) == 0);
+    aggregator.add(1, {.cells = {{sessions, largest}, {sessions, largest}}}, zero);
+    CHECK(aggregator.value(sessions) == largest);
 }
 
 TEST_CASE("links: bounded, their names printable, the others together") {
-    Ledger ledger;
-    ledger.limit_links(2, zero);
-    Handed handed;
+    Aggregator aggregator;
+    aggregator.limit_links(2, zero);
+    Report handed;
     handed.links = {{"a", 10, 1, 1, 3, 1}, {"b\n", 5, 0, 0, 0, 0}, {"c", 4, 0, 0, 7, 1},
                     {std::string(300, 'x'), 3, 0, 0, 0, 0}, {"", 2, 0, 1, 0, 4}};
     handed.attempts = {{std::string(300, 'x'), 9, 0, 0}, {"a", 1, 0, 0}};
-    ledger.take(1, handed, zero);
-    const auto links = ledger.links();
+    aggregator.add(1, handed, zero);
+    const auto links = aggregator.links();
     REQUIRE(links.size() == 3);
     CHECK(links.at("a").deliveries == 10);
     CHECK(links.at("b?").deliveries == 5);
     CHECK(links.at("").deliveries == 9);
     CHECK(links.at("").failing == 5);
-    CHECK(ledger.attempts().others()[0] == 9);
-    CHECK(ledger.attempts().named().at("a")[0] == 1);
-    ledger.gone(1);
-    CHECK(ledger.links().size() == 1); // the others, who are none
+    CHECK(aggregator.attempts().others()[0] == 9);
+    CHECK(aggregator.attempts().named().at("a")[0] == 1);
+    aggregator.remove_peer(1);
+    CHECK(aggregator.links().size() == 1); // the others, who are none
 }

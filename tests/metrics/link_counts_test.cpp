@@ -53,7 +53,7 @@ TEST_CASE("ten thousand links: never more names than there may be, no sum ever f
     std::map<std::string, Attempts> before;
     Attempts others{};
     for (int round = 0; round < 500; ++round) {
-        std::vector<LinkCounts::Fresh> fresh;
+        std::vector<LinkCounts::NewAttempts> fresh;
         for (int i = 0; i < 50; ++i)
             fresh.push_back({fmt::format("link{}", random() % 10'000), {random() % 100, random() % 3, random() % 2}});
         counts.add(fresh, zero + round * 15s);

@@ -7,8 +7,8 @@
 
 using namespace std::chrono_literals;
 using namespace common;
-using metrics::exposition;
-using metrics::Ledger;
+using metrics::prometheus_text;
+using metrics::Aggregator;
 
 static const smtp::Monotonic zero{};
 
@@ -17,15 +17,15 @@ static bool has(const std::string& text, std::string_view line) {
 }
 
 TEST_CASE("counters, gauges, labels and times") {
-    Figures figures;
-    figures.count(Family::sessions);
-    figures.count(Family::rejects, RejectStage::rcpt, RejectKind::permanent);
-    figures.add(Family::bytes_accepted, 12345, Source::report);
-    figures.set(Family::queue_oldest_age, 1'500'000);
-    figures.add(Family::cpu_seconds, 250'000, proto::Role::queue_manager);
-    Ledger ledger;
-    ledger.take(1, figures.take(), zero);
-    const auto text = exposition(ledger, "1.2");
+    Metrics metrics;
+    metrics.count(MetricId::sessions);
+    metrics.count(MetricId::rejects, RejectStage::rcpt, RejectClass::permanent);
+    metrics.add(MetricId::bytes_accepted, 12345, MailSource::report);
+    metrics.set(MetricId::queue_oldest_age, 1'500'000);
+    metrics.add(MetricId::cpu_seconds, 250'000, proto::Role::queue_manager);
+    Aggregator aggregator;
+    aggregator.add(1, metrics.take(), zero);
+    const auto text = prometheus_text(aggregator, "1.2");
     for (const std::string_view line : {
              "# HELP postrider_smtpd_sessions_total SMTP sessions begun by clients.",
              "# TYPE postrider_smtpd_sessions_total counter",
@@ -42,12 +42,12 @@ TEST_CASE("counters, gauges, labels and times") {
 }
 
 TEST_CASE("histograms are cumulative, and their sums exact") {
-    Figures figures;
+    Metrics metrics;
     for (const smtp::Duration time : {0us, 1000us, 1001us, 5000us, 2'000'000us, 200'000'000'000us})
-        figures.observe(Family::delay_seconds, time);
-    Ledger ledger;
-    ledger.take(1, figures.take(), zero);
-    const auto text = exposition(ledger, "");
+        metrics.observe(MetricId::delay_seconds, time);
+    Aggregator aggregator;
+    aggregator.add(1, metrics.take(), zero);
+    const auto text = prometheus_text(aggregator, "");
     for (const std::string_view line :
          {"postrider_delay_seconds_bucket{le=\"0.001\"} 2", "postrider_delay_seconds_bucket{le=\"0.005\"} 4",
           "postrider_delay_seconds_bucket{le=\"1\"} 4", "postrider_delay_seconds_bucket{le=\"5\"} 5",
@@ -59,16 +59,16 @@ TEST_CASE("histograms are cumulative, and their sums exact") {
 
 TEST_CASE("hostile names of links stay inside their quotes") {
     CHECK(metrics::escaped_label("a\"b\\c\nd") == "a\\\"b\\\\c\\nd");
-    Ledger ledger;
-    ledger.limit_links(5, zero);
-    ledger.take(1, {.attempts = {{"x\"} 1\npostrider_fake 7\n# \\", 1, 0, 0}}}, zero);
-    const auto text = exposition(ledger, "");
+    Aggregator aggregator;
+    aggregator.limit_links(5, zero);
+    aggregator.add(1, {.attempts = {{"x\"} 1\npostrider_fake 7\n# \\", 1, 0, 0}}}, zero);
+    const auto text = prometheus_text(aggregator, "");
     CHECK(has(text, "postrider_link_deliveries_total{link=\"x\\\"} 1?postrider_fake 7?# \\\\\",outcome=\"delivered\"} 1"));
     CHECK(!has(text, "postrider_fake 7"));
 }
 
 TEST_CASE("every series is there once, in its family") {
-    const auto text = exposition(Ledger(), "");
+    const auto text = prometheus_text(Aggregator(), "");
     std::set<std::string> seen;
     std::size_t samples = 0, begin = 0;
     while (begin < text.size()) {

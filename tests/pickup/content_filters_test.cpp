@@ -27,7 +27,7 @@ struct Filtered : Place {
         changed.milters = {milter};
         use(changed);
     }
-    ~Filtered() { run_until([&] { return service->under_review.empty(); }); }
+    ~Filtered() { run_until([&] { return context->being_filtered.empty(); }); }
     FakeMilter filter;
 };
 
@@ -53,7 +53,7 @@ TEST_CASE("a milter is told of local mail as of a session with localhost, and ch
     CHECK(sent.starts_with("Received: by mta.example"));
     CHECK(sent.find("\r\nX-Seen: yes\r\n\r\nfirst\r\n") != sent.npos);
     CHECK(read(place, answer.queue_id).envelope().recipients.size() == 2);
-    CHECK(place.outbox->waiting() == 1);
+    CHECK(place.submission_queue->waiting() == 1);
 }
 
 TEST_CASE("a milter for listeners alone does not see local mail") {
@@ -83,7 +83,7 @@ TEST_CASE("what a milter refuses is refused to the program, with its words") {
         const auto answer = submit(place, to({"bob@x.example"}), mail);
         CHECK(answer.status == row.status);
         CHECK(answer.text == row.text);
-        CHECK(place.outbox->waiting() == 0);
+        CHECK(place.submission_queue->waiting() == 0);
         CHECK(place.directory.names("incoming/02") == std::vector<std::string>{"writer"});
         CHECK(place.logged().find("milter-reject: ") != std::string::npos);
         CHECK(place.logged().find(" from localhost[127.0.0.1]: " + row.text + "; from=<ann@example.org> to=<bob@x.example>") !=
@@ -96,7 +96,7 @@ TEST_CASE("discarded mail is taken, and gone; quarantined mail is held") {
     place.filter.replies['T'] = packet('d');
     const auto gone = submit(place, to({"bob@x.example"}), mail);
     CHECK(gone.status == EX_OK);
-    CHECK(place.outbox->waiting() == 0);
+    CHECK(place.submission_queue->waiting() == 0);
     CHECK(place.logged().find(gone.queue_id + ": milter-discard: DATA from localhost[127.0.0.1]") != std::string::npos);
     place.filter.replies = {{'E', packet('q', text("looks odd")) + packet('c')}};
     const auto held = submit(place, to({"bob@x.example"}), mail);
@@ -105,13 +105,13 @@ TEST_CASE("discarded mail is taken, and gone; quarantined mail is held") {
     CHECK(read(place, held.queue_id).envelope().verdict_reason == "looks odd");
     place.filter.replies = {{'E', packet('-', text("<bob@x.example>")) + packet('c')}};
     CHECK(submit(place, to({"bob@x.example"}), mail).status == EX_OK);
-    CHECK(place.outbox->waiting() == 1);
+    CHECK(place.submission_queue->waiting() == 1);
 }
 
 TEST_CASE("a program that goes away while filters look at its message: it is sent all the same") {
     Filtered place;
     place.filter.replies['E'] = "";
-    auto submission = Submission::create(*place.service, 1234, [](const Answer&) { FAIL("nobody is there"); });
+    auto submission = Submission::create(*place.context, 1234, [](const Answer&) { FAIL("nobody is there"); });
     submission->take(to({"bob@x.example"}));
     submission->take(Content{mail});
     submission->take(End{});
@@ -119,7 +119,7 @@ TEST_CASE("a program that goes away while filters look at its message: it is sen
     submission->abandon();
     submission.reset();
     place.filter.service.say(0, packet('c'));
-    place.run_until([&] { return place.outbox->waiting() == 1; });
+    place.run_until([&] { return place.submission_queue->waiting() == 1; });
 }
 
 TEST_CASE("nobody waits for what was dropped: refused mail becomes a report, what is put off stays alone") {
@@ -146,9 +146,9 @@ TEST_CASE("nobody waits for what was dropped: refused mail becomes a report, wha
     drop_file("1", "bad");
     drop_file("2", "later");
     drop_file("3", "good");
-    Drop drop(*place.service);
-    drop.look();
-    place.run_until([&] { return place.outbox->waiting() == 2 && !drop.busy(); });
+    Drop drop(*place.context);
+    drop.scan();
+    place.run_until([&] { return place.submission_queue->waiting() == 2 && !drop.busy(); });
     CHECK(place.directory.names("drop") == std::vector<std::string>{"2"});
     std::size_t refused = 0;
     for (const auto& name : place.directory.names("incoming/02")) {
@@ -178,7 +178,7 @@ TEST_CASE("header checks: refused, edited, held, sent elsewhere; each with its l
     CHECK(place.logged().find(": reject: header Subject: very bad from local; from=<ann@example.org> to=<bob@x.example>: "
                               "5.7.9 no very things") != std::string::npos);
     CHECK(with("Subject: hide").status == EX_OK);
-    CHECK(place.outbox->waiting() == 0);
+    CHECK(place.submission_queue->waiting() == 0);
     CHECK(place.logged().find(": discard: header Subject: hide from local; ") != std::string::npos);
     const auto held = with("Subject: wait");
     CHECK(read(place, held.queue_id).envelope().verdict == spool::Verdict::hold);
@@ -199,7 +199,7 @@ TEST_CASE("header checks: refused, edited, held, sent elsewhere; each with its l
 TEST_CASE("copies of local mail, and none of what is imported") {
     Place place;
     auto config = place.config;
-    config.copies.always = {"archive@x.example"};
+    config.automatic_bcc.always = {"archive@x.example"};
     place.use(config);
     const auto answer = submit(place, to({"bob@x.example"}), mail);
     CHECK(content(place, answer).find("archive") == std::string::npos);
@@ -209,8 +209,8 @@ TEST_CASE("copies of local mail, and none of what is imported") {
     CHECK(envelope.recipients[1].notify == spool::Notify::never);
     envelope.recipients.resize(1);
     std::optional<Answer> imported;
-    auto submission = Submission::create(*place.service, 0, [&](const Answer& a) { imported = a; }, Waits::program,
-                                         Imports::taken);
+    auto submission = Submission::create(*place.context, 0, [&](const Answer& a) { imported = a; }, RejectionNotice::to_program,
+                                         ImportPolicy::accepted);
     Import import;
     import.piece = spool::encode(envelope);
     submission->take(import);

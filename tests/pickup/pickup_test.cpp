@@ -47,7 +47,7 @@ TEST_CASE("a submission becomes a message: Received first, header mended, envelo
     CHECK(reader.content().dot_line);
     CHECK_FALSE(reader.content().bare_lf_or_cr);
     CHECK(envelope.message_id.find(answer.queue_id) != std::string::npos);
-    CHECK(place.outbox->waiting() == 1); // for the queue-manager to take
+    CHECK(place.submission_queue->waiting() == 1); // for the queue-manager to take
 }
 
 TEST_CASE("-t: recipients from the header, beside those given") {
@@ -79,7 +79,7 @@ TEST_CASE("what is refused, and with which status") {
     std::string circle;
     for (int n = 0; n < 60; ++n) circle += "Received: from a by b\n";
     CHECK(submit(place, to({"a@x.example"}), circle + "\nx\n").status == EX_DATAERR);
-    CHECK(place.outbox->waiting() == 0);
+    CHECK(place.submission_queue->waiting() == 0);
     CHECK(std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {}) ==
           1); // the mark
 }
@@ -88,7 +88,7 @@ TEST_CASE("a full spool says: again later") {
     Place place;
     auto full = place.config;
     full.spool.minimum_free = std::uint64_t{1} << 60;
-    place.intake->reconfigure(full.spool);
+    place.spool_writer->reconfigure(full.spool);
     CHECK(submit(place, to({"a@x.example"}), "x").status == EX_TEMPFAIL);
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a user who submits too much is told to come back, and nobody else is"
     auto config = place.config;
     config.submit.user_messages_per_hour = 3;
     config.submit.user_bytes_per_hour = 300 * 1024;
-    place.service->config = std::make_shared<const config::Config>(config);
+    place.context->config = std::make_shared<const config::Config>(config);
     const std::string small = "Subject: x\n\nx\n", large = "Subject: x\n\n" + std::string(200'000, 'x');
     for (int i = 0; i < 3; ++i) CHECK(submit(place, to({"a@x.example"}), small, 1001).status == EX_OK);
     const auto fourth = submit(place, to({"a@x.example"}), small, 1001);
@@ -113,20 +113,20 @@ TEST_CASE("the drop directory: what is too much for now stays for later") {
     Place place;
     auto config = place.config;
     config.submit.user_messages_per_hour = 1;
-    place.service->config = std::make_shared<const config::Config>(config);
+    place.context->config = std::make_shared<const config::Config>(config);
     for (const char* name : {"1", "2", "3"}) {
         std::ofstream(place.path + "/drop/" + name, std::ios::binary)
             << frame(to({"a@x.example"})) + frame(Content{"Subject: dropped\n\nx\n"}) + frame(End{});
         ::chmod((place.path + "/drop/" + name).c_str(), 0644);
     }
-    Drop drop(*place.service);
-    drop.look();
-    place.run_until([&] { return place.outbox->waiting() == 1 && !drop.busy(); });
+    Drop drop(*place.context);
+    drop.scan();
+    place.run_until([&] { return place.submission_queue->waiting() == 1 && !drop.busy(); });
     CHECK_FALSE(std::filesystem::exists(place.path + "/drop/1"));
     for (const char* left : {"/drop/2", "/drop/3"}) CHECK(std::filesystem::exists(place.path + left));
-    place.service->config = std::make_shared<const config::Config>(place.config);
-    drop.look();
-    place.run_until([&] { return place.outbox->waiting() == 3; });
+    place.context->config = std::make_shared<const config::Config>(place.config);
+    drop.scan();
+    place.run_until([&] { return place.submission_queue->waiting() == 3; });
 }
 
 TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
@@ -134,8 +134,8 @@ TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
     const auto path = place.path + "/run/submit";
     auto listening = common::listen_local(path, 0666);
     REQUIRE(listening);
-    std::optional<Door> door;
-    door.emplace(*place.service, std::move(*listening));
+    std::optional<SubmitListener> listener;
+    listener.emplace(*place.context, std::move(*listening));
     const auto connect = [&] {
         auto socket = common::connect_local(path);
         REQUIRE(socket);
@@ -185,12 +185,12 @@ TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
     place.run_until([&] { // the first two leave
         ::shutdown(good.number(), SHUT_RDWR);
         ::shutdown(second.number(), SHUT_RDWR);
-        return door->visitors() == 0;
+        return listener->clients() == 0;
     });
     const auto noise = connect();
     say(noise, std::string(100, '\xff'));
     CHECK_FALSE(answer_on(noise)); // closed
-    door.reset();
+    listener.reset();
 }
 
 TEST_CASE("the drop directory: whole files of one owner are taken, nothing else is touched or followed") {
@@ -212,10 +212,10 @@ TEST_CASE("the drop directory: whole files of one owner are taken, nothing else 
     REQUIRE(::mkfifo((drop_path + "8").c_str(), 0644) == 0);
     write("9", frame(to({})) + frame(End{})); // a submission, and one that must be refused
     std::optional<Drop> drop;
-    drop.emplace(*place.service);
-    drop->look();
+    drop.emplace(*place.context);
+    drop->scan();
     // The first, and what is reported of the third (to the postmaster) and of the ninth (to its sender).
-    place.run_until([&] { return place.outbox->waiting() == 3 && !drop->busy(); });
+    place.run_until([&] { return place.submission_queue->waiting() == 3 && !drop->busy(); });
     CHECK_FALSE(std::filesystem::exists(drop_path + "9"));
     CHECK_FALSE(std::filesystem::exists(drop_path + "1"));
     for (const char* left : {"2", "4", "5", "6", "8"}) CHECK(std::filesystem::exists(drop_path + left));
@@ -226,7 +226,7 @@ TEST_CASE("the drop directory: whole files of one owner are taken, nothing else 
 
     // The kernel tells of what comes later.
     write("a", whole);
-    place.run_until([&] { return place.outbox->waiting() == 4; });
+    place.run_until([&] { return place.submission_queue->waiting() == 4; });
     drop.reset();
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("the drop directory: what is refused becomes a message that its sender
         std::ofstream(drop_path + "1", std::ios::binary) << bytes;
         ::chmod((drop_path + "1").c_str(), 0644);
         const auto before = std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {});
-        Drop drop(*place.service);
-        drop.look();
+        Drop drop(*place.context);
+        drop.scan();
         place.run_until([&] { return !std::filesystem::exists(drop_path + "1") && !drop.busy(); });
         std::string newest;
         for (const auto& each : std::filesystem::directory_iterator(place.path + "/incoming/02"))
@@ -288,25 +288,25 @@ TEST_CASE("a message of another spool is taken as it is, from an operator") {
     envelope.arrival = smtp::WallTime(std::chrono::seconds(1'750'000'000));
     const auto bytes = spool::encode(envelope);
     const std::string content = "Received: from a by b\r\nSubject: old\r\n\r\n.\r\nno end";
-    const auto import = [&](Imports imports, const std::vector<Message>& messages) {
+    const auto import = [&](ImportPolicy import_policy, const std::vector<Message>& messages) {
         std::optional<Answer> answer;
-        auto submission = Submission::create(*place.service, 1234, [&](const Answer& a) { answer = a; },
-                                             Waits::program, imports);
+        auto submission = Submission::create(*place.context, 1234, [&](const Answer& a) { answer = a; },
+                                             RejectionNotice::to_program, import_policy);
         for (const auto& each : messages) submission->take(each);
         place.run_until([&] { return answer.has_value(); });
         return *answer;
     };
     const std::vector<Message> whole = {Import{version, bytes.substr(0, 20), true}, Import{version, bytes.substr(20), false},
                                         Content{content}, End{}};
-    const auto answer = import(Imports::taken, whole);
+    const auto answer = import(ImportPolicy::accepted, whole);
     REQUIRE(answer.status == EX_OK);
     auto reader = read(place, answer.queue_id);
     CHECK(reader.envelope() == envelope);
     CHECK(*reader.read_content() == content);
-    CHECK(import(Imports::refused, whole).status == EX_NOPERM);
-    CHECK(import(Imports::taken, {Import{version, "garbage", false}}).status == EX_DATAERR);
-    CHECK(import(Imports::taken, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
-    CHECK(import(Imports::taken, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
-    CHECK(import(Imports::taken, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
-    CHECK(import(Imports::taken, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
+    CHECK(import(ImportPolicy::rejected, whole).status == EX_NOPERM);
+    CHECK(import(ImportPolicy::accepted, {Import{version, "garbage", false}}).status == EX_DATAERR);
+    CHECK(import(ImportPolicy::accepted, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
+    CHECK(import(ImportPolicy::accepted, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
+    CHECK(import(ImportPolicy::accepted, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
+    CHECK(import(ImportPolicy::accepted, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
 }

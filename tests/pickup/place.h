@@ -29,21 +29,21 @@ struct Place {
         config.submit.message_size = 300'000;
         config.submit.recipients = 3;
         config.submit.connections_per_user = 2;
-        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {}, figures, common::Source::local);
+        auto made = common::SpoolWriter::open(loop, log, config.spool, 2, [](auto) {}, metrics, common::MailSource::local);
         REQUIRE(made);
-        intake = std::move(*made);
-        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
-        keys.emplace(log, intake->pool(), config, std::uint8_t{2});
+        spool_writer = std::move(*made);
+        submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
+        keys.emplace(log, spool_writer->pool(), config, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
-        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox, *keys});
+        context.emplace(SubmissionContext{loop, log, std::make_shared<const config::Config>(config), *spool_writer, *submission_queue, *keys});
         use(config);
     }
 
     // As after a reload.
     void use(const config::Config& changed) {
         config = changed;
-        service->config = std::make_shared<const config::Config>(changed);
-        service->advisers = Advisers::of(changed, [](std::string_view) {});
+        context->config = std::make_shared<const config::Config>(changed);
+        context->filters = ContentFilters::configured(changed, [](std::string_view) {});
     }
     std::string logged() {
         log.flush();
@@ -66,11 +66,11 @@ struct Place {
     config::Config config;
     common::Loop loop;
     common::Log log{loop, "pickup"};
-    common::Figures figures;
-    std::unique_ptr<common::Intake> intake;
-    std::optional<common::Outbox> outbox;
-    std::optional<common::idempotency::Desk> keys;
-    std::optional<Service> service;
+    common::Metrics metrics;
+    std::unique_ptr<common::SpoolWriter> spool_writer;
+    std::optional<common::SubmissionQueue> submission_queue;
+    std::optional<common::idempotency::Client> keys;
+    std::optional<SubmissionContext> context;
 };
 
 inline Begin to(std::vector<std::string> lists, std::string sender = "ann") {
@@ -81,10 +81,10 @@ inline Begin to(std::vector<std::string> lists, std::string sender = "ann") {
 }
 
 inline Answer submit(Place& place, const Begin& begin, std::string_view content, uid_t uid = 1234,
-                     Waits waits = Waits::program) {
+                     RejectionNotice notice = RejectionNotice::to_program) {
     std::optional<Answer> answer;
     auto submission = Submission::create(
-        *place.service, uid, [&](const Answer& a) { answer = a; }, waits);
+        *place.context, uid, [&](const Answer& a) { answer = a; }, notice);
     auto head = begin; // as sendmail cuts it: some recipients here, the others behind
     if (head.recipients.size() > 100) head.recipients.resize(100);
     submission->take(head);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 using proto::route::Routed;
-using router::Ourselves;
+using router::LocalIdentity;
 
 namespace {
 
@@ -55,17 +55,17 @@ struct World {
     NameServer names{premises.loop};
     fake::QueueManager<proto::route::Message> manager{premises, proto::route::conversation,
                                                       proto::Role::router};
-    common::Surroundings surroundings = premises.surroundings();
+    common::DaemonContext context = premises.context();
     config::Config config;
     std::unique_ptr<router::Router> daemon;
 
     explicit World(std::string_view text) : config(parsed(text)) {
         names.behave = answer_for;
-        config.spool.directory = surroundings.run; // it has its own state, and nothing else of the spool
-        std::filesystem::create_directories(surroundings.run + "/state");
+        config.spool.directory = context.run_directory; // it has its own state, and nothing else of the spool
+        std::filesystem::create_directories(context.run_directory + "/state");
         config.dns = names.settings();
         config.dns.timeout = std::chrono::seconds(3); // every question here is answered, some day
-        auto made = router::Router::create(surroundings, {config, 1, {}, {}});
+        auto made = router::Router::create(context, {config, 1, {}, {}});
         REQUIRE(made);
         daemon = std::move(*made);
         manager.await_peer();
@@ -113,7 +113,7 @@ TEST_CASE("a rule that leads to ourselves is a loop, by whichever of our address
             "[route.\"other.example\"]\nnext_hop = \"[127.0.0.1]:26\"");
     CHECK(w.route("store.example") == "configured [192.0.2.1]:2525");
     CHECK(w.route("other.example") == "configured [127.0.0.1]:26");
-    for (const auto& address : Ourselves::interfaces()) {
+    for (const auto& address : LocalIdentity::interfaces()) {
         if (!address.is_v4() || address.is_loopback()) continue; // of loopback "check" knows
         World itself(fmt::format("[listen.smtp]\naddresses = \"*:2525\"\n[route.\"loop.example\"]\nnext_hop = \"[{0}]:2525\"\n"
                                  "[route.\"half.example\"]\nnext_hop = [[\"[{0}]:2525\", \"[192.0.2.1]\"]]",
@@ -222,7 +222,7 @@ TEST_CASE("policies that nobody tells of delay no other domain's") {
         if (dead && m.type == 15) return m.answer(packet::mx(m.question, 120, 10, "mx1.example")).bytes();
         return dead ? std::string() : answer_for(m);
     };
-    for (std::uint64_t i = 0; i < 2 * router::StsPolicies::at_a_time; ++i)
+    for (std::uint64_t i = 0; i < 2 * router::StsPolicies::max_active; ++i)
         static_cast<void>(w.manager.channel().send(proto::route::Route{i, "dead" + std::to_string(i) + ".example"}));
     static_cast<void>(w.manager.channel().send(proto::route::Route{7000, "good.example"}));
     CHECK(w.manager.next<Routed>().request == 7000);
@@ -231,7 +231,7 @@ TEST_CASE("policies that nobody tells of delay no other domain's") {
 TEST_CASE("who we are") {
     const auto config = parsed(
         "[listen.a]\naddresses = [\"127.0.0.1:2525\", \"*:25\"]\n[smtp_client]\nhelo = \"out.example\"");
-    const Ourselves us(config,
+    const LocalIdentity us(config,
                        {*common::IpAddress::parse("192.0.2.9"), *common::IpAddress::parse("2001:db8::9")});
     CHECK(us.is_name("me.example"));
     CHECK(us.is_name("out.example"));
@@ -242,7 +242,7 @@ TEST_CASE("who we are") {
     CHECK(!us.is_address(*common::IpAddress::parse("192.0.2.9"), 2525));
     CHECK(us.listens_on(25));
     CHECK(!us.listens_on(26));
-    CHECK(!Ourselves::interfaces().empty());
+    CHECK(!LocalIdentity::interfaces().empty());
 }
 
 TEST_CASE("where a domain takes submitted mail, its SRV records say") {

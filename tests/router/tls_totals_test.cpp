@@ -59,21 +59,21 @@ TEST_CASE("sessions are counted by domain, policy and kind of failure; and survi
 
 TEST_CASE("totals are bounded, whatever is counted") {
     TlsTotals totals;
-    for (std::size_t n = 0; n < 2 * TlsTotals::most_failures; ++n)
+    for (std::size_t n = 0; n < 2 * TlsTotals::max_failures; ++n)
         totals.count(outcome("example.com", TlsResult::validation_failure, std::to_string(n)), 1, {}, {});
-    for (std::size_t n = 0; n < 2 * TlsTotals::most_policies; ++n)
+    for (std::size_t n = 0; n < 2 * TlsTotals::max_policies; ++n)
         totals.count(outcome("example.com", TlsResult::success), 1, {std::to_string(n)}, {});
-    for (std::size_t n = 0; n < TlsTotals::most_domains + 10; ++n)
+    for (std::size_t n = 0; n < TlsTotals::max_domains + 10; ++n)
         totals.count(outcome(std::to_string(n) + ".example", TlsResult::success), 1, {}, {});
     const auto& policies = totals.domains.at("example.com");
-    CHECK(policies.size() == TlsTotals::most_policies);
-    CHECK(policies[0].bad == 2 * TlsTotals::most_failures);
-    CHECK(policies[0].failures.size() == TlsTotals::most_failures);
-    CHECK(totals.domains.size() == TlsTotals::most_domains);
+    CHECK(policies.size() == TlsTotals::max_policies);
+    CHECK(policies[0].bad == 2 * TlsTotals::max_failures);
+    CHECK(policies[0].failures.size() == TlsTotals::max_failures);
+    CHECK(totals.domains.size() == TlsTotals::max_domains);
 }
 
 TEST_CASE("a report's file name and gzip") {
-    const TlsReportOf of{"Ltd", "a@x.example", "b@x.example", "mta.x.example", "example.com",
+    const TlsReportSubject of{"Ltd", "a@x.example", "b@x.example", "mta.x.example", "example.com",
                          std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)};
     CHECK(of.file_name() == "mta.x.example!example.com!1795219200!1795305599.json.gz");
     CHECK(of.id() == "2026-11-21.example.com@mta.x.example");

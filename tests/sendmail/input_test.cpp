@@ -26,7 +26,7 @@ TEST_CASE("a line of a single dot ends a message, whole, byte by byte and in sev
     };
     for (const auto& row : rows)
         for (const std::size_t step : {row.text.size() + 1, std::size_t{1}, std::size_t{7}}) {
-            DotScan scan;
+            DotScanner scan;
             std::string message;
             for (std::size_t n = 0; n < row.text.size() && !scan.ended(); n += step)
                 scan.feed(row.text.substr(n, step), message);
@@ -42,7 +42,7 @@ TEST_CASE("reading stops at the limit") {
     REQUIRE(pipe(ends) == 0);
     REQUIRE(write(ends[1], "0123456789", 10) == 10);
     close(ends[1]);
-    const auto message = read_message(ends[0], Dots::are_text, 9);
+    const auto message = read_message(ends[0], DotHandling::literal, 9);
     REQUIRE_FALSE(message);
     CHECK(message.error().code == EFBIG);
     close(ends[0]);

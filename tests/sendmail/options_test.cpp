@@ -18,7 +18,7 @@ TEST_CASE("callers as they are") {
         const auto cron = parse({"-FCronDaemon", "-i", "-B8BITMIME", "-oem", "root"});
         REQUIRE(cron);
         CHECK(cron->full_name == "CronDaemon");
-        CHECK(cron->dots == Dots::are_text);
+        CHECK(cron->dots == DotHandling::literal);
         CHECK(cron->body == Body::eight_bit);
         CHECK(cron->recipients == std::vector<std::string>{"root"});
         CHECK_FALSE(cron->sender);
@@ -26,7 +26,7 @@ TEST_CASE("callers as they are") {
     {
         const auto mutt = parse({"-oem", "-oi", "-f", "a@b", "--", "-x@y", "c@d"});
         REQUIRE(mutt);
-        CHECK(mutt->dots == Dots::are_text);
+        CHECK(mutt->dots == DotHandling::literal);
         CHECK(mutt->sender == "a@b");
         CHECK(mutt->recipients == std::vector<std::string>{"-x@y", "c@d"});
     }

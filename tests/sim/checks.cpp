@@ -81,7 +81,7 @@ void World::check_growth() {
         wrong("the engine keeps " + std::to_string(counts.queues) + " queues for " +
               std::to_string(lately.size()) + " domains");
     if (counts.links > hosts_.size() + 1) wrong("the engine keeps more links than there are hosts");
-    if (engine_->remembered().size() > queues + hosts_.size()) wrong("the engine remembers more than there was");
+    if (engine_->health_snapshot().size() > queues + hosts_.size()) wrong("the engine remembers more than there was");
 }
 
 // Nothing arrives for days: nothing is kept.
@@ -110,7 +110,7 @@ void World::check_rest() {
     if (counts.queues > 0 || counts.links > 0 || counts.connections > 0)
         wrong("kept for nothing: " + std::to_string(counts.queues) + " queues, " + std::to_string(counts.links) +
               " links, " + std::to_string(counts.connections) + " connections");
-    if (!engine_->remembered().empty()) wrong("something is remembered of mail that has gone");
+    if (!engine_->health_snapshot().empty()) wrong("something is remembered of mail that has gone");
 }
 
 // A link that could do something does it.
@@ -124,13 +124,13 @@ void World::check_links() {
         const bool ready = link.health == q::Health::ready ||
                            link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
         const bool could = link.offer > 0 && link.connections == 0 && !link.paused && agent && ready &&
-                           !link.crowded;
+                           !link.at_address_limit;
         if (!could) {
             h->stuck_since = -1;
         } else if (h->stuck_since < 0) {
             h->stuck_since = time_;
         } else if (time_ - h->stuck_since > (settings_.connections_total < 25 ? 20 * minute : 70 * second)) {
-            return wrong(link.name + " has mail to hand out, no connection, and does nothing (" + link.idle_why + ")");
+            return wrong(link.name + " has mail to hand out, no connection, and does nothing (" + link.idle_reason + ")");
         }
     }
 }

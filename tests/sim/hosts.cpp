@@ -68,7 +68,7 @@ void World::approach(std::uint64_t id) {
     Connection& c = at->second;
     Host& h = hosts_[c.host];
     if (!h.address.empty()) {
-        if (!engine_->may_connect(id, h.address, q::Asks::instead, now(), out_)) {
+        if (!engine_->may_connect(id, h.address, q::AddressRequest::replace, now(), out_)) {
             say("no room for " + h.name);
             if (h.opened_since > 0) --h.opened_since; // nobody was tried
             return end_connection(id, false, false, false, true);
@@ -93,7 +93,7 @@ void World::approach(std::uint64_t id) {
 void World::race(std::uint64_t id) {
     static constexpr auto second_address = "198.51.100.1:25";
     Connection& c = connections_.at(id);
-    c.racing = engine_->may_connect(id, second_address, q::Asks::besides, now(), out_);
+    c.racing = engine_->may_connect(id, second_address, q::AddressRequest::add, now(), out_);
     if (!c.racing) return;
     const auto racing = std::ranges::count_if(
         connections_, [&](const auto& each) { return each.second.racing && each.second.incarnation == incarnation_; });
@@ -150,7 +150,7 @@ void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push
     event.phase = was_up ? q::Phase::session : q::Phase::connecting;
     event.push_back = push_back ? q::PushBack::yes : q::PushBack::no;
     event.reason = failed ? (push_back ? &busy : &refused) : nullptr;
-    event.crowded = crowded;
+    event.at_address_limit = crowded;
     engine_->closed(event, now(), out_);
 }
 
@@ -193,7 +193,7 @@ void World::does(const q::Recall& a) {
 }
 
 // In time, or when all of the content has been sent.
-void World::does(const q::CutDelivery& a) {
+void World::does(const q::CancelDelivery& a) {
     later(dice_.between(100, 5000), [this, id = a.connection, delivery = a.delivery, incarnation = incarnation_] {
         const auto at = connections_.find(id);
         if (incarnation != incarnation_ || at == connections_.end()) return;
@@ -243,7 +243,7 @@ void World::work(std::uint64_t id) {
             // Died of the message; what else it had in flight is innocent.
             const auto kind = lose(agent, true);
             say("an agent crashed");
-            engine_->agent_gone(agent, q::Departure::crashed, now(), out_);
+            engine_->agent_gone(agent, q::AgentExit::crashed, now(), out_);
             later(second, [this, kind] { attach_agent(kind); });
         });
         return;

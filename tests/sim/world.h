@@ -167,7 +167,7 @@ private:
     void does(const q::Deliver& a);
     void does(const q::CloseConnection& a);
     void does(const q::Recall& a);
-    void does(const q::CutDelivery& a);
+    void does(const q::CancelDelivery& a);
     void give_back(std::uint64_t connection, std::size_t from, std::size_t count);
     void does(const q::RecordDeferral& a);
     void does(const q::RecordOutcome& a);
@@ -181,7 +181,7 @@ private:
     void does(const q::NoticeActive&) {}
     void does(const q::NoticeDiscarded&) {}
     void does(const q::NoticeSuspended&) {}
-    void does(const q::NoticeUntried&) {}
+    void does(const q::NoticeUndelivered&) {}
     void does(const q::NoticeExpired& a);
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);
@@ -236,7 +236,7 @@ private:
     void check_delayed(const q::RecordDeferral& a, q::RecipientNumber number);
     void check_overdue(const Message& m);
 
-    // hand.cpp
+    // operator_commands.cpp
     void plan_hand(std::int64_t span);
     void command();
     void hold(Message& m);
@@ -266,8 +266,8 @@ private:
     void check_lookup(const std::string& queue);
     void looked_up(const std::string& queue, const q::Routed& r);
 
-    // trouble.cpp
-    void start_engine(const std::vector<q::Remembered>& remembered = {});
+    // failures.cpp
+    void start_engine(const std::vector<q::HealthSnapshot>& remembered = {});
     const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
     void restart(bool power_cut);
     void agent_dies(bool crash);

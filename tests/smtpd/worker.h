@@ -133,7 +133,7 @@ struct Worker {
                 submissions = std::move(channel);
                 submissions->set_callbacks(
                     {[this](proto::submission::Message&& message) {
-                         if (const auto* wish = std::get_if<proto::submission::TryNow>(&message)) {
+                         if (const auto* wish = std::get_if<proto::submission::FlushDomain>(&message)) {
                              auto answer = tried;
                              answer.request = wish->request;
                              wishes.push_back(*wish);
@@ -168,8 +168,8 @@ struct Worker {
                      },
                      [](const std::string&) {}});
             });
-        surroundings = std::make_unique<common::Surroundings>(
-            common::Surroundings{loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,
+        context = std::make_unique<common::DaemonContext>(
+            common::DaemonContext{loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,
                                  [this](std::string_view text) { trouble = text; }});
 
         sockaddr_in address{};
@@ -179,10 +179,10 @@ struct Worker {
         socklen_t size = sizeof address;
         ::getsockname(fd.number(), reinterpret_cast<sockaddr*>(&address), &size);
         port = ntohs(address.sin_port);
-        common::Orders orders{config, 1, {}, {}};
-        orders.secrets = std::move(secrets);
-        orders.listeners.push_back({"relay", "127.0.0.1", std::move(fd)});
-        auto made = smtpd::Smtpd::create(*surroundings, std::move(orders));
+        common::DaemonConfig daemon_config{config, 1, {}, {}};
+        daemon_config.secrets = std::move(secrets);
+        daemon_config.listeners.push_back({"relay", "127.0.0.1", std::move(fd)});
+        auto made = smtpd::Smtpd::create(*context, std::move(daemon_config));
         REQUIRE(made);
         smtpd = *std::move(made);
     }
@@ -236,13 +236,13 @@ struct Worker {
     std::unique_ptr<ipc::Listener> queue_manager, categorizer;
     std::unique_ptr<Submissions> submissions;
     std::unique_ptr<Checks> checks;
-    std::unique_ptr<common::Surroundings> surroundings;
+    std::unique_ptr<common::DaemonContext> context;
     std::unique_ptr<smtpd::Smtpd> smtpd;
     std::vector<proto::submission::Submitted> submitted;
     std::atomic<std::size_t> heard = 0; // of those
     bool takes = true;
-    std::vector<proto::submission::TryNow> wishes;
-    proto::submission::Tried tried; // what all of them are answered
+    std::vector<proto::submission::FlushDomain> wishes;
+    proto::submission::DomainFlushed tried; // what all of them are answered
     int asked = 0;
     std::string trouble;
     std::uint16_t port = 0;

@@ -1,6 +1,6 @@
 """kill -9 at every named hand-off: each point is hit, and afterwards everything acknowledged has arrived.
 
-The points are named in the code (KILL_POINT) and compiled in with -Dkill_points=true; .ci/run does that in its
+The points are named in the code (CRASH_POINT) and compiled in with -Dkill_points=true; .ci/run does that in its
 sanitizer build.
 """
 import re
@@ -14,7 +14,7 @@ from harness.watch import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 POINTS = sorted({name for path in (ROOT / "daemons").rglob("*.cpp")
-                 for name in re.findall(r'KILL_POINT\("([^"]+)"\)', path.read_text())})
+                 for name in re.findall(r'CRASH_POINT\("([^"]+)"\)', path.read_text())})
 
 
 def compiled_in():

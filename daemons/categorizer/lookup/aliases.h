@@ -22,21 +22,21 @@ public:
     // `by_default`: those that nobody has named: until they have been there once, they need not be.
     void configure(const std::vector<std::string>& files, const std::vector<std::string>& by_default);
     // Reads what has changed. Cheap: looks at a file once a second at most.
-    void look(smtp::Now now);
+    void refresh(smtp::Now now);
     // `name` in lower case. Unreadable as soon as a file before the answer is.
     decide::AliasAnswer find(const std::string& name) const;
 
 private:
-    void tell(const common::AliasFile& file) const;
-    bool is_by_default(const std::string& path) const;
+    void log_table(const common::AliasFile& file) const;
+    bool is_default(const std::string& path) const;
 
     common::Log& log_;
-    SeenFiles seen_; // of those by default
+    KnownFiles known_files_; // of those by default
     std::function<void(std::string_view)> trouble_;
     std::vector<std::string> by_default_;
     std::vector<common::AliasFile> files_;
     std::map<std::string, std::string> owners_; // of the files, by path: the user's name
-    smtp::Monotonic next_look_{};
+    smtp::Monotonic next_check_{};
 };
 
 } // namespace categorizer

@@ -29,27 +29,27 @@ std::string passing(const spool::ReadError& error) {
 
 } // namespace
 
-void Trails::configure(std::string spool) {
+void DeliveredToLookup::configure(std::string spool) {
     if (spool != spool_) disk_.reset();
     spool_ = std::move(spool);
 }
 
-std::function<TableAnswer(const std::string&)> Trails::of(spool::QueueId id) {
+std::function<TableAnswer(const std::string&)> DeliveredToLookup::of(spool::QueueId id) {
     return [this, id, been = std::optional<Been>()](const std::string& address) mutable -> TableAnswer {
         if (!been) {
             if (!disk_) {
                 auto disk = spool::RealDisk::open_at(spool_);
-                if (!disk) return {TableAnswer::Said::unreadable, "", disk.error().what};
+                if (!disk) return {TableAnswer::Status::unreadable, "", disk.error().what};
                 disk_ = std::move(*disk);
             }
             auto found = read(*disk_, id);
             if (!found)
                 if (auto why = passing(found.error()); !why.empty())
-                    return {TableAnswer::Said::unreadable, "", std::move(why)};
+                    return {TableAnswer::Status::unreadable, "", std::move(why)};
             been = std::move(found).value_or(Been());
         }
         const bool before = been->contains(smtp::lowered(address));
-        return {before ? TableAnswer::Said::found : TableAnswer::Said::none, "", ""};
+        return {before ? TableAnswer::Status::found : TableAnswer::Status::none, "", ""};
     };
 }
 

@@ -10,7 +10,7 @@
 
 namespace categorizer {
 
-class Trails {
+class DeliveredToLookup {
 public:
     void configure(std::string spool);
 

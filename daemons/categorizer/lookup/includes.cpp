@@ -6,26 +6,26 @@
 namespace categorizer {
 
 using decide::AliasAnswer;
-using Said = AliasAnswer::Said;
+using Status = AliasAnswer::Status;
 
 namespace {
 
-constexpr std::size_t most_kept = 500, most_told = 1000;
-constexpr auto told_again = std::chrono::minutes(10);
+constexpr std::size_t max_kept_includes = 500, max_remembered_warnings = 1000;
+constexpr auto include_warning_interval = std::chrono::minutes(10);
 
 } // namespace
 
-AliasAnswer Includes::refused(const std::string& path, std::string_view why) {
+AliasAnswer IncludeFiles::refused(const std::string& path, std::string_view why) {
     auto text = fmt::format(":include:{}: {}", path, why);
-    if (told_.size() >= most_told) told_.clear();
-    auto& told = told_[text];
-    if (told == smtp::Monotonic{} || now_ >= told + told_again)
+    if (last_warnings_.size() >= max_remembered_warnings) last_warnings_.clear();
+    auto& told = last_warnings_[text];
+    if (told == smtp::Monotonic{} || now_ >= told + include_warning_interval)
         log_.warning("{}; mail for lists that include it waits", text);
     told = now_;
-    return {Said::unreadable, {}, std::move(text), ""};
+    return {Status::unreadable, {}, std::move(text), ""};
 }
 
-AliasAnswer Includes::find(const std::string& path, smtp::Now now) {
+AliasAnswer IncludeFiles::find(const std::string& path, smtp::Now now) {
     now_ = now.monotonic;
     const auto file = common::IncludeFile::open(path);
     if (!file) return refused(path, file.error());
@@ -33,19 +33,19 @@ AliasAnswer Includes::find(const std::string& path, smtp::Now now) {
     const auto ns = [](const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec; };
     const Stamp stamp{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size), ns(facts.st_ctim),
                       ns(facts.st_mtim)};
-    const auto kept = kept_.find(path);
-    if (kept != kept_.end() && kept->second.stamp == stamp) return kept->second.answer;
+    const auto kept = cache_.find(path);
+    if (kept != cache_.end() && kept->second.stamp == stamp) return kept->second.answer;
     // As with alias files: a change that has not rested is not believed yet.
     const auto rested = now.wall.time_since_epoch() - std::chrono::nanoseconds(stamp.modified);
-    if (kept != kept_.end() && rested >= smtp::Duration::zero() && rested < std::chrono::seconds(1))
+    if (kept != cache_.end() && rested >= smtp::Duration::zero() && rested < std::chrono::seconds(1))
         return kept->second.answer;
     const auto text = file->read();
     if (!text) return refused(path, text.error());
     auto list = common::TargetList::parse(*text);
     for (const auto& problem : list.problems) log_.warning("{}, line {}: {}", path, problem.line, problem.message);
-    if (kept_.size() >= most_kept) kept_.clear();
-    AliasAnswer answer{Said::found, std::move(list.targets), "", common::owner_name(facts.st_uid)};
-    return kept_.insert_or_assign(path, Kept{stamp, std::move(answer)}).first->second.answer;
+    if (cache_.size() >= max_kept_includes) cache_.clear();
+    AliasAnswer answer{Status::found, std::move(list.targets), "", common::owner_name(facts.st_uid)};
+    return cache_.insert_or_assign(path, CacheEntry{stamp, std::move(answer)}).first->second.answer;
 }
 
 } // namespace categorizer

@@ -10,13 +10,13 @@
 
 namespace categorizer {
 
-class Includes {
+class IncludeFiles {
 public:
-    explicit Includes(common::Log& log) : log_(log) {}
+    explicit IncludeFiles(common::Log& log) : log_(log) {}
 
     // Unreadable: it cannot be opened, is no plain file, too large, or others may write to it.
     decide::AliasAnswer find(const std::string& path, smtp::Now now);
-    void forget() { kept_.clear(); }
+    void forget() { cache_.clear(); }
 
 private:
     struct Stamp {
@@ -24,15 +24,15 @@ private:
         std::int64_t changed = 0, modified = 0; // ns
         bool operator==(const Stamp&) const = default;
     };
-    struct Kept {
+    struct CacheEntry {
         Stamp stamp;
         decide::AliasAnswer answer;
     };
     decide::AliasAnswer refused(const std::string& path, std::string_view why);
 
     common::Log& log_;
-    std::map<std::string, Kept> kept_;
-    std::map<std::string, smtp::Monotonic> told_; // refusals
+    std::map<std::string, CacheEntry> cache_;
+    std::map<std::string, smtp::Monotonic> last_warnings_; // refusals
     smtp::Monotonic now_{};
 };
 

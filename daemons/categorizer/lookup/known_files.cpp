@@ -13,27 +13,27 @@ constexpr std::size_t largest = 64 << 10;
 
 } // namespace
 
-SeenFiles::SeenFiles(common::Log& log, std::string directory) : log_(log), directory_(std::move(directory)) {
+KnownFiles::KnownFiles(common::Log& log, std::string directory) : log_(log), directory_(std::move(directory)) {
     const auto text = common::read_bounded(directory_ + "/" + std::string(name), largest);
     if (!text) return;
     for (std::string_view rest = *text; !rest.empty();) {
         const auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-        if (line.starts_with('/')) seen_.emplace(line);
+        if (line.starts_with('/')) paths_.emplace(line);
     }
 }
 
-void SeenFiles::note(const std::string& path) {
-    if (seen_.insert(path).second) write();
+void KnownFiles::add(const std::string& path) {
+    if (paths_.insert(path).second) write();
 }
 
-void SeenFiles::keep(const std::vector<std::string>& paths) {
-    if (std::erase_if(seen_, [&](const auto& each) { return std::ranges::find(paths, each) == paths.end(); }) != 0) write();
+void KnownFiles::forget_others(const std::vector<std::string>& paths) {
+    if (std::erase_if(paths_, [&](const auto& each) { return std::ranges::find(paths, each) == paths.end(); }) != 0) write();
 }
 
-void SeenFiles::write() {
+void KnownFiles::write() {
     std::string text;
-    for (const auto& each : seen_) text += each + "\n";
+    for (const auto& each : paths_) text += each + "\n";
     if (const auto written = common::replace_file(directory_, std::string(name), text); !written)
         log_.warning("{}; should an alias file go, that is not known after a restart", written.error().what);
 }

@@ -8,22 +8,22 @@
 
 namespace categorizer {
 
-class SeenFiles {
+class KnownFiles {
 public:
     // `directory`: of the categorizer's own state; master has made it.
-    SeenFiles(common::Log& log, std::string directory);
+    KnownFiles(common::Log& log, std::string directory);
 
-    bool has(const std::string& path) const { return seen_.contains(path); }
-    void note(const std::string& path);
+    bool has(const std::string& path) const { return paths_.contains(path); }
+    void add(const std::string& path);
     // What is not among them need not be remembered any more.
-    void keep(const std::vector<std::string>& paths);
+    void forget_others(const std::vector<std::string>& paths);
 
 private:
     void write();
 
     common::Log& log_;
     const std::string directory_;
-    std::set<std::string> seen_;
+    std::set<std::string> paths_;
 };
 
 } // namespace categorizer

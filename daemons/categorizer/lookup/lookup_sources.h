@@ -15,37 +15,37 @@
 
 namespace categorizer {
 
-class Sources {
+class LookupSources {
 public:
     // `spool`: its directory, which stays. `known`: one that was not_yet and fetched has an answer now; not from within
     // fetch().
-    Sources(common::Surroundings& surroundings, const std::string& spool, common::Troubles& troubles,
-            std::function<void(const decide::Need&)> known);
-    Sources(const Sources&) = delete;
-    Sources& operator=(const Sources&) = delete;
+    LookupSources(common::DaemonContext& context, const std::string& spool, common::Problems& problems,
+            std::function<void(const decide::LookupRequest&)> known);
+    LookupSources(const LookupSources&) = delete;
+    LookupSources& operator=(const LookupSources&) = delete;
 
     void configure(const config::Config& config);
     // Reads what has changed. Cheap.
-    void look();
+    void refresh();
     // What is wrong with tables, as the questions so far have found it.
-    void tell_troubles() { troubles_.set("tables", lookups_.trouble()); }
+    void update_problems() { problems_.set("tables", lookups_.problem()); }
     const decide::ExpansionTables& tables() const { return tables_; }
-    void fetch(const decide::Need& need);
+    void fetch(const decide::LookupRequest& need);
 
 private:
     // The alias files, then the tables of aliases.
-    decide::AliasAnswer of_alias(const std::string& name);
+    decide::AliasAnswer find_alias(const std::string& name);
     // What a user's file says: "" is the .forward.
-    decide::AliasAnswer of_user(const UserFile& file);
+    decide::AliasAnswer find_user_file(const UserFile& file);
 
-    common::Surroundings& surroundings_;
-    common::Troubles& troubles_;
-    std::function<void(const decide::Need&)> known_;
+    common::DaemonContext& context_;
+    common::Problems& problems_;
+    std::function<void(const decide::LookupRequest&)> known_;
     tables::Tables lookups_;
     Aliases aliases_;
     std::vector<std::string> alias_tables_, alias_services_; // of the former, those that are services
-    std::size_t most_targets_ = 0; // of one file of a user
-    Includes includes_;
+    std::size_t max_targets_ = 0; // of one file of a user
+    IncludeFiles includes_;
     Users users_;
     UserFiles user_files_;
     decide::ExpansionTables tables_;

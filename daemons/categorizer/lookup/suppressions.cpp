@@ -29,19 +29,19 @@ TableAnswer Suppressions::find(const std::string& address, const std::string& re
     if (common::is_own_postmaster(address, local_domains_)) return {};
     if (const auto opened = open(); !opened) {
         if (opened.error().code == ENOENT) return {}; // nobody was ever put there
-        if (store::is_being_examined(opened.error())) return {TableAnswer::Said::not_yet, "", ""};
+        if (store::is_being_examined(opened.error())) return {TableAnswer::Status::not_yet, "", ""};
         return unreadable(opened.error());
     }
     const auto found = list_->find(address, reverse_path, common::Loop::now().wall);
     if (!found) return unreadable(found.error());
     if (std::exchange(in_trouble_, false)) trouble_("");
     if (!*found) return {};
-    return {TableAnswer::Said::found, decide::told(**found), ""};
+    return {TableAnswer::Status::found, decide::suppression_text(**found), ""};
 }
 
 TableAnswer Suppressions::unreadable(const spool::Error& error) {
     if (!std::exchange(in_trouble_, true)) trouble_("the suppression list cannot be read: " + error.what + ": mail waits");
-    return {TableAnswer::Said::unreadable, "", "the suppression list: " + error.what};
+    return {TableAnswer::Status::unreadable, "", "the suppression list: " + error.what};
 }
 
 spool::Result<> Suppressions::open() {

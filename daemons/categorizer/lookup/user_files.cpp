@@ -12,38 +12,38 @@ namespace uf = proto::user_files;
 
 namespace {
 
-constexpr std::size_t most_kept = 20'000, most_kept_bytes = 64 << 20;
+constexpr std::size_t max_kept_files = 20'000, most_kept_bytes = 64 << 20;
 // A second on a quiet system. While others are still being read, an expansion may wait for them all.
 constexpr auto kept_for = 1s, kept_at_most = 60s;
 constexpr auto patience = 60s;   // for `local`
-constexpr auto told_again = 1h; // the same warning
-constexpr std::size_t most_told = 1000;
+constexpr auto file_warning_interval = 1h; // the same warning
+constexpr std::size_t max_remembered_warnings = 1000;
 
 } // namespace
 
-UserFiles::UserFiles(common::Surroundings& surroundings, std::function<void(const UserFile&)> found)
-    : surroundings_(surroundings), found_(std::move(found)), late_(surroundings.loop, [this] { look_for_late(); }),
-      local_(surroundings.loop, surroundings.log, surroundings.run + "/private/local", uf::conversation,
-             surroundings.identity,
-             {[this](uf::Message&& message) { heard(std::move(message)); }, [this] { up(); }}) {}
+UserFiles::UserFiles(common::DaemonContext& context, std::function<void(const UserFile&)> found)
+    : context_(context), found_(std::move(found)), late_(context.loop, [this] { report_late_answers(); }),
+      local_(context.loop, context.log, context.run_directory + "/private/local", uf::conversation,
+             context.identity,
+             {[this](uf::Message&& message) { on_message(std::move(message)); }, [this] { on_connected(); }}) {}
 
 void UserFiles::configure(const config::Config& config) {
     forward_ = !config.local.delivery.forward.empty();
-    kept_.clear();
-    kept_bytes_ = 0;
+    cache_.clear();
+    cache_bytes_ = 0;
 }
 
 smtp::Monotonic UserFiles::now() const {
-    return smtp::Monotonic(std::chrono::milliseconds(uv_now(&surroundings_.loop.uv())));
+    return smtp::Monotonic(std::chrono::milliseconds(uv_now(&context_.loop.uv())));
 }
 
 UserFileAnswer UserFiles::answer(const UserFile& file) {
     if (file.path.empty() && !forward_) return {};
-    const auto kept = kept_.find(file);
-    if (kept == kept_.end()) return {Said::not_yet, "", "", ""};
-    if (now() < kept->second.at + (open_.empty() && !telling_ ? kept_for : kept_at_most)) return kept->second.answer;
-    kept_bytes_ -= kept->second.answer.text.size();
-    kept_.erase(kept);
+    const auto kept = cache_.find(file);
+    if (kept == cache_.end()) return {Said::not_yet, "", "", ""};
+    if (now() < kept->second.at + (open_.empty() && !receiving_answers_ ? kept_for : kept_at_most)) return kept->second.answer;
+    cache_bytes_ -= kept->second.answer.text.size();
+    cache_.erase(kept);
     return {Said::not_yet, "", "", ""};
 }
 
@@ -62,12 +62,12 @@ void UserFiles::send(std::uint64_t request, const UserFile& file) {
 }
 
 // What was asked of another connection will not be answered.
-void UserFiles::up() {
+void UserFiles::on_connected() {
     for (const auto& [file, open] : open_)
         send(open.request, file);
 }
 
-void UserFiles::heard(uf::Message&& message) {
+void UserFiles::on_message(uf::Message&& message) {
     auto* answer = std::get_if<uf::Answer>(&message);
     if (!answer || answer->text.size() > uf::largest_file) return local_.fail("only Answer is said here");
     const auto request = requests_.find(answer->request);
@@ -75,14 +75,14 @@ void UserFiles::heard(uf::Message&& message) {
     const UserFile file = request->second;
     UserFileAnswer out;
     out.path = std::move(answer->path);
-    switch (answer->said) {
-    case uf::Said::none: break;
-    case uf::Said::found:
+    switch (answer->status) {
+    case uf::Status::none: break;
+    case uf::Status::found:
         out.said = Said::found;
         out.text = std::move(answer->text);
         break;
-    case uf::Said::refused: refused(file, answer->why); break;
-    case uf::Said::unreadable:
+    case uf::Status::refused: refused(file, answer->why); break;
+    case uf::Status::unreadable:
         out.said = Said::unreadable;
         out.why = std::move(answer->why);
         break;
@@ -93,19 +93,19 @@ void UserFiles::heard(uf::Message&& message) {
 void UserFiles::known(const UserFile& file, UserFileAnswer&& answer) {
     const auto open = open_.extract(file);
     requests_.erase(open.mapped().request);
-    if (kept_.size() >= most_kept || kept_bytes_ > most_kept_bytes) {
-        kept_.clear();
-        kept_bytes_ = 0;
+    if (cache_.size() >= max_kept_files || cache_bytes_ > most_kept_bytes) {
+        cache_.clear();
+        cache_bytes_ = 0;
     }
-    if (const auto before = kept_.find(file); before != kept_.end()) kept_bytes_ -= before->second.answer.text.size();
-    kept_bytes_ += answer.text.size();
-    kept_.insert_or_assign(file, Kept{std::move(answer), now()});
-    telling_ = true; // whoever waited for several has all of them now
+    if (const auto before = cache_.find(file); before != cache_.end()) cache_bytes_ -= before->second.answer.text.size();
+    cache_bytes_ += answer.text.size();
+    cache_.insert_or_assign(file, CacheEntry{std::move(answer), now()});
+    receiving_answers_ = true; // whoever waited for several has all of them now
     found_(open.key());
-    telling_ = false;
+    receiving_answers_ = false;
 }
 
-void UserFiles::look_for_late() {
+void UserFiles::report_late_answers() {
     std::vector<UserFile> late;
     smtp::Monotonic next = smtp::Monotonic::max();
     for (const auto& [file, open] : open_) {
@@ -126,11 +126,11 @@ void UserFiles::refused(const UserFile& file, const std::string& why) {
 }
 
 void UserFiles::warn(const std::string& text) {
-    if (told_.size() >= most_told) told_.clear();
-    auto& told = told_[text];
-    if (told != smtp::Monotonic{} && now() < told + told_again) return;
+    if (last_warnings_.size() >= max_remembered_warnings) last_warnings_.clear();
+    auto& told = last_warnings_[text];
+    if (told != smtp::Monotonic{} && now() < told + file_warning_interval) return;
     told = now();
-    surroundings_.log.warning("{}", text);
+    context_.log.warning("{}", text);
 }
 
 } // namespace categorizer

@@ -37,7 +37,7 @@ struct UserFileAnswer {
 class UserFiles {
 public:
     // `found`: one that was not_yet is known now. What it asks again within the call has an answer.
-    UserFiles(common::Surroundings& surroundings, std::function<void(const UserFile&)> found);
+    UserFiles(common::DaemonContext& context, std::function<void(const UserFile&)> found);
     UserFiles(const UserFiles&) = delete;
     UserFiles& operator=(const UserFiles&) = delete;
 
@@ -49,32 +49,32 @@ public:
     void warn(const std::string& text);
 
 private:
-    struct Open {
+    struct OpenQuestion {
         std::uint64_t request = 0;
         smtp::Monotonic since{};
     };
-    struct Kept {
+    struct CacheEntry {
         UserFileAnswer answer;
         smtp::Monotonic at{};
     };
     void send(std::uint64_t request, const UserFile& file);
-    void up();
-    void heard(proto::user_files::Message&& message);
+    void on_connected();
+    void on_message(proto::user_files::Message&& message);
     void known(const UserFile& file, UserFileAnswer&& answer);
-    void look_for_late();
+    void report_late_answers();
     void refused(const UserFile& file, const std::string& why);
     smtp::Monotonic now() const;
 
-    common::Surroundings& surroundings_;
+    common::DaemonContext& context_;
     std::function<void(const UserFile&)> found_;
     bool forward_ = true; // are there any .forward files?
-    bool telling_ = false;
-    std::map<UserFile, Open> open_;
+    bool receiving_answers_ = false;
+    std::map<UserFile, OpenQuestion> open_;
     std::map<std::uint64_t, UserFile> requests_;
     std::uint64_t last_request_ = 0;
-    std::map<UserFile, Kept> kept_;
-    std::size_t kept_bytes_ = 0;
-    std::map<std::string, smtp::Monotonic> told_; // warnings, by their text
+    std::map<UserFile, CacheEntry> cache_;
+    std::size_t cache_bytes_ = 0;
+    std::map<std::string, smtp::Monotonic> last_warnings_; // warnings, by their text
     common::Timer late_;
     ipc::Connector<proto::user_files::Message> local_;
 };

@@ -10,7 +10,7 @@ using decide::UserAnswer;
 
 namespace {
 
-constexpr std::size_t most_kept = 20'000;
+constexpr std::size_t max_kept_users = 20'000;
 constexpr auto known_for = 60s, unknown_for = 10s, unreadable_for = 2s;
 
 } // namespace
@@ -19,11 +19,11 @@ struct Users::Work {
     uv_work_t request{};
     Users* owner = nullptr; // null: nobody wants to know any more
     std::string name;
-    Reserved reserved;
+    ReservedIds reserved;
     UserAnswer answer = UserAnswer::unreadable;
 };
 
-UserAnswer ask_system(const std::string& name, const Reserved& reserved) {
+UserAnswer look_up_system_user(const std::string& name, const ReservedIds& reserved) {
     std::vector<char> space(4096);
     for (;;) {
         passwd entry{};
@@ -48,25 +48,25 @@ Users::~Users() {
     for (auto& [name, work] : open_) work->owner = nullptr;
 }
 
-void Users::configure(const std::vector<std::string>& only, const Reserved& reserved) {
-    reserved_ = reserved;
+void Users::configure(const std::vector<std::string>& only, const ReservedIds& reserved) {
+    reserved_ids_ = reserved;
     only_.clear();
     for (auto name : only) {
         for (char& c : name)
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
         only_.insert(std::move(name));
     }
-    kept_.clear();
+    cache_.clear();
 }
 
 smtp::Monotonic Users::now() const { return smtp::Monotonic(std::chrono::milliseconds(uv_now(&loop_.uv()))); }
 
 UserAnswer Users::answer(const std::string& name) {
     if (!only_.empty()) return only_.contains(name) ? UserAnswer::known : UserAnswer::unknown;
-    const auto kept = kept_.find(name);
-    if (kept == kept_.end()) return UserAnswer::not_yet;
+    const auto kept = cache_.find(name);
+    if (kept == cache_.end()) return UserAnswer::not_yet;
     if (now() < kept->second.until) return kept->second.answer;
-    kept_.erase(kept);
+    cache_.erase(kept);
     return UserAnswer::not_yet;
 }
 
@@ -76,13 +76,13 @@ void Users::find(const std::string& name) {
     work = new Work;
     work->owner = this;
     work->name = name;
-    work->reserved = reserved_;
+    work->reserved = reserved_ids_;
     work->request.data = work;
     uv_queue_work(
         &loop_.uv(), &work->request,
         [](uv_work_t* request) {
             auto& work = *static_cast<Work*>(request->data);
-            work.answer = ask_system(work.name, work.reserved);
+            work.answer = look_up_system_user(work.name, work.reserved);
         },
         [](uv_work_t* request, int) {
             auto* work = static_cast<Work*>(request->data);
@@ -93,12 +93,12 @@ void Users::find(const std::string& name) {
 
 void Users::done(Work& work) {
     open_.erase(work.name);
-    if (kept_.size() >= most_kept) kept_.clear();
+    if (cache_.size() >= max_kept_users) cache_.clear();
     const bool there = work.answer == UserAnswer::known || work.answer == UserAnswer::no_mailbox;
     const auto lasts = there                                ? known_for
                        : work.answer == UserAnswer::unknown ? unknown_for
                                                             : unreadable_for;
-    kept_.insert_or_assign(work.name, Kept{work.answer, now() + lasts});
+    cache_.insert_or_assign(work.name, CacheEntry{work.answer, now() + lasts});
     found_(work.name);
 }
 

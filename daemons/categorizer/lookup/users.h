@@ -13,7 +13,7 @@
 namespace categorizer {
 
 // Whose user ids have no mailbox: root's, the service's own, and those below local.minimum_uid.
-struct Reserved {
+struct ReservedIds {
     bool switching = false;        // each user writes as himself; false: one user writes everything, for everybody
     std::uint32_t minimum_uid = 1; // the lowest with a mailbox
     std::uint32_t service_uid = 0;
@@ -23,7 +23,7 @@ struct Reserved {
 };
 
 // Asks the system, blocking; for another thread. "" needs no asking.
-decide::UserAnswer ask_system(const std::string& name, const Reserved& reserved);
+decide::UserAnswer look_up_system_user(const std::string& name, const ReservedIds& reserved);
 
 class Users {
 public:
@@ -34,14 +34,14 @@ public:
     Users& operator=(const Users&) = delete;
 
     // Only these, whoever they are; empty: the system's.
-    void configure(const std::vector<std::string>& only, const Reserved& reserved);
+    void configure(const std::vector<std::string>& only, const ReservedIds& reserved);
     decide::UserAnswer answer(const std::string& name);
     // For a name that was not_yet: `found` follows, not from within the call.
     void find(const std::string& name);
 
 private:
     struct Work;
-    struct Kept {
+    struct CacheEntry {
         decide::UserAnswer answer;
         smtp::Monotonic until;
     };
@@ -51,9 +51,9 @@ private:
     common::Loop& loop_;
     std::function<void(const std::string&)> found_;
     std::set<std::string> only_;
-    Reserved reserved_;
+    ReservedIds reserved_ids_;
     std::map<std::string, Work*> open_;
-    std::unordered_map<std::string, Kept> kept_;
+    std::unordered_map<std::string, CacheEntry> cache_;
 };
 
 } // namespace categorizer

@@ -15,12 +15,12 @@ namespace postrider {
 
 std::vector<config::Problem> problems_in_files(const config::Config& config) {
     std::vector<config::Problem> problems;
-    const auto look = [&](const config::FileReference& file, auto judge) {
+    const auto check_file = [&](const config::FileReference& file, auto check) {
         if (access(file.path.c_str(), R_OK) != 0) return;
-        const auto judged = [&]() -> spool::Result<> { return judge(TRY(common::read_file(file.path))); }();
-        if (!judged)
+        const auto result = [&]() -> spool::Result<> { return check(TRY(common::read_file(file.path))); }();
+        if (!result)
             problems.push_back(
-                {config.file, file.line, file.column, fmt::format("{}: {}", file.key, judged.error().what)});
+                {config.file, file.line, file.column, fmt::format("{}: {}", file.key, result.error().what)});
     };
     std::size_t certificate = 0;
     for (const auto& file : config.files) {
@@ -28,24 +28,24 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
             const auto number = certificate++;
             const auto& key = config.tls.keys.empty() ? file.path : config.tls.keys[number];
             if (access(key.c_str(), R_OK) == 0)
-                look(file, [&](const std::string& chain) -> spool::Result<> {
+                check_file(file, [&](const std::string& chain) -> spool::Result<> {
                     return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
                 });
         }
         if (file.key == "tls.client_authorities" || file.key == "smtp_client.tls_authorities")
-            look(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
+            check_file(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
         const auto read_secret = [&]() -> spool::Result<std::string> {
             return common::read_private_file(
                 file.path, config.mta.users ? TRY(common::look_up_user(config.mta.user)).uid : geteuid());
         };
         if (file.key == "smtp_client.credentials")
-            look(file, [&](const std::string&) -> spool::Result<> {
+            check_file(file, [&](const std::string&) -> spool::Result<> {
                 const auto read = auth::Credentials::parse(TRY(read_secret()));
                 if (!read) return std::unexpected(spool::Error{0, file.path + ": " + read.error().why});
                 return {};
             });
         if (file.key.starts_with("dkim."))
-            look(file, [&](const std::string&) -> spool::Result<> {
+            check_file(file, [&](const std::string&) -> spool::Result<> {
                 TRY(dkim::SigningKey::read(TRY(read_secret()), file.path));
                 return {};
             });

@@ -13,17 +13,17 @@ namespace common {
 
 using namespace std::chrono_literals;
 
-std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
+std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
     const auto day = smtp::iso_date(end);
     if (end <= now)
         return fmt::format("{}: the certificate expired on {}: renew it; the file is read again within a minute", file, day);
-    if (end - now > certificate_warning) return {};
+    if (end - now > certificate_warning_period) return {};
     const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
     const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
     return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute", file, left, day);
 }
 
-std::string about_mode(const std::string& file, unsigned mode) {
+std::string permission_warning(const std::string& file, unsigned mode) {
     if ((mode & 04) == 0) return {};
     return fmt::format("{} holds secrets and may be read by anybody on this host (mode {:04o}): \"chmod 600 {}\" mends that",
                        file, mode & 07777, file);
@@ -46,32 +46,32 @@ std::string about_drop(const config::Config& config) {
 
 } // namespace
 
-std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now) {
+std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now) {
     std::vector<std::string> out;
     const auto add = [&](std::string text) {
         if (!text.empty()) out.push_back(std::move(text));
     };
     for (const auto& file : config.tls.certificates)
         if (const auto text = read_file(file))
-            if (const auto end = tls::end_of(*text)) add(about_expiry(file, *end, now));
+            if (const auto end = tls::certificate_expiry(*text)) add(expiry_warning(file, *end, now));
     const auto& secrets = config.tls.keys.empty() ? config.tls.certificates : config.tls.keys;
     const auto look_at_mode = [&](const std::string& file) {
         struct stat facts;
-        if (!file.empty() && ::stat(file.c_str(), &facts) == 0) add(about_mode(file, facts.st_mode));
+        if (!file.empty() && ::stat(file.c_str(), &facts) == 0) add(permission_warning(file, facts.st_mode));
     };
     for (const auto& file : secrets) look_at_mode(file);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
     const auto text = config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
-    for (auto& each : sending_cautions(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
+    for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
     return out;
 }
 
-std::vector<std::string> about_surroundings(const config::Config& config) {
+std::vector<std::string> environment_warnings(const config::Config& config) {
     std::vector<std::string> out;
-    if (auto text = about_silent_syslog(config); !text.empty()) out.push_back(std::move(text));
+    if (auto text = syslog_warning(config); !text.empty()) out.push_back(std::move(text));
     if (!config.mta.users) return out; // the host's mail is not this one's affair
-    if (auto text = about_lost_names(""); !text.empty()) out.push_back(std::move(text));
+    if (auto text = lost_names_warning(""); !text.empty()) out.push_back(std::move(text));
     return out;
 }
 

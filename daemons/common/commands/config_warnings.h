@@ -1,6 +1,6 @@
 // What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that others
 // may read, groups that do not exist, a spool where mail handed in meanwhile does not go, a syslog that nobody
-// listens to, standard names that are no longer ours, mail that will wait (sending_cautions.h). Looks at the files the configuration names; changes and refuses nothing.
+// listens to, standard names that are no longer ours, mail that will wait (sending_warnings.h). Looks at the files the configuration names; changes and refuses nothing.
 // Said by `postrider check`, in the log and by `postrider status`.
 #pragma once
 #include "daemons/common/config/config.h"
@@ -12,18 +12,18 @@
 namespace common {
 
 // A line for each, with what to do; files that cannot be read from here are passed over.
-std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now);
+std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now);
 // The same of what others on this host may change at any time: who takes log lines, whose the standard names are.
-std::vector<std::string> about_surroundings(const config::Config& config);
+std::vector<std::string> environment_warnings(const config::Config& config);
 // The same of groups; asks the user database, which may block (NSS).
 std::vector<std::string> missing_groups(const config::Mta& mta);
 // Whom the daemons are to run as; the error says what to do. Blocks alike. Only where mta.users.
 spool::Result<Identity> service_user(const config::Mta& mta);
 
-inline constexpr smtp::Duration certificate_warning = std::chrono::hours(14 * 24); // so long before its end
+inline constexpr smtp::Duration certificate_warning_period = std::chrono::hours(14 * 24); // so long before its end
 // "" while its end is far.
-std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now);
+std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::WallTime now);
 // "" if nobody but owner and group may read it. `mode` as in stat(2).
-std::string about_mode(const std::string& file, unsigned mode);
+std::string permission_warning(const std::string& file, unsigned mode);
 
 } // namespace common

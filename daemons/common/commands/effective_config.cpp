@@ -74,39 +74,39 @@ std::string told(const std::vector<config::Problem>& problems) {
 
 } // namespace
 
-std::expected<SettingsInForce, std::vector<config::Problem>> settings_in_force(std::string_view given) {
+std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(std::string_view given) {
     const auto file = config_file(given);
-    auto draft = config::load_draft(file);
-    if (draft && draft->problems.empty()) return SettingsInForce{std::move(draft->config), ""};
-    const auto problems = draft ? draft->problems : draft.error();
+    auto partial = config::load_partial(file);
+    if (partial && partial->problems.empty()) return EffectiveConfig{std::move(partial->config), ""};
+    const auto problems = partial ? partial->problems : partial.error();
     const auto instead = [&](config::Config config, std::string_view what) {
-        return SettingsInForce{std::move(config),
+        return EffectiveConfig{std::move(config),
                                fmt::format("{}; {} (\"postrider check\" looks at the file)", told(problems), what)};
     };
     const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
     if (auto config = published(file)) {
         // That it is closed to ordinary users may well be meant so, and they can do nothing about it.
-        if (closed == EACCES) return SettingsInForce{*std::move(config), ""};
+        if (closed == EACCES) return EffectiveConfig{*std::move(config), ""};
         return instead(*std::move(config), "what the running MTA goes by is used");
     }
-    if (draft) return instead(draft->config, fmt::format("the spool is taken to be {}", draft->config.spool.directory));
+    if (partial) return instead(partial->config, fmt::format("the spool is taken to be {}", partial->config.spool.directory));
     // Elsewhere than in the standard file a guess might find somebody else's MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
     return instead(*config::parse("", file), fmt::format("the spool is taken to be {}", config::Spool{}.directory));
 }
 
-spool::Result<> publish_settings(const config::Config& config) {
+spool::Result<> publish_effective_config(const config::Config& config) {
     const auto place = place_of(::geteuid()), name = name_of(config.file);
     if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST)
         return std::unexpected(spool::Error::from_errno("make directory " + place));
-    return replace_file(place, name, published_text(config), {fmt::format(".new-{}", ::getpid()), 0644});
+    return replace_file(place, name, effective_config_text(config), {fmt::format(".new-{}", ::getpid()), 0644});
 }
 
-void withdraw_settings(const config::Config& config) {
+void remove_effective_config(const config::Config& config) {
     ::unlink((place_of(::geteuid()) + '/' + name_of(config.file)).c_str());
 }
 
-std::string published_text(const config::Config& config) {
+std::string effective_config_text(const config::Config& config) {
     std::vector<std::string> aliases;
     for (const auto& each : config.local.aliases) aliases.push_back(toml_text(each));
     return fmt::format("# What commands need of {}, as the running master took it over; written by it.\n"

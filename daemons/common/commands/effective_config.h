@@ -14,20 +14,20 @@
 
 namespace common {
 
-struct SettingsInForce {
-    config::Config config; // not out of the file itself: all but what published_text() has are defaults
+struct EffectiveConfig {
+    config::Config config; // not out of the file itself: all but what effective_config_text() has are defaults
     std::string warning;   // "" or, in one line, what is wrong with the file and what is used instead
 };
 
 // `given`: what -c says; "" nothing. Files that the configuration names need not be there: mail may wait for them, no
 // command does. The error: nothing is known of where the MTA is.
-std::expected<SettingsInForce, std::vector<config::Problem>> settings_in_force(std::string_view given);
+std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(std::string_view given);
 
 // For master: at its start and after a reload, and at its end. `config.file` is absolute.
-spool::Result<> publish_settings(const config::Config& config);
-void withdraw_settings(const config::Config& config);
+spool::Result<> publish_effective_config(const config::Config& config);
+void remove_effective_config(const config::Config& config);
 
 // What is published: itself a configuration.
-std::string published_text(const config::Config& config);
+std::string effective_config_text(const config::Config& config);
 
 } // namespace common

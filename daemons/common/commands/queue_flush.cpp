@@ -7,7 +7,7 @@
 
 namespace common {
 
-FlushOutcome flush_queue(const config::Config& config, const Flush& flush) {
+FlushResult flush_queue(const config::Config& config, const FlushRequest& flush) {
     namespace control = proto::control;
     nlohmann::json request{{"op", control::op::flush}};
     if (!flush.message.empty())

@@ -6,17 +6,17 @@
 
 namespace common {
 
-struct Flush {
+struct FlushRequest {
     std::string message, site; // a queue id; a domain or an address; both "": everything
     std::string why;           // the command, for who looks later
 };
 
-struct FlushOutcome {
+struct FlushResult {
     int status = 0;   // of sysexits.h; EX_DATAERR: there is no such message
     std::string text; // the complaint; "" if it went well: also where nothing waits
                       // for a site, and where a message is held or on its way
 };
 
-FlushOutcome flush_queue(const config::Config& config, const Flush& flush);
+FlushResult flush_queue(const config::Config& config, const FlushRequest& flush);
 
 } // namespace common

@@ -53,7 +53,7 @@ std::vector<NextHop> hops_of(const decide::RouteRule& route) {
 
 } // namespace
 
-std::vector<std::string> sending_cautions(const config::Config& config, const auth::Credentials& accounts) {
+std::vector<std::string> sending_warnings(const config::Config& config, const auth::Credentials& accounts) {
     std::vector<std::string> out;
     for (const auto& said : levels(config))
         if (auto text = about_tls(config, said); !text.empty()) out.push_back(std::move(text));

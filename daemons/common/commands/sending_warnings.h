@@ -9,6 +9,6 @@
 namespace common {
 
 // A line for each, with what to do. `accounts`: those of smtp_client.credentials, as far as they are known.
-std::vector<std::string> sending_cautions(const config::Config& config, const auth::Credentials& accounts);
+std::vector<std::string> sending_warnings(const config::Config& config, const auth::Credentials& accounts);
 
 } // namespace common

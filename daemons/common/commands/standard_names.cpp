@@ -11,7 +11,7 @@ namespace common {
 
 namespace fs = std::filesystem;
 
-NameFound look_at(const std::string& root, const StandardName& name) {
+NameStatus check_name(const std::string& root, const StandardName& name) {
     const auto path = root + std::string(name.path);
     std::error_code problem;
     const auto status = fs::symlink_status(path, problem);
@@ -25,10 +25,10 @@ NameFound look_at(const std::string& root, const StandardName& name) {
     return {ours ? NameState::ours : NameState::foreign, ""};
 }
 
-std::string activation_note(const std::string& root) { return root + "/var/lib/postrider/activated"; }
+std::string activation_record(const std::string& root) { return root + "/var/lib/postrider/activated"; }
 
-int note_activation(const std::string& root) {
-    const fs::path file = activation_note(root);
+int record_activation(const std::string& root) {
+    const fs::path file = activation_record(root);
     std::error_code problem;
     fs::create_directories(file.parent_path(), problem);
     if (problem) return problem.value();
@@ -40,16 +40,16 @@ int note_activation(const std::string& root) {
     return out ? 0 : errno != 0 ? errno : EIO;
 }
 
-int forget_activation(const std::string& root) {
-    return ::unlink(activation_note(root).c_str()) == 0 || errno == ENOENT ? 0 : errno;
+int clear_activation(const std::string& root) {
+    return ::unlink(activation_record(root).c_str()) == 0 || errno == ENOENT ? 0 : errno;
 }
 
-std::string about_lost_names(const std::string& root) {
+std::string lost_names_warning(const std::string& root) {
     std::error_code unknown;
-    if (!fs::exists(activation_note(root), unknown)) return {};
+    if (!fs::exists(activation_record(root), unknown)) return {};
     std::vector<std::string> gone, taken;
     for (const auto& name : standard_names) {
-        const auto found = look_at(root, name);
+        const auto found = check_name(root, name);
         if (found.state == NameState::free) gone.push_back(root + std::string(name.path));
         if (found.state == NameState::foreign) taken.push_back(root + std::string(name.path));
     }

@@ -22,18 +22,18 @@ inline constexpr std::array standard_names = {
 
 // `root`: below which all this is looked for; "" is the system itself.
 enum class NameState { free, ours, foreign, unclear };
-struct NameFound {
+struct NameStatus {
     NameState state = NameState::free;
     std::string what; // unclear: why
 };
-NameFound look_at(const std::string& root, const StandardName& name);
+NameStatus check_name(const std::string& root, const StandardName& name);
 
 // Where it is noted that the names were made ours.
-std::string activation_note(const std::string& root);
+std::string activation_record(const std::string& root);
 // errno's value; 0 done.
-int note_activation(const std::string& root);
-int forget_activation(const std::string& root);
+int record_activation(const std::string& root);
+int clear_activation(const std::string& root);
 // "" while every name that was made ours is ours, or none ever was; else what happened to them, and what to do.
-std::string about_lost_names(const std::string& root);
+std::string lost_names_warning(const std::string& root);
 
 } // namespace common

@@ -34,7 +34,7 @@ decide::AddressClass Config::class_of(std::string_view domain) const {
     if (is_local(domain)) return AddressClass::local;
     if (has(addresses.virtual_alias.domains)) return AddressClass::virtual_alias;
     if (has(addresses.virtual_mailbox.domains)) return AddressClass::virtual_mailbox;
-    return is_relay(domain) ? AddressClass::relay : AddressClass::elsewhere;
+    return is_relay(domain) ? AddressClass::relay : AddressClass::remote;
 }
 
 std::string Problem::to_string() const {
@@ -64,7 +64,7 @@ std::string first_line_of(const char* path) {
 
 } // namespace
 
-bool names_a_domain(std::string_view text) { return !domain_name(text).empty(); }
+bool is_domain_name(std::string_view text) { return !domain_name(text).empty(); }
 
 System System::here() {
     System system;
@@ -95,7 +95,7 @@ std::string why_unreadable(int code, const System& system) {
 } // namespace
 
 std::expected<std::string, Problem> read_text(const std::string& file) {
-    auto text = common::read_bounded(file, largest_text);
+    auto text = common::read_bounded(file, max_config_size);
     if (!text) return std::unexpected(Problem{file, 0, 0, why_unreadable(text.error(), System::here())});
     return *std::move(text);
 }

@@ -39,7 +39,7 @@
 
 namespace config {
 
-inline constexpr std::size_t largest_text = 4 * MiB; // of a configuration
+inline constexpr std::size_t max_config_size = 4 * MiB; // of a configuration
 
 // A file or directory the configuration names and that must exist.
 struct FileReference {
@@ -61,7 +61,7 @@ struct Config {
     std::vector<DnsList> dns_lists;
     std::vector<Milter> milters;           // in the order of their names
     Content content;
-    Copies copies;
+    AutomaticBcc automatic_bcc;
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
     Idempotency idempotency;
@@ -81,7 +81,7 @@ struct Config {
     Metrics metrics;
     Testing testing;
     std::vector<LookupTable> tables;             // [table.<name>]
-    std::vector<TableReference> tables_named; // by keys of other sections
+    std::vector<TableReference> table_references; // by keys of other sections
     std::vector<FileReference> files;
 
     // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?
@@ -110,7 +110,7 @@ struct System {
 };
 
 // Is that, as /etc/mailname may have it, a domain name at all?
-bool names_a_domain(std::string_view text);
+bool is_domain_name(std::string_view text);
 
 // All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is
 // in.

@@ -3,6 +3,7 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/schema/overloaded.h"
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/text/mdoc.h"
@@ -16,28 +17,24 @@ namespace {
 
 std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
 
-template <class... F> struct Overloaded : F... {
-    using F::operator()...;
-};
-
 // The default as TOML, or the example where the default depends on the machine.
 std::string shown(const Key& key) {
     if (!key.example.empty()) return std::string(key.example);
     return std::visit(
         Overloaded{
-            [](const Text& text) { return quoted(text.show()); },
-            [](const List& list) {
+            [](const TextKey& text) { return quoted(text.show()); },
+            [](const ListKey& list) {
                 std::string out;
                 for (const auto& each : list.show()) out += (out.empty() ? "" : ", ") + quoted(each);
                 return "[" + out + "]";
             },
-            [](const Count& count) { return std::to_string(*count.value); },
-            [](const Size& size) { return *size.value == 0 ? "0" : quoted(print_size(*size.value)); },
-            [](const Span& span) { return quoted(print_duration(*span.value)); },
-            [](const Flag& flag) { return std::string(*flag.value ? "true" : "false"); },
-            [](const Fraction& fraction) { return fmt::format("{:.2f}", *fraction.value); },
-            [](const Counts& counts) { return fmt::format("[{}]", fmt::join(counts.values, ", ")); },
-            [](const NextHops&) { return std::string("\"mx\""); },
+            [](const IntKey& count) { return std::to_string(*count.value); },
+            [](const SizeKey& size) { return *size.value == 0 ? "0" : quoted(print_size(*size.value)); },
+            [](const DurationKey& span) { return quoted(print_duration(*span.value)); },
+            [](const BoolKey& flag) { return std::string(*flag.value ? "true" : "false"); },
+            [](const FractionKey& fraction) { return fmt::format("{:.2f}", *fraction.value); },
+            [](const IntListKey& counts) { return fmt::format("[{}]", fmt::join(counts.values, ", ")); },
+            [](const NextHopsKey&) { return std::string("\"mx\""); },
         },
         key.target);
 }
@@ -51,14 +48,14 @@ std::string_view kind_of(const Key& key) {
 
 // "1 to 100"; "" where the kind says it all.
 std::string range_of(const Key& key) {
-    const auto range = [](const auto& least, const auto& most) { return fmt::format("{} to {}", least, most); };
+    const auto range = [](const auto& min, const auto& max) { return fmt::format("{} to {}", min, max); };
     return std::visit(
         Overloaded{
-            [&](const Count& count) { return range(count.least, count.most); },
-            [&](const Size& size) { return range(print_size(size.least), print_size(size.most)); },
-            [&](const Span& span) { return range(print_duration(span.least), print_duration(span.most)); },
-            [&](const Fraction&) { return range(0, 1); },
-            [&](const Counts& counts) { return range(counts.least, counts.most); },
+            [&](const IntKey& count) { return range(count.min, count.max); },
+            [&](const SizeKey& size) { return range(print_size(size.min), print_size(size.max)); },
+            [&](const DurationKey& span) { return range(print_duration(span.min), print_duration(span.max)); },
+            [&](const FractionKey&) { return range(0, 1); },
+            [&](const IntListKey& counts) { return range(counts.min, counts.max); },
             [](const auto&) { return std::string(); },
         },
         key.target);
@@ -98,17 +95,17 @@ template <class F> void each_section(F&& take) {
     LookupTable lookup;
     for (auto& section : fixed_sections(config)) {
         take(section);
-        if (section.name == "local") take(table_of(listener));
-        if (section.name == "local") take(table_of(lookup));
+        if (section.name == "local") take(section_for(listener));
+        if (section.name == "local") take(section_for(lookup));
         if (section.name == "smtpd") {
-            take(table_of(policy));
-            take(table_of(dns_list));
-            take(table_of(milter));
+            take(section_for(policy));
+            take(section_for(dns_list));
+            take(section_for(milter));
         }
-        if (section.name == "relay") take(table_of(rule));
-        if (section.name == "smtp_client") take(table_of(pool));
-        if (section.name == "queue") take(table_of(retry));
-        if (section.name == "pools") take(table_of(signing));
+        if (section.name == "relay") take(section_for(rule));
+        if (section.name == "smtp_client") take(section_for(pool));
+        if (section.name == "queue") take(section_for(retry));
+        if (section.name == "pools") take(section_for(signing));
     }
 }
 

@@ -5,13 +5,13 @@
 namespace config {
 
 std::vector<Section> fixed_sections(Config& c) {
-    return {table_of(c.mta),    table_of(c.spool), table_of(c.log),         table_of(c.local),
-            table_of(c.relay),  table_of(c.addresses.virtual_alias), table_of(c.addresses.virtual_mailbox),
-            table_of(c.addresses.canonical), table_of(c.addresses.relocated), table_of(c.addresses.transport),
-            table_of(c.addresses.sender_relay), table_of(c.dns),   table_of(c.tls),         table_of(c.auth),
-            table_of(c.queue),  table_of(c.smtpd), table_of(c.content), table_of(c.copies),
-            table_of(c.smtp_client), table_of(c.pool_choice), table_of(c.suppression), table_of(c.tls_reports), table_of(c.submit), table_of(c.idempotency),
-            table_of(c.bounce), table_of(c.master), table_of(c.metrics), table_of(c.testing)};
+    return {section_for(c.mta),    section_for(c.spool), section_for(c.log),         section_for(c.local),
+            section_for(c.relay),  section_for(c.addresses.virtual_alias), section_for(c.addresses.virtual_mailbox),
+            section_for(c.addresses.canonical), section_for(c.addresses.relocated), section_for(c.addresses.transport),
+            section_for(c.addresses.sender_relay), section_for(c.dns),   section_for(c.tls),         section_for(c.auth),
+            section_for(c.queue),  section_for(c.smtpd), section_for(c.content), section_for(c.automatic_bcc),
+            section_for(c.smtp_client), section_for(c.pool_choice), section_for(c.suppression), section_for(c.tls_reports), section_for(c.submit), section_for(c.idempotency),
+            section_for(c.bounce), section_for(c.master), section_for(c.metrics), section_for(c.testing)};
 }
 
 } // namespace config

@@ -14,7 +14,7 @@ bool leads_to(const common::IpAddress& address, const common::IpAddress& listene
 
 } // namespace
 
-const Listener* own_listener(const Config& config, const decide::NextHop& hop) {
+const Listener* local_listener(const Config& config, const decide::NextHop& hop) {
     if (hop.kind != decide::NextHop::Kind::host || hop.port == 0) return nullptr;
     const auto address = common::IpAddress::parse(hop.name);
     const bool our_name = hop.name == config.mta.hostname || hop.name == "localhost";
@@ -26,7 +26,7 @@ const Listener* own_listener(const Config& config, const decide::NextHop& hop) {
     return found == config.listeners.end() ? nullptr : &*found;
 }
 
-const Listener* own_listener(const std::vector<Listener>& listeners, const common::Endpoint& at) {
+const Listener* local_listener(const std::vector<Listener>& listeners, const common::Endpoint& at) {
     const auto answers = [&](const common::Endpoint& endpoint) {
         const auto& address = endpoint.address;
         return endpoint.path.empty() && endpoint.port == at.port &&

@@ -7,8 +7,8 @@
 namespace config {
 
 // The listener that a host named in brackets is; null: none of ours.
-const Listener* own_listener(const Config& config, const decide::NextHop& hop);
+const Listener* local_listener(const Config& config, const decide::NextHop& hop);
 // The listener that answers at an address of this host; null: none of these.
-const Listener* own_listener(const std::vector<Listener>& listeners, const common::Endpoint& at);
+const Listener* local_listener(const std::vector<Listener>& listeners, const common::Endpoint& at);
 
 } // namespace config

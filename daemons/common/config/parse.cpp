@@ -21,7 +21,7 @@ public:
     Reader(Config& config, TomlReader& toml) : config_(config), toml_(toml) {}
 
     bool read(std::string_view text);
-    const ListenersNamed& listeners_named() const { return listeners_named_; }
+    const ListenersByKey& listeners_by_key() const { return listeners_named_; }
 
 private:
     void listener(const std::string& name, const NamedSections::Fill& fill);
@@ -36,8 +36,8 @@ private:
 
     Config& config_;
     TomlReader& toml_;
-    ListenersNamed listeners_named_;
-    std::map<std::string, Place> rule_places_; // of the routes, by pattern
+    ListenersByKey listeners_named_;
+    std::map<std::string, Position> rule_places_; // of the routes, by pattern
 };
 
 bool Reader::read(std::string_view text) {
@@ -50,7 +50,7 @@ bool Reader::read(std::string_view text) {
              PolicyService service;
              service.name = word;
              filter(std::move(service), config_.policies, path, fill);
-             if (!toml_.given(path + ".address"))
+             if (!toml_.is_set(path + ".address"))
                  toml_.problem_at(path, fmt::format("{}: address is missing", path));
          }},
         {"milter", "[milter.<name>]", false,
@@ -58,7 +58,7 @@ bool Reader::read(std::string_view text) {
              Milter milter;
              milter.name = word;
              filter(std::move(milter), config_.milters, path, fill);
-             if (!toml_.given(path + ".address"))
+             if (!toml_.is_set(path + ".address"))
                  toml_.problem_at(path, fmt::format("{}: address is missing", path));
          }},
         {"dns_list", "[dns_list.\"<zone>\"]", true,
@@ -85,16 +85,16 @@ bool Reader::read(std::string_view text) {
 void Reader::listener(const std::string& name, const NamedSections::Fill& fill) {
     Listener listener;
     listener.name = name;
-    if (name == local_mail)
+    if (name == local_submissions)
         toml_.problem_at(fmt::format("listen.{}", name),
                          "listen.local: that name stands for the mail of programs on this host");
-    fill(table_of(listener));
+    fill(section_for(listener));
     config_.listeners.push_back(std::move(listener));
 }
 
 template <class T>
 void Reader::filter(T made, std::vector<T>& all, const std::string& path, const NamedSections::Fill& fill) {
-    fill(table_of(made));
+    fill(section_for(made));
     listeners_named_[path + ".listeners"] = made.listeners;
     all.push_back(std::move(made));
 }
@@ -103,12 +103,12 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
     decide::SigningRule rule;
     rule.domain = domain_name(word);
     if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
-    fill(table_of(rule));
-    if (!toml_.given(path + ".keys") || (rule.keys.empty() && toml_.good_so_far()))
+    fill(section_for(rule));
+    if (!toml_.is_set(path + ".keys") || (rule.keys.empty() && toml_.ok()))
         toml_.problem_at(path, fmt::format("{}: keys is missing", path));
     for (auto& key : rule.keys) {
         toml_.resolve(key.file);
-        const auto place = toml_.place(path + ".keys");
+        const auto place = toml_.position(path + ".keys");
         config_.files.push_back({key.file, path + ".keys", place.line, place.column});
     }
     for (const auto& other : config_.signing) {
@@ -125,13 +125,13 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
 void Reader::table(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     LookupTable table;
     table.name = word;
-    fill(table_of(table));
+    fill(section_for(table));
     for (const auto key : missing_keys(table))
-        if (!toml_.given(fmt::format("{}.{}", path, key)) || toml_.good_so_far())
+        if (!toml_.is_set(fmt::format("{}.{}", path, key)) || toml_.ok())
             toml_.problem_at(path, fmt::format("{}: {} is missing", path, key));
     toml_.resolve(table.database);
-    if (const auto key = path + ".database"; toml_.given(key)) {
-        const auto place = toml_.place(key);
+    if (const auto key = path + ".database"; toml_.is_set(key)) {
+        const auto place = toml_.position(key);
         config_.files.push_back({table.database, key, place.line, place.column});
     }
     config_.tables.push_back(std::move(table));
@@ -140,18 +140,18 @@ void Reader::table(const std::string& word, const std::string& path, const Named
 void Reader::pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     Pool pool;
     pool.name = word;
-    fill(table_of(pool));
+    fill(section_for(pool));
     if (!std::ranges::all_of(word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
         word.size() > longest_pool_name)
         toml_.problem_at(path, fmt::format("{}: a pool's name has letters, digits, \"-\" and \"_\", at most {}", path,
                                            longest_pool_name));
-    if (!toml_.given(path + ".addresses") || (pool.addresses.empty() && toml_.good_so_far()))
+    if (!toml_.is_set(path + ".addresses") || (pool.addresses.empty() && toml_.ok()))
         toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
     if (pool.addresses.size() > most_pool_addresses)
         toml_.problem_at(path + ".addresses",
                          fmt::format("{}.addresses: at most {} in one pool", path, most_pool_addresses));
     for (auto each = pool.addresses.begin(); each != pool.addresses.end(); ++each)
-        if (std::ranges::find(pool.addresses.begin(), each, each->address, &Source::address) != each)
+        if (std::ranges::find(pool.addresses.begin(), each, each->address, &SourceAddress::address) != each)
             toml_.problem_at(path + ".addresses",
                              fmt::format("{}.addresses: {} is listed twice", path, each->address.to_string()));
     config_.pools.push_back(std::move(pool));
@@ -160,7 +160,7 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
 void Reader::retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     using Kind = decide::queue::RetryPolicy::Kind;
     decide::queue::RetryPolicy policy{.name = word, .kind = Kind::exponential};
-    fill(table_of(policy));
+    fill(section_for(policy));
     if (word == "exchange")
         toml_.problem_at(path, "retry.exchange: that name stands for the ladder of [queue]");
     if (policy.kind == Kind::steps && policy.waits.empty())
@@ -176,19 +176,19 @@ void Reader::route(const std::string& word, const std::string& path, const Named
         toml_.problem_at(path, fmt::format("{}: not a domain, \".domain\" or \"*\"", path));
     else if (below)
         rule.pattern.insert(0, ".");
-    fill(table_of(rule));
+    fill(section_for(rule));
     check_route(rule, path);
     if (rule.queueing != decide::queue::RouteSettings{}) config_.queue.routes[rule.pattern] = rule.queueing;
     config_.routes.push_back(std::move(rule));
 }
 
 void Reader::check_route(const decide::RouteRule& rule, const std::string& path) {
-    const auto [first, is_new] = rule_places_.emplace(rule.pattern, toml_.place(path));
+    const auto [first, is_new] = rule_places_.emplace(rule.pattern, toml_.position(path));
     if (!is_new && !rule.pattern.empty()) { // the library sorts keys: the later one in the file is to blame
-        const auto later = std::max(first->second, toml_.place(path));
+        const auto later = std::max(first->second, toml_.position(path));
         toml_.problem(later, fmt::format("there is a route for {} already", rule.pattern));
     }
-    if (!toml_.given(path + ".next_hop"))
+    if (!toml_.is_set(path + ".next_hop"))
         return toml_.problem_at(path, fmt::format("{}: next_hop is missing", path));
     std::size_t hosts = 0, all = 0;
     bool has_socket = false;
@@ -218,25 +218,25 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
 }
 
 struct Parsed {
-    Draft draft;
+    PartialConfig partial;
     bool is_toml = false;
     bool spool_is_known = false; // no problem concerns [spool], nor a word that probably meant it
 };
 
 Parsed parse_all(std::string_view text, std::string_view file, const System& system) {
     Parsed out;
-    auto& config = out.draft.config;
+    auto& config = out.partial.config;
     config.file = file;
     TomlReader toml(file);
-    if (text.size() > largest_text) {
+    if (text.size() > max_config_size) {
         toml.problem({}, "larger than 4MiB: not a configuration");
     } else {
         Reader reader(config, toml);
         out.is_toml = reader.read(text);
-        if (out.is_toml) settle(config, toml, reader.listeners_named(), system);
+        if (out.is_toml) validate(config, toml, reader.listeners_by_key(), system);
     }
-    out.spool_is_known = !toml.in_doubt("spool");
-    out.draft.problems = toml.problems();
+    out.spool_is_known = !toml.has_problem("spool");
+    out.partial.problems = toml.problems();
     return out;
 }
 
@@ -245,16 +245,16 @@ Parsed parse_all(std::string_view text, std::string_view file, const System& sys
 std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
                                                   const System& system) {
     auto parsed = parse_all(text, file, system);
-    if (!parsed.draft.problems.empty()) return std::unexpected(std::move(parsed.draft.problems));
-    return std::move(parsed.draft.config);
+    if (!parsed.partial.problems.empty()) return std::unexpected(std::move(parsed.partial.problems));
+    return std::move(parsed.partial.config);
 }
 
-std::expected<Draft, std::vector<Problem>> load_draft(const std::string& file, const System& system) {
+std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file, const System& system) {
     const auto text = read_text(file);
     if (!text) return std::unexpected(std::vector<Problem>{text.error()});
     auto parsed = parse_all(*text, file, system);
-    if (!parsed.is_toml || !parsed.spool_is_known) return std::unexpected(std::move(parsed.draft.problems));
-    return std::move(parsed.draft);
+    if (!parsed.is_toml || !parsed.spool_is_known) return std::unexpected(std::move(parsed.partial.problems));
+    return std::move(parsed.partial);
 }
 
 } // namespace config

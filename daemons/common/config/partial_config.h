@@ -8,13 +8,13 @@
 
 namespace config {
 
-struct Draft {
+struct PartialConfig {
     Config config; // what has a problem is as if it were not there
     std::vector<Problem> problems;
 };
 
 // The files that it names need not be there. An error: it cannot be read, is no TOML, or where the spool lies is among
 // its mistakes.
-std::expected<Draft, std::vector<Problem>> load_draft(const std::string& file, const System& system = System::here());
+std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file, const System& system = System::here());
 
 } // namespace config

@@ -1,4 +1,5 @@
 #include "daemons/common/config/toml_reader.h"
+#include "daemons/common/config/schema/overloaded.h"
 #include "daemons/common/text/units.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,7 +11,7 @@ namespace config {
 
 namespace {
 
-Place place_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
+Position place_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
 
 std::string_view type_name(const toml::node& node) {
     switch (node.type()) {
@@ -67,10 +68,6 @@ void make_printable(std::string& message) {
     if (message.size() > 1000) message.resize(1000);
 }
 
-template <class... F> struct Overloaded : F... {
-    using F::operator()...;
-};
-
 } // namespace
 
 // The walk through the tables; defined here, for the header knows no TOML.
@@ -90,7 +87,7 @@ struct TomlReader::Inside {
         problem(place_of(node.source()),
                 fmt::format("{} is {}; expected {}", path, type_name(node), expected), path);
     }
-    void problem(Place place, std::string message, std::string_view about) {
+    void problem(Position place, std::string message, std::string_view about) {
         reader.problem(place, std::move(message), about);
     }
 
@@ -104,9 +101,9 @@ void TomlReader::resolve(std::string& path) const {
         path.insert(0, file_.substr(0, slash + 1));
 }
 
-void TomlReader::problem(Place place, std::string message, std::string_view about) {
+void TomlReader::problem(Position place, std::string message, std::string_view about) {
     make_printable(message);
-    in_doubt_.emplace(about.substr(0, about.find('.')));
+    has_problem_.emplace(about.substr(0, about.find('.')));
     problems_.push_back({file_, place.line, place.column, std::move(message)});
 }
 
@@ -182,7 +179,7 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
                     path);
             continue;
         }
-        reader.places_[path] = place_of(key.source());
+        reader.positions_[path] = place_of(key.source());
         named.take(word, path, [&, &inner = inner](Section into) { section(inner, into, path); });
     }
 }
@@ -195,7 +192,7 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
                                         [&](const Key& k) { return k.name == key.str(); });
         const auto path = fmt::format("{}.{}", name, key.str());
         if (known != section.keys.end()) {
-            reader.places_[path] = place_of(key.source());
+            reader.positions_[path] = place_of(key.source());
             value(inner, *known, path);
             continue;
         }
@@ -212,7 +209,7 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         const auto close = nearest(key.str(), names);
         if (meant.empty() || distance(key.str(), close) <= 2) meant = close;
         problem(place_of(key.source()), fmt::format("unknown key {}: did you mean {}?", path, meant), path);
-        reader.in_doubt_.emplace(meant.substr(0, meant.find('.'))); // names no section where it is of this one
+        reader.has_problem_.emplace(meant.substr(0, meant.find('.'))); // names no section where it is of this one
     }
 }
 
@@ -222,19 +219,19 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
     };
     std::visit(
         Overloaded{
-            [&](const Text& text) {
+            [&](const TextKey& text) {
                 const auto* given = node.as_string();
                 if (!given) return wrong_type(node, path, "a text in quotation marks");
                 if (const auto wrong = text.set(given->get()); !wrong.empty()) refuse(node, wrong);
             },
-            [&](const List& list) {
+            [&](const ListKey& list) {
                 list.clear();
                 const auto add = [&](const toml::node& each) {
                     const auto* given = each.as_string();
                     if (!given) return wrong_type(each, path, "texts in quotation marks");
                     if (const auto wrong = list.add(given->get()); !wrong.empty()) refuse(each, wrong);
                     if (const auto [line, column] = place_of(each.source()); list.of_tables)
-                        reader.tables_named_.push_back({given->get(), path, line, column});
+                        reader.table_references_.push_back({given->get(), path, line, column});
                 };
                 if (const auto* array = node.as_array()) {
                     for (const auto& each : *array) add(each);
@@ -244,15 +241,15 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                     wrong_type(node, path, "a list of texts");
                 }
             },
-            [&](const Count& count) {
+            [&](const IntKey& count) {
                 const auto* given = node.as_integer();
                 if (!given) return wrong_type(node, path, "a whole number");
-                if (given->get() < count.least || given->get() > count.most)
-                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(), count.least,
-                                                    count.most));
+                if (given->get() < count.min || given->get() > count.max)
+                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(), count.min,
+                                                    count.max));
                 *count.value = static_cast<std::uint32_t>(given->get());
             },
-            [&](const Size& size) {
+            [&](const SizeKey& size) {
                 std::optional<std::uint64_t> bytes;
                 if (const auto* given = node.as_string())
                     bytes = parse_size(given->get());
@@ -262,12 +259,12 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                     return wrong_type(node, path, "a size such as \"50MiB\"");
                 }
                 if (!bytes) return refuse(node, "not a size; write it like \"50MiB\", \"100KiB\" or 4096");
-                if (*bytes < size.least || *bytes > size.most)
-                    return refuse(node, fmt::format("out of range: {} to {}", print_size(size.least),
-                                                    print_size(size.most)));
+                if (*bytes < size.min || *bytes > size.max)
+                    return refuse(node, fmt::format("out of range: {} to {}", print_size(size.min),
+                                                    print_size(size.max)));
                 *size.value = *bytes;
             },
-            [&](const Span& span) {
+            [&](const DurationKey& span) {
                 const auto* given = node.as_string();
                 if (!given) return wrong_type(node, path, "a duration such as \"60s\"");
                 const auto duration = parse_duration(given->get());
@@ -277,32 +274,32 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                         fmt::format(
                             "\"{}\" is not a duration; write it like \"60s\", \"10m\", \"5d\" or \"1h30m\"",
                             given->get()));
-                if (*duration < span.least || *duration > span.most)
+                if (*duration < span.min || *duration > span.max)
                     return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(),
-                                                    print_duration(span.least), print_duration(span.most)));
+                                                    print_duration(span.min), print_duration(span.max)));
                 *span.value = *duration;
             },
-            [&](const Flag& flag) {
+            [&](const BoolKey& flag) {
                 const auto* given = node.as_boolean();
                 if (!given) return wrong_type(node, path, "true or false");
                 *flag.value = given->get();
             },
-            [&](const Fraction& fraction) {
+            [&](const FractionKey& fraction) {
                 const auto given = node.value<double>();
                 if (!node.is_number()) return wrong_type(node, path, "a fraction such as 0.10");
                 if (!(*given >= 0 && *given <= 1)) return refuse(node, "out of range: 0 to 1");
                 *fraction.value = *given;
             },
-            [&](const Counts& counts) {
+            [&](const IntListKey& counts) {
                 const auto* array = node.as_array();
                 if (!array || array->size() != counts.values.size())
                     return refuse(node,
                                   fmt::format("expected a list of {} whole numbers", counts.values.size()));
                 for (std::size_t i = 0; i < counts.values.size(); ++i)
                     value((*array)[i],
-                          {key.name, Count{&counts.values[i], counts.least, counts.most}, "", ""}, path);
+                          {key.name, IntKey{&counts.values[i], counts.min, counts.max}, "", ""}, path);
             },
-            [&](const NextHops& hops) { next_hops(node, *hops.value, path); },
+            [&](const NextHopsKey& hops) { next_hops(node, *hops.value, path); },
         },
         key.target);
 }

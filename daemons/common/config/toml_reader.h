@@ -16,9 +16,9 @@
 
 namespace config {
 
-struct Place {
+struct Position {
     std::uint32_t line = 0, column = 0;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Position&) const = default;
 };
 
 // Sections that come any number of times, each with a name: [listen.<name>].
@@ -40,30 +40,30 @@ public:
     // A relative name of a file is taken from the directory of this one.
     void resolve(std::string& path) const;
     // Does the text set that key ("smtpd.workers") or have that named section?
-    bool given(const std::string& path) const { return places_.contains(path); }
-    Place place(const std::string& path) const {
-        const auto found = places_.find(path);
-        return found == places_.end() ? Place{} : found->second;
+    bool is_set(const std::string& path) const { return positions_.contains(path); }
+    Position position(const std::string& path) const {
+        const auto found = positions_.find(path);
+        return found == positions_.end() ? Position{} : found->second;
     }
     // `about`: the key or section it concerns ("spool.directory", "spool"), or that was probably meant; "" none.
-    void problem(Place place, std::string message, std::string_view about = {});
+    void problem(Position place, std::string message, std::string_view about = {});
     void problem_at(const std::string& path, std::string message) {
-        problem(place(path), std::move(message), path);
+        problem(position(path), std::move(message), path);
     }
     // Does a problem concern that section, or is it likely that the section was meant?
-    bool in_doubt(std::string_view section) const { return in_doubt_.contains(section); }
+    bool has_problem(std::string_view section) const { return has_problem_.contains(section); }
     // The lookup tables that were named, in the order of the text.
-    const std::vector<TableReference>& tables_named() const { return tables_named_; }
-    bool good_so_far() const { return problems_.empty(); }
+    const std::vector<TableReference>& table_references() const { return table_references_; }
+    bool ok() const { return problems_.empty(); }
     // All there are, in the order of the file. Ends the reading.
     std::vector<Problem> problems();
 
 private:
     struct Inside;
     std::string file_;
-    std::map<std::string, Place> places_; // of the keys that the text sets
-    std::vector<TableReference> tables_named_;
-    std::set<std::string, std::less<>> in_doubt_; // sections
+    std::map<std::string, Position> positions_; // of the keys that the text sets
+    std::vector<TableReference> table_references_;
+    std::set<std::string, std::less<>> has_problem_; // sections
     std::vector<Problem> problems_;
 };
 

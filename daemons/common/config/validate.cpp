@@ -23,7 +23,7 @@ public:
     void add_short_name(const System& system);
     void check_values();
     void settle_listeners();
-    void check_filters(const ListenersNamed& listeners_named);
+    void check_filters(const ListenersByKey& listeners_by_key);
     void check_policies();
     void check_loops();
     void settle_pools();
@@ -72,7 +72,7 @@ void Settlement::add_short_name(const System& system) {
 void Settlement::settle_defaults(const System& system) {
     auto& c = config_;
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
-    if (!toml_.given("local.domains")) {
+    if (!toml_.is_set("local.domains")) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
             c.local.domains.push_back(c.mta.origin); // bare names are users of this host
@@ -84,7 +84,7 @@ void Settlement::settle_defaults(const System& system) {
     for (auto* address : {&c.tls_reports.contact, &c.tls_reports.from})
         if (address->empty()) *address = "postmaster@" + c.mta.hostname;
     if (c.local.postmaster.empty()) c.local.postmaster = c.mta.users ? "root" : c.local.users.front();
-    if (!toml_.given("relay.networks"))
+    if (!toml_.is_set("relay.networks"))
         c.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
     const auto workers = std::clamp(system.processors / 2, 1u, 8u);
     if (c.smtpd.workers == 0) c.smtpd.workers = workers;
@@ -111,13 +111,13 @@ void Settlement::check_values() {
                          "testing.connect_to: leads mail astray; only for tests, in single-user mode "
                          "(mta.users = false)");
     if (c.smtpd.soft_errors > c.smtpd.hard_errors)
-        toml_.problem_at(toml_.given("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
+        toml_.problem_at(toml_.is_set("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
                          "smtpd: soft_errors must not exceed hard_errors");
     if (c.dns.minimum_ttl > c.dns.maximum_ttl)
-        toml_.problem_at(toml_.given("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
+        toml_.problem_at(toml_.is_set("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
                          "dns: minimum_ttl must not exceed maximum_ttl");
     if (c.master.heartbeat_timeout <= c.master.heartbeat_interval)
-        toml_.problem_at(toml_.given("master.heartbeat_timeout") ? "master.heartbeat_timeout"
+        toml_.problem_at(toml_.is_set("master.heartbeat_timeout") ? "master.heartbeat_timeout"
                                                                  : "master.heartbeat_interval",
                          "master: heartbeat_timeout must be longer than heartbeat_interval");
 }
@@ -126,7 +126,7 @@ void Settlement::settle_listeners() {
     std::vector<std::string> taken;
     for (auto& listener : config_.listeners) {
         const auto path = fmt::format("listen.{}", listener.name);
-        if (toml_.given(path) && !toml_.given(path + ".addresses"))
+        if (toml_.is_set(path) && !toml_.is_set(path + ".addresses"))
             toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
         for (const auto& address : listener.addresses) {
             if (std::find(taken.begin(), taken.end(), address.to_string()) != taken.end())
@@ -151,7 +151,7 @@ void Settlement::settle_tls(Listener& listener, const std::string& path) {
     if (listener.tls == ListenerTls::no || certified) return;
     const auto key = path + ".tls";
     toml_.problem_at(
-        toml_.given(key) ? key : path,
+        toml_.is_set(key) ? key : path,
         fmt::format("{}: TLS needs tls.certificates; without, say tls = \"no\"{}", path,
                     listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
 }
@@ -171,20 +171,20 @@ void Settlement::settle_limits(Listener& listener, const std::string& path) {
         {"user_recipients_per_hour", &ClientLimits::user_recipients_per_hour},
     };
     for (const auto& [key, limit] : all)
-        if (!toml_.given(fmt::format("{}.{}", path, key)))
+        if (!toml_.is_set(fmt::format("{}.{}", path, key)))
             listener.limits.*limit = smtpd.limits.*limit;
 }
 
 void Settlement::settle_auth(Listener& listener, const std::string& path) {
     const bool decided = !config_.auth.passwords.empty() || !config_.auth.dovecot.empty();
-    if (!toml_.given(path + ".auth")) listener.auth = listener.service == Service::submission && decided;
+    if (!toml_.is_set(path + ".auth")) listener.auth = listener.service == Service::submission && decided;
     if (listener.auth && !decided)
         toml_.problem_at(
             path + ".auth",
             fmt::format("{}.auth: nobody can be checked; name auth.passwords or auth.dovecot", path));
     if (listener.auth && listener.tls == ListenerTls::no && !listener.auth_without_tls)
         toml_.problem_at(
-            toml_.given(path + ".auth") ? path + ".auth" : path,
+            toml_.is_set(path + ".auth") ? path + ".auth" : path,
             fmt::format("{}: AUTH needs TLS; for passwords in plain text say auth_without_tls = true "
                         "(auth = false: none)",
                         path));
@@ -195,11 +195,11 @@ void Settlement::settle_auth(Listener& listener, const std::string& path) {
                               path));
 }
 
-void Settlement::check_filters(const ListenersNamed& listeners_named) {
-    for (const auto& [key, names] : listeners_named)
+void Settlement::check_filters(const ListenersByKey& listeners_by_key) {
+    for (const auto& [key, names] : listeners_by_key)
         for (const auto& name : names)
             if (std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end() &&
-                !(name == local_mail && key.starts_with("milter.")))
+                !(name == local_submissions && key.starts_with("milter.")))
                 toml_.problem_at(key, fmt::format("{}: there is no [listen.{}]", key, name));
 }
 
@@ -219,7 +219,7 @@ void Settlement::check_loops() {
     for (const auto& rule : config_.routes)
         for (const auto& equals : rule.next_hops)
             for (const auto& hop : equals)
-                if (const auto* listener = own_listener(config_, hop)) {
+                if (const auto* listener = local_listener(config_, hop)) {
                     const auto key = fmt::format("route.\"{}\".next_hop", rule.pattern);
                     toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}); mail sent there would come "
                                                       "back again and again",
@@ -238,7 +238,7 @@ void Settlement::settle_pools() {
     for (auto& pool : config_.pools) {
         for (auto& source : pool.addresses)
             if (source.helo.empty()) source.helo = config_.smtp_client.helo;
-        if (std::ranges::none_of(pool.addresses, [&](const Source& each) {
+        if (std::ranges::none_of(pool.addresses, [&](const SourceAddress& each) {
                 return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
             }) && !pool.addresses.empty())
             toml_.problem_at(fmt::format("pool.{}.addresses", pool.name),
@@ -248,8 +248,8 @@ void Settlement::settle_pools() {
 
 // Every table that is named there is.
 void Settlement::check_tables() {
-    config_.tables_named = toml_.tables_named();
-    for (const auto& [text, key, line, column] : config_.tables_named) {
+    config_.table_references = toml_.table_references();
+    for (const auto& [text, key, line, column] : config_.table_references) {
         const auto what = tables::Specification::parse(text);
         if (!what) continue; // said already
         if (what->kind == tables::Kind::section) {
@@ -296,7 +296,7 @@ void Settlement::check_addresses() {
     take("virtual_mailbox.domains", virtuals.virtual_mailbox.domains);
     take("relay.domains", c.relay.domains);
     const auto missing = [&](bool is, std::string key, std::string_view what) {
-        if (is && toml_.good_so_far()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
+        if (is && toml_.ok()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
     };
     missing(!virtuals.virtual_alias.domains.empty() && virtuals.virtual_alias.tables.empty(), "virtual_alias.domains",
             "without virtual_alias.tables they have no addresses at all");
@@ -313,7 +313,7 @@ void Settlement::check_addresses() {
 // Names of files are whole from here on; those that must be there are noted.
 void Settlement::settle_files() {
     const auto note = [&](const std::string& key, const std::string& path) {
-        const auto place = toml_.place(key);
+        const auto place = toml_.position(key);
         config_.files.push_back({path, key, place.line, place.column});
     };
     toml_.resolve(config_.spool.directory);
@@ -326,7 +326,7 @@ void Settlement::settle_files() {
             toml_.problem_at("local.aliases", fmt::format("local.aliases: \"{}\": files are named here, without \"{}\"", path,
                                                           path.substr(0, colon + 1)));
         toml_.resolve(path);
-        if (toml_.given("local.aliases")) note("local.aliases", path);
+        if (toml_.is_set("local.aliases")) note("local.aliases", path);
     }
     for (auto& path : config_.tls.certificates) {
         toml_.resolve(path);
@@ -344,7 +344,7 @@ void Settlement::settle_files() {
     toml_.resolve(config_.smtp_client.credentials);
     if (!config_.smtp_client.credentials.empty()) note("smtp_client.credentials", config_.smtp_client.credentials);
     toml_.resolve(config_.smtp_client.tls_authorities);
-    if (toml_.given("smtp_client.tls_authorities") && !config_.smtp_client.tls_authorities.empty())
+    if (toml_.is_set("smtp_client.tls_authorities") && !config_.smtp_client.tls_authorities.empty())
         note("smtp_client.tls_authorities", config_.smtp_client.tls_authorities);
     toml_.resolve(config_.tls.client_authorities);
     if (!config_.tls.client_authorities.empty())
@@ -358,13 +358,13 @@ void Settlement::settle_files() {
 
 } // namespace
 
-void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_named, const System& system) {
+void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_by_key, const System& system) {
     Settlement settlement(config, toml);
     settlement.name_system(system);
     settlement.settle_defaults(system);
     settlement.check_values();
     settlement.settle_listeners();
-    settlement.check_filters(listeners_named);
+    settlement.check_filters(listeners_by_key);
     settlement.check_policies();
     settlement.check_loops();
     settlement.settle_pools();

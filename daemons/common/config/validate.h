@@ -12,9 +12,9 @@ namespace config {
 class TomlReader;
 
 // The listeners that filters name, by key ("milter.scan.listeners").
-using ListenersNamed = std::map<std::string, std::vector<std::string>>;
+using ListenersByKey = std::map<std::string, std::vector<std::string>>;
 
 // Completes what was read; what contradicts itself becomes a problem of `toml`.
-void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_named, const System& system);
+void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_by_key, const System& system);
 
 } // namespace config

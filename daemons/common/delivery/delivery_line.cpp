@@ -41,12 +41,12 @@ static std::string_view word_of(DeliveryStatus outcome) {
     return words[static_cast<std::size_t>(outcome)];
 }
 
-void write(const Voice& voice, const DeliveryLine& line) {
+void write(const LogContext& log_context, const DeliveryLine& line) {
     const Delays& d = line.delays;
     const bool renamed = !line.original_to.empty() && line.original_to != line.to;
     const auto use =
         line.connection_use > 1 ? fmt::format(", conn_use={}", line.connection_use) : std::string();
-    voice.info("{}: to=<{}>{}{}{}, relay={}{}, delay={}, delays={}/{}/{}/{}, dsn={}, status={} ({})",
+    log_context.info("{}: to=<{}>{}{}{}, relay={}{}, delay={}, delays={}/{}/{}/{}, dsn={}, status={} ({})",
                line.queue_id.text(), line.to, renamed ? ", orig_to=<" : "", renamed ? line.original_to : "",
                renamed ? ">" : "", line.relay, use,
                delay_text(d.before_queue + d.in_queue + d.setup + d.transmission), delay_text(d.before_queue),
@@ -54,16 +54,16 @@ void write(const Voice& voice, const DeliveryLine& line) {
                word_of(line.outcome), line.reason);
 }
 
-void count(Figures& figures, Transport transport, const DeliveryLine& line) {
+void count(Metrics& metrics, Transport transport, const DeliveryLine& line) {
     const auto outcome = outcome_of(line);
-    figures.count(Family::deliveries, transport, outcome);
+    metrics.count(MetricId::deliveries, transport, outcome);
     if (outcome != DeliveryOutcome::delivered) return;
     const Delays& d = line.delays;
-    figures.observe(Family::delay_seconds, d.before_queue + d.in_queue + d.setup + d.transmission);
-    figures.observe(Family::delay_stage_seconds, d.before_queue, DelayStage::before_queue);
-    figures.observe(Family::delay_stage_seconds, d.in_queue, DelayStage::in_queue);
-    figures.observe(Family::delay_stage_seconds, d.setup, DelayStage::connection);
-    figures.observe(Family::delay_stage_seconds, d.transmission, DelayStage::transmission);
+    metrics.observe(MetricId::delay_seconds, d.before_queue + d.in_queue + d.setup + d.transmission);
+    metrics.observe(MetricId::delay_stage_seconds, d.before_queue, DelayStage::before_queue);
+    metrics.observe(MetricId::delay_stage_seconds, d.in_queue, DelayStage::in_queue);
+    metrics.observe(MetricId::delay_stage_seconds, d.setup, DelayStage::connection);
+    metrics.observe(MetricId::delay_stage_seconds, d.transmission, DelayStage::transmission);
 }
 
 } // namespace common

@@ -1,6 +1,6 @@
 // The log line of one recipient's delivery, as Postfix prints it and log analysers read it:
 //   QID: to=<…>[, orig_to=<…>], relay=…[, conn_use=N], delay=D, delays=a/b/c/d, dsn=2.0.0, status=sent (…)
-// Knows words and figures; not what they are about.
+// Knows words and numbers; not what they are about.
 #pragma once
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/logging/log.h"
@@ -43,8 +43,8 @@ struct DeliveryLine {
 };
 
 DeliveryOutcome outcome_of(const DeliveryLine& line);
-void write(const Voice& voice, const DeliveryLine& line);
-// The same in figures.
-void count(Figures& figures, Transport transport, const DeliveryLine& line);
+void write(const LogContext& log_context, const DeliveryLine& line);
+// The same in metrics.
+void count(Metrics& metrics, Transport transport, const DeliveryLine& line);
 
 } // namespace common

@@ -4,8 +4,8 @@
 
 namespace common {
 
-spool::ReadResult<spool::MessageReader> OpenMessages::open(spool::QueueId id, spool::Location hint) {
-    std::shared_ptr<spool::Folded> known;
+spool::ReadResult<spool::MessageReader> MessageCache::open(spool::QueueId id, spool::Location hint) {
+    std::shared_ptr<spool::FoldedLog> known;
     if (const auto shared = shared_.find(id); shared != shared_.end()) known = shared->second.lock();
     const bool is_new = !known;
     auto reader = spool::MessageReader::open(disk_, id, hint, spool::ReadLock::shared, std::move(known));

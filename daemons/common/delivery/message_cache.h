@@ -8,24 +8,24 @@
 
 namespace common {
 
-class OpenMessages {
+class MessageCache {
 public:
     // `disk` must outlive it.
-    OpenMessages(spool::Disk& disk) : disk_(disk) {}
+    MessageCache(spool::Disk& disk) : disk_(disk) {}
 
     // Locked, as MessageReader::open() does it.
     spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint);
     // No delivery will come soon: what is kept for the next one goes.
-    void rest() { last_.reset(); }
+    void forget_last() { last_.reset(); }
 
 private:
     static constexpr std::size_t many = 100; // recipients: worth keeping for a moment while nobody reads it
 
     spool::Disk& disk_;
     // Of messages with several recipients, as long as one of their readers lives.
-    std::unordered_map<spool::QueueId, std::weak_ptr<spool::Folded>> shared_;
+    std::unordered_map<spool::QueueId, std::weak_ptr<spool::FoldedLog>> shared_;
     std::size_t tidy_at_ = 64;
-    std::shared_ptr<spool::Folded> last_; // of the last message with many: its next delivery may come when this has gone
+    std::shared_ptr<spool::FoldedLog> last_; // of the last message with many: its next delivery may come when this has gone
 };
 
 } // namespace common

@@ -45,10 +45,10 @@ std::string_view verb_of(Action action) {
 
 } // namespace
 
-HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& message) {
-    HeaderJudgement out;
-    auto findings = checks.judge(message.fields());
-    out.trouble = std::move(findings.trouble);
+HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message) {
+    HeaderCheckResult out;
+    auto findings = checks.check(message.fields());
+    out.warnings = std::move(findings.warnings);
     std::size_t before = 0, gone = 0; // fields put in and taken out so far
     for (const auto& finding : findings.found) {
         const auto number = static_cast<std::uint32_t>(finding.field + before - gone);
@@ -57,7 +57,7 @@ HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& messag
         const auto field = milter::with_crlf(finding.text) + "\r\n";
         const auto edit = [&](What what, const std::string& by) {
             if (message.edit({what, number, by})) return true;
-            out.trouble.push_back(fmt::format("header check: not a header field: {}", text));
+            out.warnings.push_back(fmt::format("header check: not a header field: {}", text));
             return false;
         };
         switch (finding.action) {
@@ -71,7 +71,7 @@ HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& messag
             break;
         case Action::redirect:
             if (message.redirect(finding.text)) break;
-            out.trouble.push_back(fmt::format("header check: not an address to redirect to: {}", text));
+            out.warnings.push_back(fmt::format("header check: not an address to redirect to: {}", text));
             continue;
         case Action::warn: break;
         case Action::prepend:

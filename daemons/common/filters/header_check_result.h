@@ -10,7 +10,7 @@
 
 namespace common {
 
-struct HeaderJudgement {
+struct HeaderCheckResult {
     // "QID: <verb>: <subject> from …: <text>"
     struct Line {
         std::string verb;    // "reject", "warning" …
@@ -19,12 +19,12 @@ struct HeaderJudgement {
         bool operator==(const Line&) const = default;
     };
     std::vector<Line> lines;          // for the log, one for each finding
-    std::vector<std::string> trouble; // warnings
+    std::vector<std::string> warnings;
     std::optional<smtp::Reply> refusal;
     std::string hold, discard; // not empty: why
 };
 
 // `message` is loaded.
-HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& message);
+HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& message);
 
 } // namespace common

@@ -9,7 +9,7 @@
 
 namespace ipc {
 
-enum class Sent : std::uint8_t {
+enum class SendResult : std::uint8_t {
     yes,      // it leaves at the end of the turn, if the connection lives that long
     not_open, // the connection is down
     too_long, // it fits no frame: nothing was sent
@@ -36,7 +36,7 @@ public:
     // A message that is too long for a frame is not sent, and the channel serves all others as before: the caller says
     // what becomes of the one it was about. To a channel that is closed nothing is sent (on_closed tells).
     template <class M>
-    [[nodiscard]] Sent send(const M& message) {
+    [[nodiscard]] SendResult send(const M& message) {
         return put(message);
     }
     template <AlwaysFits M>
@@ -55,10 +55,10 @@ public:
 
 private:
     template <class M>
-    Sent put(const M& message) {
-        if (!connection_->open()) return Sent::not_open;
+    SendResult put(const M& message) {
+        if (!connection_->open()) return SendResult::not_open;
         encode<Message>(message, connection_->begin());
-        return connection_->end() == Connection::Ended::framed ? Sent::yes : Sent::too_long;
+        return connection_->end() == Connection::Ended::framed ? SendResult::yes : SendResult::too_long;
     }
     void on_frame(std::string_view frame) override {
         auto message = decode<Message>(frame);

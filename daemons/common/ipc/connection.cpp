@@ -97,7 +97,7 @@ void Connection::take(std::string_view bytes) {
 void Connection::end_turn() {
     if (open_) flush();
     if (!open_) {
-        if (!std::exchange(told_, true)) sink_->on_closed(reason_);
+        if (!std::exchange(close_reported_, true)) sink_->on_closed(reason_);
         return;
     }
     check_drained();

@@ -84,7 +84,7 @@ private:
     std::size_t begun_ = 0;
     std::string reason_;
     Closing closing_ = Closing::failure;
-    bool open_ = true, told_ = false, was_congested_ = false;
+    bool open_ = true, close_reported_ = false, was_congested_ = false;
     bool* destroyed_ = nullptr; // set while a callback runs
     struct Write;
     Write* write_ = nullptr;

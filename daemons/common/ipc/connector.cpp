@@ -24,19 +24,19 @@ void Dialer::dial() {
     retry_.start(5s); // a server that says nothing is asked again
 }
 
-void Dialer::again() {
+void Dialer::reconnect() {
     const auto wait = std::min<smtp::Duration>(50ms * (1 << std::min(failures_, 6)), 2s);
     retry_.start(wait);
 }
 
-void Dialer::lost(const std::string& reason, Connection::Closing closing) {
+void Dialer::connection_lost(const std::string& reason, Connection::Closing closing) {
     if (closing == Connection::Closing::failure) log_.error("\"{}\" connection ended: {}", conversation_, reason);
-    again();
+    reconnect();
 }
 
 // A server that is being started may take a moment: only what lasts is worth a line.
 void Dialer::failed(const std::string& reason) {
-    again();
+    reconnect();
     if (++failures_ == 8) log_.warning("no \"{}\" connection so far: {}", conversation_, reason);
 }
 

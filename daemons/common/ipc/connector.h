@@ -20,9 +20,9 @@ public:
            std::function<void(std::unique_ptr<Connection>)> connected);
     // Connect now, or, after a connection was lost, a little later.
     void start() { dial(); }
-    void again();
+    void reconnect();
     // What was connected has come to its end: again, and a line in the log unless the peer just went.
-    void lost(const std::string& reason, Connection::Closing closing);
+    void connection_lost(const std::string& reason, Connection::Closing closing);
 
 private:
     void dial();
@@ -64,8 +64,8 @@ public:
     bool up() const { return channel_ && channel_->open(); }
     // As Channel::send().
     template <class M>
-    [[nodiscard]] Sent send(const M& message) {
-        return up() ? channel_->send(message) : Sent::not_open;
+    [[nodiscard]] SendResult send(const M& message) {
+        return up() ? channel_->send(message) : SendResult::not_open;
     }
     template <AlwaysFits M>
     bool send(const M& message) { // false: the connection is down, nothing was sent
@@ -98,10 +98,10 @@ private:
     }
     void down_now(std::string reason) { // a copy: the channel that names it goes now
         auto dead = std::move(channel_);
-        dialer_.lost(reason, dead->closing());
+        dialer_.connection_lost(reason, dead->closing());
         if (callbacks_.on_down) callbacks_.on_down(reason);
         // The closure that is running belongs to `dead`: it may only go when the turn ends.
-        loop_.later([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});
+        loop_.defer([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});
     }
 
     common::Loop& loop_;

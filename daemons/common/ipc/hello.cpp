@@ -32,7 +32,7 @@ std::string token_of(std::string_view key, proto::Role role, std::uint32_t insta
     return out;
 }
 
-std::string refusal(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
+std::string rejection_reason(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
                     const ExpectedTokens& expected) {
     if (hello.version != proto::version)
         return fmt::format("it speaks version {}, this is version {}", hello.version, proto::version);

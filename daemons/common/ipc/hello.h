@@ -36,7 +36,7 @@ std::string token_of(std::string_view key, proto::Role role, std::uint32_t insta
 bool equal_secrets(std::string_view a, std::string_view b);
 
 // Why this Hello is refused; "" if it is not. `roles`: who may hold the conversation.
-std::string refusal(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
+std::string rejection_reason(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
                     const ExpectedTokens& expected);
 
 } // namespace ipc

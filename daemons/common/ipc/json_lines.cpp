@@ -35,7 +35,7 @@ public:
     Session(JsonServer& server, std::uint64_t number, common::Fd fd, common::Credentials credentials)
         : server_(server), number_(number), credentials_(credentials),
           pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }),
-          patience_(server.loop_, [this] { see_progress(); }) {
+          timeout_(server.loop_, [this] { see_progress(); }) {
         if (uv_pipe_open(pipe_.get(), fd.number()) == 0)
             (void)fd.release();
         else
@@ -49,11 +49,11 @@ public:
     const common::Credentials& credentials() const { return credentials_; }
     bool gone() const { return gone_; }
     bool congested() const { return out_.size() + in_flight_ > high_water; }
-    void on_room(std::function<void()> room) {
+    void on_writable(std::function<void()> room) {
         room_ = std::move(room);
         hook_.schedule();
     }
-    void on_leave(std::function<void()> left) {
+    void on_disconnect(std::function<void()> left) {
         if (busy_) left_ = std::move(left);
     }
     std::function<void()> take_leave() { return std::exchange(left_, nullptr); }
@@ -133,13 +133,13 @@ private:
         if (!write_ || gone_) return;
         const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
         if (left == std::exchange(unread_, left)) return give_up("nothing of its answer was read for too long");
-        patience_.start(server_.patience_);
+        timeout_.start(server_.timeout_);
     }
     void flush() {
         if (gone_ || write_ || out_.empty()) return;
         in_flight_ = out_.size();
         unread_ = 0;
-        patience_.start(server_.patience_);
+        timeout_.start(server_.timeout_);
         write_ = new Write{{}, std::exchange(out_, {}), this};
         auto bytes = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(in_flight_));
         uv_write(&write_->request, stream_of(pipe_), &bytes, 1, [](uv_write_t* request, int status) {
@@ -149,7 +149,7 @@ private:
             if (!self) return;
             self->write_ = nullptr;
             self->in_flight_ = 0;
-            self->patience_.stop();
+            self->timeout_.stop();
             if (status < 0) self->gone_ = true;
             self->hook_.schedule();
         });
@@ -160,7 +160,7 @@ private:
     common::Credentials credentials_;
     common::Handle<uv_pipe_t> pipe_;
     common::TurnHook hook_;
-    common::Timer patience_;
+    common::Timer timeout_;
     std::string in_, out_;
     std::size_t in_flight_ = 0, unread_ = 0; // being written; what was left of it when it was looked at
     Write* write_ = nullptr;
@@ -171,9 +171,9 @@ private:
 };
 
 JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
-                       smtp::Duration patience)
+                       smtp::Duration timeout)
     : loop_(loop), log_(log), operators_(operators), fd_(std::move(fd)), handler_(std::move(handler)),
-      patience_(patience),
+      timeout_(timeout),
       poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
     listen();
 }
@@ -214,7 +214,7 @@ void JsonServer::forget(std::uint64_t peer) {
 }
 
 void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view line) {
-    if (!operators_.include(session.credentials())) {
+    if (!operators_.includes(session.credentials())) {
         log_.warning("control: uid={} refused: neither root nor an operator", session.credentials().uid);
         refuse(peer, "only root and members of mta.admin_group may give orders here", "not-permitted");
         session.dismiss();
@@ -270,12 +270,12 @@ bool JsonServer::congested(std::uint64_t peer) const {
     return session && session->congested();
 }
 
-void JsonServer::on_room(std::uint64_t peer, std::function<void()> room) {
-    if (auto* session = find(peer)) session->on_room(std::move(room));
+void JsonServer::on_writable(std::uint64_t peer, std::function<void()> room) {
+    if (auto* session = find(peer)) session->on_writable(std::move(room));
 }
 
-void JsonServer::on_leave(std::uint64_t peer, std::function<void()> left) {
-    if (auto* session = find(peer)) session->on_leave(std::move(left));
+void JsonServer::on_disconnect(std::uint64_t peer, std::function<void()> left) {
+    if (auto* session = find(peer)) session->on_disconnect(std::move(left));
 }
 
 spool::Result<JsonClient> JsonClient::connect(const std::string& path) {

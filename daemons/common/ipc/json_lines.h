@@ -32,9 +32,9 @@ public:
     using Handler = std::function<void(const Request& request, const nlohmann::json& body)>;
 
     // `fd`: bound and listening. Only `operators` are answered; everybody else is refused at the first request.
-    // Every request is logged ("control: uid=0 status"). A reader that takes nothing for `patience` is let go of.
+    // Every request is logged ("control: uid=0 status"). A reader that takes nothing for `timeout` is let go of.
     JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
-               smtp::Duration patience = default_patience);
+               smtp::Duration timeout = default_timeout);
     ~JsonServer();
     JsonServer(const JsonServer&) = delete;
     JsonServer& operator=(const JsonServer&) = delete;
@@ -44,18 +44,18 @@ public:
     bool finish(std::uint64_t peer);
     // `code`: one word for programs (proto/control.h).
     bool refuse(std::uint64_t peer, std::string_view error, std::string_view code = "bad-request");
-    // True: better wait for on_room() before sending more.
+    // True: better wait for on_writable() before sending more.
     bool congested(std::uint64_t peer) const;
     // `room` is called once when the peer has read enough; never when it goes.
-    void on_room(std::uint64_t peer, std::function<void()> room);
+    void on_writable(std::uint64_t peer, std::function<void()> room);
     // `left` is called once when the peer goes before its request is answered (one that has only ended its
     // side is still waiting: shutdown(2)); dropped by finish() and refuse(). Nothing if it is answered already.
-    void on_leave(std::uint64_t peer, std::function<void()> left);
+    void on_disconnect(std::uint64_t peer, std::function<void()> left);
 
     static constexpr std::size_t max_request = 1024 * 1024; // a configuration fits in
     static constexpr std::size_t high_water = 256 * 1024, max_peers = 100;
     // A peer that reads nothing for so long, or has so much before it, is let go, with a line in the log.
-    static constexpr smtp::Duration default_patience = std::chrono::minutes(1);
+    static constexpr smtp::Duration default_timeout = std::chrono::minutes(1);
     static constexpr std::size_t max_unread = 64 << 20;
 
 private:
@@ -71,7 +71,7 @@ private:
     common::Operators operators_;
     common::Fd fd_;
     Handler handler_;
-    const smtp::Duration patience_;
+    const smtp::Duration timeout_;
     common::Handle<uv_poll_t> poll_;
     common::Timer pause_;
     std::uint64_t last_ = 0;

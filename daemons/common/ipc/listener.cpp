@@ -7,11 +7,11 @@ namespace ipc {
 using namespace std::chrono_literals;
 
 // A connection that has not said Hello yet.
-class Listener::Greeting final : Connection::Sink {
+class Listener::PendingConnection final : Connection::Sink {
 public:
-    Greeting(Listener& listener, common::Fd fd)
+    PendingConnection(Listener& listener, common::Fd fd)
         : listener_(listener), connection_(new Connection(listener.loop_, std::move(fd), this)),
-          patience_(listener.loop_, [this] { listener_.dismiss(*this, "it said nothing for 5 s"); }) {
+          patience_(listener.loop_, [this] { listener_.reject(*this, "it said nothing for 5 s"); }) {
         patience_.start(5s);
     }
     std::unique_ptr<Connection> take() {
@@ -28,12 +28,12 @@ private:
     void on_frame(std::string_view frame) override {
         if (over_) return;
         auto message = decode<proto::hello::Message>(frame);
-        if (!message) return listener_.dismiss(*this, "malformed: " + message.error().why);
+        if (!message) return listener_.reject(*this, "malformed: " + message.error().why);
         if (auto* hello = std::get_if<proto::hello::Hello>(&*message)) return listener_.welcome(*this, *hello);
-        listener_.dismiss(*this, "it did not begin with Hello");
+        listener_.reject(*this, "it did not begin with Hello");
     }
     void on_closed(const std::string& reason) override {
-        if (!over_) listener_.dismiss(*this, reason);
+        if (!over_) listener_.reject(*this, reason);
     }
 
     Listener& listener_;
@@ -45,7 +45,7 @@ private:
 Listener::Listener(common::Loop& loop, common::Log& log, common::Fd fd, ExpectedTokens expected)
     : loop_(loop), log_(log), expected_(std::move(expected)), fd_(std::move(fd)),
       poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }),
-      sweep_(loop, [this] { greetings_.remove_if([](const auto& each) { return each->over(); }); }) {
+      sweep_(loop, [this] { pending_.remove_if([](const auto& each) { return each->over(); }); }) {
     listen();
 }
 
@@ -61,7 +61,7 @@ void Listener::accept() {
     for (int i = 0; i < 64; ++i) {
         common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd) {
-            greetings_.push_back(std::make_unique<Greeting>(*this, std::move(fd)));
+            pending_.push_back(std::make_unique<PendingConnection>(*this, std::move(fd)));
             continue;
         }
         if (errno == EAGAIN) return;
@@ -74,10 +74,10 @@ void Listener::accept() {
     }
 }
 
-void Listener::welcome(Greeting& greeting, const proto::hello::Hello& hello) {
+void Listener::welcome(PendingConnection& greeting, const proto::hello::Hello& hello) {
     const auto service = std::ranges::find(services_, hello.conversation, &Service::conversation);
-    if (service == services_.end()) return dismiss(greeting, "unknown conversation \"" + hello.conversation + "\"");
-    if (auto why = refusal(hello, service->roles, expected_); !why.empty()) return dismiss(greeting, why);
+    if (service == services_.end()) return reject(greeting, "unknown conversation \"" + hello.conversation + "\"");
+    if (auto why = rejection_reason(hello, service->roles, expected_); !why.empty()) return reject(greeting, why);
     auto connection = greeting.take();
     greeting.end();
     sweep_.schedule();
@@ -86,7 +86,7 @@ void Listener::welcome(Greeting& greeting, const proto::hello::Hello& hello) {
     service->accepted({hello.role, hello.instance}, std::move(connection));
 }
 
-void Listener::dismiss(Greeting& greeting, const std::string& why) {
+void Listener::reject(PendingConnection& greeting, const std::string& why) {
     log_.warning("local connection refused: {}", why);
     greeting.end();
     sweep_.schedule();

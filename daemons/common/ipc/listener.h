@@ -42,17 +42,17 @@ private:
         std::vector<proto::Role> roles;
         std::function<void(Peer, std::unique_ptr<Connection>)> accepted;
     };
-    class Greeting;
+    class PendingConnection;
     void listen();
     void accept();
-    void welcome(Greeting& greeting, const proto::hello::Hello& hello);
-    void dismiss(Greeting& greeting, const std::string& why);
+    void welcome(PendingConnection& greeting, const proto::hello::Hello& hello);
+    void reject(PendingConnection& greeting, const std::string& why);
 
     common::Loop& loop_;
     common::Log& log_;
     ExpectedTokens expected_;
     std::vector<Service> services_;
-    std::list<std::unique_ptr<Greeting>> greetings_;
+    std::list<std::unique_ptr<PendingConnection>> pending_;
     common::Fd fd_;
     common::Handle<uv_poll_t> poll_;
     common::Timer pause_;    // after running out of descriptors

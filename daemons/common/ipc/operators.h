@@ -17,7 +17,7 @@ struct Operators {
     // Root, and members of the group. The service user never is, whatever groups it is in: a daemon that has been
     // taken over gives no orders. In single-user mode the owner is, and so is whoever takes over a daemon: that mode
     // protects other users' mail from nobody, for it handles nobody else's.
-    bool include(const Credentials& peer) const;
+    bool includes(const Credentials& peer) const;
 };
 
 } // namespace common

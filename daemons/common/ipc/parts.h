@@ -21,9 +21,9 @@ inline constexpr std::size_t part_size = 64 * 1024; // bytes of list elements in
 
 // The parts of one message, in order.
 template <class M, auto list>
-class Parts {
+class PartSplitter {
 public:
-    explicit Parts(M whole) : rest_(std::move((whole.*list))), head_(std::move(whole)) { (head_.*list).clear(); }
+    explicit PartSplitter(M whole) : rest_(std::move((whole.*list))), head_(std::move(whole)) { (head_.*list).clear(); }
     // Until it has been called for the last part.
     bool more() const { return part_ == 0 || at_ < rest_.size(); }
     M next() {
@@ -51,14 +51,14 @@ private:
 // The other end: of several messages at a time. What all of them hold together is bounded; one that goes beyond that comes
 // out without its list, so that whoever sent it can be told.
 template <class M, auto list>
-class Joined {
+class PartAssembler {
 public:
     struct Whole {
         M message;
         bool complete = true; // false: it was too long, or a part was missing
     };
 
-    explicit Joined(std::size_t most_bytes) : most_(most_bytes) {}
+    explicit PartAssembler(std::size_t most_bytes) : most_(most_bytes) {}
 
     // The whole message, if this is its last part. A first part begins its message anew.
     std::optional<Whole> add(M&& part) {

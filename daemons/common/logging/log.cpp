@@ -80,7 +80,7 @@ void Log::write(Severity severity, std::string_view service, std::uint64_t numbe
     if (!wants(severity)) return;
     text_.clear();
     fmt::vformat_to(fmt::appender(text_), format, args);
-    gather({severity, service, number ? number : process_, {text_.data(), text_.size()}});
+    append({severity, service, number ? number : process_, {text_.data(), text_.size()}});
     if (severity == Severity::critical) flush();
     else hook_.schedule();
 }
@@ -95,14 +95,14 @@ void Log::new_second(std::time_t second) {
     std::strftime(utc_.data(), utc_.size(), "%FT%T", &parts);
 }
 
-void Log::gather(Line line) {
+void Log::append(Line line) {
     ++counts_.lines[static_cast<std::size_t>(line.severity)];
     timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     if (now.tv_sec != second_) new_second(now.tv_sec);
     line.millisecond = static_cast<unsigned>(now.tv_nsec / 1'000'000);
-    if (file_) gather_for_file(line);
-    if (settings_.syslog) gather_for_syslog(line);
+    if (file_) append_for_file(line);
+    if (settings_.syslog) append_for_syslog(line);
 }
 
 namespace {
@@ -139,12 +139,12 @@ void append_quoted(std::string& out, std::string_view text) {
 
 } // namespace
 
-void Log::gather_for_file(const Line& line) {
-    if (file_lines_.size() > settings_.most_gathered && (flush_file(), file_lines_.size() > settings_.most_gathered)) {
+void Log::append_for_file(const Line& line) {
+    if (file_lines_.size() > settings_.max_buffered && (flush_file(), file_lines_.size() > settings_.max_buffered)) {
         ++lost_, ++counts_.lost;
         return;
     }
-    if (settings_.json) return gather_json(line);
+    if (settings_.json) return append_json(line);
     const auto begin = file_lines_.size();
     file_lines_.append(stamp_.data()).push_back(' ');
     file_lines_.append(settings_.host).push_back(' ');
@@ -154,7 +154,7 @@ void Log::gather_for_file(const Line& line) {
 }
 
 // The fields of postrider.7; a field that is there today stays, with its meaning.
-void Log::gather_json(const Line& line) {
+void Log::append_json(const Line& line) {
     fmt::format_to(std::back_inserter(file_lines_), "{{\"time\":\"{}.{:03}Z\",\"severity\":\"{}\",\"service\":\"{}\",\"number\":{},\"pid\":{}",
                    utc_.data(), line.millisecond, word_of(line.severity), line.service, line.number, process_);
     if (const auto id = queue_id_of(line.text); !id.empty()) file_lines_.append(",\"queue_id\":\"").append(id).append("\"");
@@ -163,8 +163,8 @@ void Log::gather_json(const Line& line) {
     file_lines_.append("}\n");
 }
 
-void Log::gather_for_syslog(const Line& line) {
-    if (syslog_lines_.size() > settings_.most_gathered) {
+void Log::append_for_syslog(const Line& line) {
+    if (syslog_lines_.size() > settings_.max_buffered) {
         ++lost_, ++counts_.lost;
         return;
     }
@@ -184,16 +184,16 @@ void Log::flush() {
     };
     bool all = write_all();
     if (all && lost_ > 0) {
-        say_lost();
+        report_dropped();
         all = write_all();
     }
     if (!all) retry_.start(200ms);
 }
 
-void Log::say_lost() {
+void Log::report_dropped() {
     const auto text = fmt::format("{} log lines lost: they could not be written fast enough", lost_);
     lost_ = 0;
-    gather({Severity::warning, service_, process_, text});
+    append({Severity::warning, service_, process_, text});
 }
 
 bool Log::flush_file() {

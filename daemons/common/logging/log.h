@@ -23,8 +23,8 @@ struct LogSettings {
     bool syslog = false;                    // datagrams to socket
     std::string syslog_socket = "/dev/log";
     bool json = false;                      // the file gets JSON lines instead
-    Severity least = Severity::info;        // what is less severe is not logged
-    std::size_t most_gathered = 1 << 20;    // bytes waiting to be written, per sink
+    Severity min_severity = Severity::info;        // what is less severe is not logged
+    std::size_t max_buffered = 1 << 20;    // bytes waiting to be written, per sink
 };
 
 // Lines since the process began.
@@ -35,10 +35,10 @@ struct LogCounts {
 
 class Log;
 
-// Logs as one service with one number; a small value, made where needed: log.as("smtpd", session).info(…).
-class Voice {
+// Logs as one service with one number; a small value, made where needed: log.context("smtpd", session).info(…).
+class LogContext {
 public:
-    Voice(Log& log, std::string_view service, std::uint64_t number)
+    LogContext(Log& log, std::string_view service, std::uint64_t number)
         : log_(&log), service_(service), number_(number) {}
     template <class... A>
     void info(fmt::format_string<A...> format, A&&... args) const {
@@ -61,7 +61,7 @@ public:
 private:
     void write(Severity severity, fmt::string_view format, fmt::format_args args) const;
     Log* log_;
-    std::string_view service_; // must outlive the voice; a literal
+    std::string_view service_; // must outlive the log_context; a literal
     std::uint64_t number_;
 };
 
@@ -77,7 +77,7 @@ public:
     void configure(LogSettings settings, Fd file);
 
     // number 0: the process id. `service` is a literal.
-    Voice as(std::string_view service, std::uint64_t number = 0) { return Voice(*this, service, number); }
+    LogContext context(std::string_view service, std::uint64_t number = 0) { return LogContext(*this, service, number); }
     template <class... A>
     void debug(fmt::format_string<A...> format, A&&... args) {
         if (wants(Severity::debug)) write(Severity::debug, service_, 0, format, fmt::make_format_args(args...));
@@ -106,7 +106,7 @@ public:
     void flush();
 
     const LogCounts& counts() const { return counts_; }
-    bool wants(Severity severity) const { return severity >= settings_.least; }
+    bool wants(Severity severity) const { return severity >= settings_.min_severity; }
 
     static constexpr std::size_t max_line = 2000; // bytes of one line
 
@@ -119,11 +119,11 @@ private:
         unsigned millisecond = 0;
     };
     void new_second(std::time_t second);
-    void gather(Line line);
-    void gather_json(const Line& line);
-    void gather_for_file(const Line& line);
-    void gather_for_syslog(const Line& line);
-    void say_lost();
+    void append(Line line);
+    void append_json(const Line& line);
+    void append_for_file(const Line& line);
+    void append_for_syslog(const Line& line);
+    void report_dropped();
     bool flush_file();
     bool flush_syslog();
     bool connect_syslog();
@@ -146,7 +146,7 @@ private:
     std::time_t syslog_tried_ = 0;
 };
 
-inline void Voice::write(Severity severity, fmt::string_view format, fmt::format_args args) const {
+inline void LogContext::write(Severity severity, fmt::string_view format, fmt::format_args args) const {
     log_->write(severity, service_, number_, format, args);
 }
 

@@ -32,7 +32,7 @@ bool syslog_answers(const std::string& socket_path) {
 
 std::string log_file(const config::Config& config) { return missed(config) ? instead_of_syslog(config) : config.log.file; }
 
-std::string about_silent_syslog(const config::Config& config) {
+std::string syslog_warning(const config::Config& config) {
     if (!missed(config)) return {};
     const auto file = instead_of_syslog(config);
     const auto directory = file.substr(0, file.rfind('/'));

@@ -11,6 +11,6 @@ bool syslog_answers(const std::string& socket);
 // The file to open: log.file, the default file if syslog is not available, or "" if syslog is enough.
 std::string log_file(const config::Config& config);
 // "" if log lines reach their destination; else the problem, where they go instead, and what to do.
-std::string about_silent_syslog(const config::Config& config);
+std::string syslog_warning(const config::Config& config);
 
 } // namespace common

@@ -3,7 +3,7 @@
 
 namespace common {
 
-void Troubles::set(const std::string& about, std::string_view text) {
+void Problems::set(const std::string& about, std::string_view text) {
     const auto had = texts_.find(about);
     if ((had == texts_.end() ? std::string_view{} : std::string_view(had->second)) == text) return;
     if (text.empty())
@@ -12,17 +12,17 @@ void Troubles::set(const std::string& about, std::string_view text) {
         texts_[about] = text;
     std::string all;
     for (const auto& [what, each] : texts_) all += (all.empty() ? "" : "; ") + each;
-    tell_(all);
+    on_change_(all);
 }
 
-std::function<void(std::string_view)> Troubles::about(std::string what) {
+std::function<void(std::string_view)> Problems::reporter(std::string what) {
     return [this, what = std::move(what)](std::string_view text) { set(what, text); };
 }
 
-std::function<void(std::string_view)> Troubles::anew(const std::string& about) {
+std::function<void(std::string_view)> Problems::new_reporter(const std::string& about) {
     set(about, "");
-    return [this, about, mine = ++holders_[about]](std::string_view text) {
-        if (mine == holders_[about]) set(about, text);
+    return [this, about, mine = ++generations_[about]](std::string_view text) {
+        if (mine == generations_[about]) set(about, text);
     };
 }
 

@@ -8,25 +8,25 @@
 
 namespace common {
 
-class Troubles {
+class Problems {
 public:
-    // `tell`: all that is wrong now, "one; two"; "" nothing is. Only when it changes.
-    explicit Troubles(std::function<void(std::string_view)> tell) : tell_(std::move(tell)) {}
-    Troubles(const Troubles&) = delete;
-    Troubles& operator=(const Troubles&) = delete;
+    // `on_change`: all that is wrong now, "one; two"; "" nothing is. Only when it changes.
+    explicit Problems(std::function<void(std::string_view)> on_change) : on_change_(std::move(on_change)) {}
+    Problems(const Problems&) = delete;
+    Problems& operator=(const Problems&) = delete;
 
     // "" clears it.
     void set(const std::string& about, std::string_view text);
     // set() of one of them, for whoever has only that. Must not outlive this.
-    std::function<void(std::string_view)> about(std::string what);
+    std::function<void(std::string_view)> reporter(std::string what);
     // The same, cleared, for who comes in another's place: what the former still says is not heard.
-    std::function<void(std::string_view)> anew(const std::string& about);
+    std::function<void(std::string_view)> new_reporter(const std::string& about);
     bool any() const { return !texts_.empty(); }
 
 private:
-    std::function<void(std::string_view)> tell_;
+    std::function<void(std::string_view)> on_change_;
     std::map<std::string, std::string> texts_;
-    std::map<std::string, unsigned> holders_; // so far
+    std::map<std::string, unsigned> generations_; // so far
 };
 
 } // namespace common

@@ -13,12 +13,12 @@ static std::string_view becomes_of_mail(config::OnFailure how) {
     return "";
 }
 
-void Availability::answered() const {
-    if (tell_) tell_("");
+void ServiceStatus::answered() const {
+    if (report_) report_("");
 }
 
-void Availability::failed(std::string_view why) const {
-    if (tell_) tell_(fmt::format("{}: {}; until it answers, mail it should see {}", what_, why, becomes_of_mail(meanwhile_)));
+void ServiceStatus::failed(std::string_view why) const {
+    if (report_) report_(fmt::format("{}: {}; until it answers, mail it should see {}", what_, why, becomes_of_mail(on_failure_)));
 }
 
 } // namespace common

@@ -8,20 +8,20 @@
 
 namespace common {
 
-class Availability {
+class ServiceStatus {
 public:
-    Availability() = default; // nobody wants to know
-    // `tell`: a line for status; "" clears it. `what`: "milter spam". `meanwhile`: what becomes of mail.
-    Availability(std::function<void(std::string_view)> tell, std::string what, config::OnFailure meanwhile)
-        : tell_(std::move(tell)), what_(std::move(what)), meanwhile_(meanwhile) {}
+    ServiceStatus() = default; // nobody wants to know
+    // `report`: a line for status; "" clears it. `what`: "milter spam". `on_failure`: what becomes of mail.
+    ServiceStatus(std::function<void(std::string_view)> report, std::string what, config::OnFailure on_failure)
+        : report_(std::move(report)), what_(std::move(what)), on_failure_(on_failure) {}
 
     void answered() const;
     void failed(std::string_view why) const;
 
 private:
-    std::function<void(std::string_view)> tell_;
+    std::function<void(std::string_view)> report_;
     std::string what_;
-    config::OnFailure meanwhile_ = config::OnFailure::tempfail;
+    config::OnFailure on_failure_ = config::OnFailure::tempfail;
 };
 
 } // namespace common

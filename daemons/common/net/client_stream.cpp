@@ -35,7 +35,7 @@ static sockaddr_storage sockaddr_of(const Endpoint& endpoint) {
 }
 
 ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks)
-    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()), bad_news_(loop, [this] {
+    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()), close_hook_(loop, [this] {
           const auto closed = std::move(callbacks_.closed);
           const auto why = std::move(why_);
           if (closed) closed(why); // may destroy this
@@ -140,7 +140,7 @@ void ClientStream::fail(std::string why) {
     if (std::exchange(failed_, true)) return;
     why_ = name_ + ": " + why;
     if (connected_) uv_read_stop(stream());
-    bad_news_.schedule();
+    close_hook_.schedule();
 }
 
 } // namespace common

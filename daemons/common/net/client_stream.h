@@ -52,7 +52,7 @@ private:
     std::size_t under_way_ = 0;
     bool connected_ = false, failed_ = false;
     std::string why_;
-    TurnHook bad_news_;
+    TurnHook close_hook_;
 };
 
 } // namespace common

@@ -24,20 +24,20 @@ std::string media_type(const char* field) {
     return out;
 }
 
-Https::Trouble trouble_of(CURLcode code) {
+Https::Failure failure_of(CURLcode code) {
     switch (code) {
-    case CURLE_OK: return Https::Trouble::none;
-    case CURLE_OPERATION_TIMEDOUT: return Https::Trouble::timeout;
+    case CURLE_OK: return Https::Failure::none;
+    case CURLE_OPERATION_TIMEDOUT: return Https::Failure::timeout;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_CIPHER:
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
-    case CURLE_SSL_INVALIDCERTSTATUS: return Https::Trouble::certificate;
+    case CURLE_SSL_INVALIDCERTSTATUS: return Https::Failure::certificate;
     case CURLE_WRITE_ERROR:
-    case CURLE_FILESIZE_EXCEEDED: return Https::Trouble::too_large;
-    default: return Https::Trouble::connection;
+    case CURLE_FILESIZE_EXCEEDED: return Https::Failure::too_large;
+    default: return Https::Failure::connection;
     }
 }
 
@@ -200,10 +200,10 @@ void Https::take_finished() {
         curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
         answer.status = static_cast<unsigned>(status);
         answer.content_type = media_type(type);
-        answer.trouble = trouble_of(code);
-        if (answer.trouble == Trouble::too_large) {
+        answer.failure = failure_of(code);
+        if (answer.failure == Failure::too_large) {
             answer.why = "the answer is too large";
-        } else if (answer.trouble != Trouble::none) {
+        } else if (answer.failure != Failure::none) {
             answer.why = parts->error[0] ? parts->error : curl_easy_strerror(code);
             for (char& c : answer.why)
                 if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';

@@ -27,7 +27,7 @@ public:
         std::size_t largest = 64 * 1024; // of the answer's body; more ends the exchange
         smtp::Duration timeout = std::chrono::seconds(60); // for all of it
     };
-    enum class Trouble : std::uint8_t {
+    enum class Failure : std::uint8_t {
         none,        // there is an answer, whatever its status
         connection,  // no connection, or it broke
         certificate, // TLS failed, or the certificate does not prove the host's name
@@ -35,8 +35,8 @@ public:
         too_large,
     };
     struct Answer {
-        Trouble trouble = Trouble::none;
-        std::string why; // of trouble: a few printable words
+        Failure failure = Failure::none;
+        std::string why; // of a failure: a few printable words
         unsigned status = 0;
         std::string content_type; // without parameters, lower case
         std::string content;

@@ -8,7 +8,7 @@
 
 namespace common {
 
-std::string why_not_ours(const IpAddress& address) {
+std::string local_address_error(const IpAddress& address) {
     addrinfo hints{};
     hints.ai_flags = AI_NUMERICHOST;
     hints.ai_socktype = SOCK_STREAM;

@@ -6,6 +6,6 @@
 namespace common {
 
 // "" it can; else the kernel's words: "Cannot assign requested address".
-std::string why_not_ours(const IpAddress& address);
+std::string local_address_error(const IpAddress& address);
 
 } // namespace common

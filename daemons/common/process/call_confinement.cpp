@@ -137,8 +137,8 @@ void confine_signals(Filter& filter) {
 }
 
 // UNIX sockets to one another; TCP and UDP where IP is allowed; what the C library asks the kernel about interfaces.
-void confine_sockets(Filter& filter, const Allowance& allowance) {
-    const bool tcp = allowance.network || !allowance.tcp_ports.empty();
+void confine_sockets(Filter& filter, const AccessRights& rights) {
+    const bool tcp = rights.network || !rights.tcp_ports.empty();
     const auto known = [&](std::uint32_t family) {
         return family == AF_UNIX || family == AF_NETLINK || (tcp && (family == AF_INET || family == AF_INET6));
     };
@@ -151,13 +151,13 @@ void confine_sockets(Filter& filter, const Allowance& allowance) {
     constexpr scmp_datum_t type = 0xf; // without SOCK_CLOEXEC and SOCK_NONBLOCK
     for (const std::uint32_t family : {AF_INET, AF_INET6}) {
         for (const scmp_datum_t kind : {2, 3, 4, 5, 6, 10}) // all but SOCK_STREAM
-            if (kind != SOCK_DGRAM || !allowance.network)
+            if (kind != SOCK_DGRAM || !rights.network)
                 filter.refuse({"socket"}, {is(0, family), argument(1, SCMP_CMP_MASKED_EQ, type, kind)});
         for (const std::uint32_t protocol : {1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}) // all but TCP and UDP
             filter.refuse({"socket"}, {is(0, family), is(2, protocol)});
         filter.refuse({"socket"}, {is(0, family), argument(2, SCMP_CMP_GT, IPPROTO_UDP)}); // MPTCP, which passes by Landlock
     }
-    if (allowance.network) return;
+    if (rights.network) return;
     // A connection begun by sending passes by Landlock's judgement of ports, too.
     filter.refuse({"sendto"}, {has_all(3, MSG_FASTOPEN)});
     filter.refuse({"sendmsg"}, {has_all(2, MSG_FASTOPEN)});
@@ -166,16 +166,16 @@ void confine_sockets(Filter& filter, const Allowance& allowance) {
 
 } // namespace
 
-std::string confine_calls(const Allowance& allowance) {
+std::string confine_calls(const AccessRights& rights) {
     if (sanitized) return "left out of sanitizer builds";
     Filter filter;
     filter.refuse(never, EPERM);
     filter.refuse(absent, ENOSYS);
-    if (!allowance.programs) filter.refuse(programs, EPERM);
-    if (!allowance.modes) filter.refuse({"fchmod"}, {});
-    confine_clone(filter, allowance.programs);
+    if (!rights.programs) filter.refuse(programs, EPERM);
+    if (!rights.modes) filter.refuse({"fchmod"}, {});
+    confine_clone(filter, rights.programs);
     confine_signals(filter);
-    confine_sockets(filter, allowance);
+    confine_sockets(filter, rights);
     // Landlock judges this by the right to read up to Linux 6.1, and it empties the file.
     constexpr scmp_datum_t access = O_ACCMODE | O_TRUNC;
     filter.refuse({"open"}, {argument(1, SCMP_CMP_MASKED_EQ, access, O_TRUNC)});

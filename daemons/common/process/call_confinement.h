@@ -8,6 +8,6 @@ namespace common {
 
 // "" or why not. Needs no_new_privs. The process is the only one it may send signals to from now on, so it must be
 // called in the process that is to be confined.
-std::string confine_calls(const Allowance& allowance);
+std::string confine_calls(const AccessRights& rights);
 
 } // namespace common

@@ -22,17 +22,17 @@ static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) 
         if (address.endpoint.port != 0) ports.push_back(address.endpoint.port);
     };
     for (const auto& section : config.tables) add(section.address);
-    for (const auto& named : config.tables_named)
+    for (const auto& named : config.table_references)
         if (const auto what = tables::Specification::parse(named.table)) add(what->address);
     return ports;
 }
 
-Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& config) {
+AccessRights access_rights_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
     const auto own = [&] {
         return spool + "/" + directory_of(spool::QueueId{0x100u | instance}, spool::Location::incoming);
     };
-    Allowance a;
+    AccessRights a;
     // What libraries look at: time zones, name services, certificates of authorities, devices.
     a.read = {"/etc", "/usr", "/lib", "/lib64", "/proc/self", "/proc/sys", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
               "/proc/filesystems", "/sys/devices/system/cpu", "/run/nscd",
@@ -103,7 +103,7 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
     return a;
 }
 
-std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) {
+std::vector<std::string> missing_rights(const AccessRights& held, const AccessRights& wanted) {
     std::vector<std::string> out;
     if (!held.files_confined) return out;
     const auto look_for = [&](const std::vector<std::string>& paths,
@@ -126,12 +126,12 @@ std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) 
     return out;
 }
 
-Confinement confine(const Allowance& allowance) {
-    if (!allowance.files_confined) return {"no: becomes the recipients"};
+Confinement confine(const AccessRights& rights) {
+    if (!rights.files_confined) return {"no: becomes the recipients"};
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {fmt::format("no: {}", std::strerror(errno))};
-    const auto files = confine_files(allowance), calls = confine_calls(allowance);
+    const auto files = confine_files(rights), calls = confine_calls(rights);
     if (files.empty() && calls.empty())
-        return {allowance.network ? "files, system calls" : "files, system calls, network", true, true};
+        return {rights.network ? "files, system calls" : "files, system calls, network", true, true};
     if (files.empty()) return {fmt::format("files; not system calls: {}", calls), true, false};
     if (calls.empty()) return {fmt::format("system calls; not files: {}", files), false, true};
     return {fmt::format("no: files: {}; system calls: {}", files, calls)};

@@ -9,7 +9,7 @@
 
 namespace common {
 
-struct Allowance {
+struct AccessRights {
     std::vector<std::string> read, // files below these, and their names
         look,                      // names only
         write;                     // everything but running programs
@@ -20,10 +20,10 @@ struct Allowance {
 };
 
 // Of whom? Pure.
-Allowance allowance_of(proto::Role role, std::uint32_t instance, const config::Config& config);
+AccessRights access_rights_of(proto::Role role, std::uint32_t instance, const config::Config& config);
 
 // What of `wanted` lies beyond `held`: paths and ports a process that was confined to that can never reach. Pure.
-std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted);
+std::vector<std::string> missing_rights(const AccessRights& held, const AccessRights& wanted);
 
 // What holds from now on.
 struct Confinement {
@@ -31,6 +31,6 @@ struct Confinement {
     bool files = false, system_calls = false;
     bool is_complete() const { return files && system_calls; }
 };
-Confinement confine(const Allowance& allowance);
+Confinement confine(const AccessRights& rights);
 
 } // namespace common

@@ -5,7 +5,7 @@
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/process/supervision.h"
 #include "libspool/disk/real_disk.h"
-#include "libspool/store/writer_lives.h"
+#include "libspool/store/writer_alive.h"
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -26,7 +26,7 @@ namespace supervision = proto::supervision;
 namespace {
 
 constexpr int master_descriptor = 3;
-constexpr smtp::Duration orphan_bound = 15s; // when master has gone
+constexpr smtp::Duration orphan_stop_timeout = 15s; // when master has gone
 constexpr smtp::Duration look_again = 250ms; // whether a process of the master before has let go of its place
 
 std::optional<proto::Role> role_named(std::string_view name) {
@@ -55,14 +55,14 @@ public:
                        take(std::move(message), std::move(descriptors));
                    },
                    [this](const std::string&) { orphaned(); }}),
-          bound_(loop_, [this] { too_late(); }), predecessor_(loop_, [this] { try_again(); }),
+          bound_(loop_, [this] { stop_timed_out(); }), predecessor_(loop_, [this] { try_again(); }),
           terminate_(make_signal(loop_.uv(), this)),
-          surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); },
+          context_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { report_problem(text); },
                         [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
-                            ask_token(std::move(account), refused, std::move(answer));
+                            request_token(std::move(account), refused, std::move(answer));
                         }} {
         uv_signal_start(
-            terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_bound); }, SIGTERM);
+            terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_stop_timeout); }, SIGTERM);
         uv_unref(reinterpret_cast<uv_handle_t*>(terminate_.get()));
     }
 
@@ -70,7 +70,7 @@ public:
         loop_.run();
         if (daemon_) {
             alarm(5); // whatever happens while it goes, it goes
-            if (reporter_) reporter_->last_words();
+            if (reporter_) reporter_->send_final();
             reporter_.reset();
             daemon_.reset();
         }
@@ -83,62 +83,62 @@ private:
         if (auto* configure = std::get_if<supervision::Configure>(&message))
             return this->configure(*configure, std::move(descriptors));
         if (auto* ping = std::get_if<supervision::Ping>(&message))
-            return master_.send(supervision::Pong{ping->number, daemon_ ? daemon_->word() : std::string()});
+            return master_.send(supervision::Pong{ping->number, daemon_ ? daemon_->status_text() : std::string()});
         if (auto* token = std::get_if<supervision::AccessToken>(&message)) return this->token(*token, descriptors);
-        if (auto* died = std::get_if<supervision::Died>(&message); died && daemon_)
-            daemon_->died(died->role, died->instance, died->crashed);
+        if (auto* died = std::get_if<supervision::ProcessEnded>(&message); died && daemon_)
+            daemon_->process_ended(died->role, died->instance, died->crashed);
         if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
     }
 
     void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
         if (stopping_) return;
         const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
-        if (descriptors.size() != wanted) return give_up("master's orders are incomplete", 70);
+        if (descriptors.size() != wanted) return fail_start("master's orders are incomplete", 70);
         auto config = config::parse(whole_text(descriptors[0].number()), message.file);
         if (!config) { // master has read the same text without a complaint
-            if (!daemon_) return give_up(config.error().front().to_string(), 78);
+            if (!daemon_) return fail_start(config.error().front().to_string(), 78);
             log_.error("{}: keeping the former configuration", config.error().front().to_string());
-            return trouble(config.error().front().to_string());
+            return report_problem(config.error().front().to_string());
         }
-        if (!daemon_ && waits_for_predecessor(message, *config)) {
+        if (!daemon_ && must_wait_for_predecessor(message, *config)) {
             pending_.emplace(message, std::move(descriptors));
             return predecessor_.start(look_again);
         }
         std::size_t next = 1;
         log_.configure(log_settings(config->log), message.has_log_file ? std::move(descriptors[next++]) : Fd());
         auto fresh = std::make_unique<config::Config>(*std::move(config));
-        Orders orders{*fresh, message.generation, {}, {}};
+        DaemonConfig daemon_config{*fresh, message.generation, {}, {}};
         if (message.has_secrets) {
             keep_memory_private();
             auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
-            if (!secrets) return give_up("master's secrets are incomplete", 70);
-            orders.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
+            if (!secrets) return fail_start("master's secrets are incomplete", 70);
+            daemon_config.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
         }
         for (const auto& listener : message.listeners)
-            orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
-        surroundings_.identity.tokens.clear(); // a reload may bring a server: metrics, say
-        for (const auto& token : message.tokens) surroundings_.identity.tokens.push_back({token.server, token.token});
-        orders.expected.key = message.key;
+            daemon_config.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
+        context_.identity.tokens.clear(); // a reload may bring a server: metrics, say
+        for (const auto& token : message.tokens) context_.identity.tokens.push_back({token.server, token.token});
+        daemon_config.expected.key = message.key;
         for (const auto& name : message.expected)
-            if (auto role = role_named(name)) orders.expected.roles.push_back(*role);
-        orders.operators = {geteuid(), message.single_user, {}};
-        if (message.has_operators) orders.operators.group = message.operators;
-        serve(message, std::move(orders));
+            if (auto role = role_named(name)) daemon_config.expected.roles.push_back(*role);
+        daemon_config.operators = {geteuid(), message.single_user, {}};
+        if (message.has_operators) daemon_config.operators.group = message.operators;
+        serve(message, std::move(daemon_config));
         config_ = std::move(fresh); // only now may the former one go
-        settle_figures();
+        configure_metrics();
         if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_.text});
     }
 
     // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving it.
-    bool waits_for_predecessor(const supervision::Configure& message, const config::Config& config) {
-        const auto role = surroundings_.identity.role;
+    bool must_wait_for_predecessor(const supervision::Configure& message, const config::Config& config) {
+        const auto role = context_.identity.role;
         if (role != proto::Role::smtpd && role != proto::Role::pickup && role != proto::Role::bounce) return false;
         const auto disk = spool::RealDisk::open_at(config.spool.directory);
-        const auto lives = disk ? spool::writer_lives(**disk, static_cast<std::uint8_t>(message.instance))
+        const auto lives = disk ? spool::writer_alive(**disk, static_cast<std::uint8_t>(message.instance))
                                 : spool::Result<bool>(false); // what is wrong shows when it is opened
         const bool waits = lives && *lives;
         if (waits != std::exchange(waiting_, waits))
-            trouble(waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
+            report_problem(waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
         return waits;
     }
 
@@ -147,29 +147,29 @@ private:
         configure(message, std::move(descriptors));
     }
 
-    void serve(const supervision::Configure& message, Orders orders) {
-        if (daemon_) return daemon_->reconfigure(std::move(orders));
-        surroundings_.identity.instance = message.instance;
-        surroundings_.run = orders.config.spool.directory + "/run";
+    void serve(const supervision::Configure& message, DaemonConfig daemon_config) {
+        if (daemon_) return daemon_->reconfigure(std::move(daemon_config));
+        context_.identity.instance = message.instance;
+        context_.run_directory = daemon_config.config.spool.directory + "/run";
         // Now: the configuration says where things are, and there is no thread yet.
-        confinement_ = confine(allowance_of(surroundings_.identity.role, message.instance, orders.config));
-        if (!confinement_.is_complete() && surroundings_.identity.role != proto::Role::local)
+        confinement_ = confine(access_rights_of(context_.identity.role, message.instance, daemon_config.config));
+        if (!confinement_.is_complete() && context_.identity.role != proto::Role::local)
             log_.warning("confinement: {}", confinement_.text);
-        auto daemon = create_(surroundings_, std::move(orders));
-        if (!daemon) return give_up(daemon.error().what, 75);
+        auto daemon = create_(context_, std::move(daemon_config));
+        if (!daemon) return fail_start(daemon.error().what, 75);
         daemon_ = *std::move(daemon);
     }
 
-    // Nobody is asked for figures where nobody serves them.
-    void settle_figures() {
-        if (!daemon_ || stopping_ || surroundings_.identity.role == proto::Role::metrics) return;
+    // Nobody is asked for metrics where nobody serves them.
+    void configure_metrics() {
+        if (!daemon_ || stopping_ || context_.identity.role == proto::Role::metrics) return;
         if (!config_->metrics.enabled()) return reporter_.reset();
         if (!reporter_)
-            reporter_.emplace(loop_, log_, surroundings_.run, surroundings_.identity, surroundings_.figures,
-                              [this] { daemon_->measure(surroundings_.figures); });
+            reporter_.emplace(loop_, log_, context_.run_directory, context_.identity, context_.metrics,
+                              [this] { daemon_->update_gauges(context_.metrics); });
     }
 
-    void ask_token(std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+    void request_token(std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
         awaited_tokens_.emplace(++token_requests_, std::move(answer));
         master_.send(supervision::AccessTokenWanted{token_requests_, std::move(account), refused});
     }
@@ -184,12 +184,12 @@ private:
     }
 
     // A packet to master has a bound, and a status is to be read: of very much that is wrong, what comes first.
-    void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text.substr(0, longest_trouble))}); }
-    static constexpr std::size_t longest_trouble = 16 * 1024;
+    void report_problem(std::string_view text) { master_.send(supervision::Problem{std::string(text.substr(0, max_problem_size))}); }
+    static constexpr std::size_t max_problem_size = 16 * 1024;
 
-    void give_up(const std::string& why, int status) {
+    void fail_start(const std::string& why, int status) {
         log_.critical("{}", why);
-        trouble(why);
+        report_problem(why);
         stopping_ = true;
         finish(status);
     }
@@ -197,7 +197,7 @@ private:
     void orphaned() {
         if (stopping_) return;
         log_.warning("master has gone: finishing what is in flight");
-        stop(orphan_bound);
+        stop(orphan_stop_timeout);
     }
 
     void stop(smtp::Duration within) {
@@ -214,7 +214,7 @@ private:
         loop_.stop();
     }
 
-    void too_late() {
+    void stop_timed_out() {
         log_.warning("stopping although something is still in flight");
         finish(0);
     }
@@ -227,10 +227,10 @@ private:
     std::optional<std::pair<supervision::Configure, std::vector<Fd>>> pending_; // until the predecessor has gone
     bool waiting_ = false;                                                      // for it
     Handle<uv_signal_t> terminate_;
-    Surroundings surroundings_;
+    DaemonContext context_;
     std::unique_ptr<config::Config> config_;
     std::unique_ptr<Daemon> daemon_;
-    std::optional<FigureReporter> reporter_;
+    std::optional<MetricsReporter> reporter_;
     Confinement confinement_;
     std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
     std::uint64_t token_requests_ = 0;
@@ -238,7 +238,7 @@ private:
     int status_ = 0;
 };
 
-bool born_of_master() {
+bool started_by_master() {
     int type = 0;
     socklen_t size = sizeof type;
     return getsockopt(master_descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
@@ -252,20 +252,20 @@ LogSettings log_settings(const config::Log& log) {
     settings.syslog = log.syslog;
     settings.syslog_socket = log.syslog_socket;
     settings.json = log.json;
-    settings.most_gathered = log.buffer;
+    settings.max_buffered = log.buffer;
     constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
-    settings.least = least[static_cast<std::size_t>(log.level)];
+    settings.min_severity = least[static_cast<std::size_t>(log.level)];
     return settings;
 }
 
-Fd Orders::take(std::string_view name) {
-    const auto found = std::ranges::find(listeners, name, &HandedListener::name);
+Fd DaemonConfig::take(std::string_view name) {
+    const auto found = std::ranges::find(listeners, name, &InheritedListener::name);
     return found == listeners.end() ? Fd() : std::move(found->fd);
 }
 
 int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads) {
     keep_standard_descriptors();
-    if (!born_of_master()) {
+    if (!started_by_master()) {
         std::fprintf(stderr, "postrider %s is started by master: use \"postrider start\"\n",
                      std::string(proto::name_of(role)).c_str());
         return 64;

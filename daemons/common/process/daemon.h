@@ -21,17 +21,17 @@
 
 namespace common {
 
-struct HandedListener {
+struct InheritedListener {
     std::string name;    // [listen.<name>], or "submit", "queue-manager", "control", "showq" … for local sockets
     std::string address; // for logs
     Fd fd;               // bound, listening, non-blocking
 };
 
 // What master has a daemon do. The configuration lives until the following reconfigure() has returned.
-struct Orders {
+struct DaemonConfig {
     const config::Config& config;
     std::uint64_t generation;
-    std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
+    std::vector<InheritedListener> listeners; // take what is yours; the rest is closed. On reload those that are
                                            // in force already come again (same name and address): drop either
     ipc::ExpectedTokens expected;          // for ipc::Listener
     Operators operators = {};              // who may give orders here
@@ -58,18 +58,18 @@ struct Token {
     std::string problem;      // "": there is none
 };
 // The answer comes in a later turn of the loop, once. `refused`: the number of a token that was no good; 0 none.
-using AskToken =
+using RequestToken =
     std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
 
 // What a daemon is built on. Outlives it.
-struct Surroundings {
+struct DaemonContext {
     Loop& loop;
     Log& log;
     ipc::Identity identity;                         // for ipc::Connector and Hello
-    std::string run;                                // "<spool>/run": run + "/private/queue-manager" is a server's path
-    std::function<void(std::string_view)> trouble;  // a line for `postrider status`; "" clears it
-    AskToken ask_token = {};                        // smtp-client's
-    Figures figures = {};                           // what is counted here
+    std::string run_directory;                                // "<spool>/run": run_directory + "/private/queue-manager" is a server's path
+    std::function<void(std::string_view)> report_problem;  // a line for `postrider status`; "" clears it
+    RequestToken request_token = {};                        // smtp-client's
+    Metrics metrics = {};                           // what is counted here
     std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
 };
 
@@ -77,33 +77,33 @@ class Daemon {
 public:
     virtual ~Daemon() = default;
     // Its gauges are asked for: it sets them.
-    virtual void measure(Figures& figures) { static_cast<void>(figures); }
+    virtual void update_gauges(Metrics& metrics) { static_cast<void>(metrics); }
     // The configuration has changed, or the same one comes with new listeners.
-    virtual void reconfigure(Orders orders) = 0;
+    virtual void reconfigure(DaemonConfig daemon_config) = 0;
     // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
     // frame being gone: calling it at once is fine). After `within` the process ends anyway.
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
     // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
-    virtual std::string word() { return {}; }
+    virtual std::string status_text() { return {}; }
     // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped or killed.
-    virtual void died(const std::string& role, std::uint32_t instance, bool crashed) {
+    virtual void process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
         static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
     }
 };
 
 using CreateDaemon =
-    std::function<spool::Result<std::unique_ptr<Daemon>>(Surroundings& surroundings, Orders orders)>;
+    std::function<spool::Result<std::unique_ptr<Daemon>>(DaemonContext& context, DaemonConfig daemon_config)>;
 
 // Runs until stopped; returns the exit status. `service`: the word in the log tag ("smtpd", "qmgr", "smtp" …).
 int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads = 4);
 
-// D::create(Surroundings&, Orders) → spool::Result<std::unique_ptr<D>>; D is a Daemon.
+// D::create(DaemonContext&, DaemonConfig) → spool::Result<std::unique_ptr<D>>; D is a Daemon.
 template <class D>
 int run_daemon(proto::Role role, std::string_view service, unsigned pool_threads = 4) {
     return run_daemon(
         role, service,
-        [](Surroundings& surroundings, Orders orders) -> spool::Result<std::unique_ptr<Daemon>> {
-            return D::create(surroundings, std::move(orders));
+        [](DaemonContext& context, DaemonConfig daemon_config) -> spool::Result<std::unique_ptr<Daemon>> {
+            return D::create(context, std::move(daemon_config));
         },
         pool_threads);
 }

@@ -52,21 +52,21 @@ bool allow(int rules, const std::string& path, std::uint64_t access) {
 
 } // namespace
 
-std::string confine_files(const Allowance& allowance) {
+std::string confine_files(const AccessRights& rights) {
     const auto version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 2) return "the kernel has no Landlock";
     const bool knows_ports = version >= 4;
     const auto known = known_to(version);
-    const RulesetAttributes attributes{known, knows_ports && !allowance.network ? bind_tcp | connect_tcp : 0,
+    const RulesetAttributes attributes{known, knows_ports && !rights.network ? bind_tcp | connect_tcp : 0,
                                        version >= 6 ? abstract_sockets | signals : 0};
     const auto rules =
         static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
     if (rules < 0) return std::strerror(errno);
     bool good = true;
-    for (const auto& path : allowance.read) good = allow(rules, path, read_file | read_names) && good;
-    for (const auto& path : allowance.look) good = allow(rules, path, read_names) && good;
-    for (const auto& path : allowance.write) good = allow(rules, path, written & known) && good;
-    for (const auto port : allowance.tcp_ports) {
+    for (const auto& path : rights.read) good = allow(rules, path, read_file | read_names) && good;
+    for (const auto& path : rights.look) good = allow(rules, path, read_names) && good;
+    for (const auto& path : rights.write) good = allow(rules, path, written & known) && good;
+    for (const auto port : rights.tcp_ports) {
         const PortRule rule{connect_tcp, port};
         good = (!knows_ports || ::syscall(SYS_landlock_add_rule, rules, rule_of_a_port, &rule, 0) == 0) && good;
     }

@@ -7,6 +7,6 @@
 namespace common {
 
 // "" or why not. Needs no_new_privs.
-std::string confine_files(const Allowance& allowance);
+std::string confine_files(const AccessRights& rights);
 
 } // namespace common

@@ -32,44 +32,44 @@ std::int64_t processor_time() {
 
 } // namespace
 
-void ProcessFigures::measure() {
-    figures_.set(Family::processes, 1, role_);
-    figures_.set(Family::memory, resident_bytes(), role_);
+void ProcessMetrics::measure() {
+    metrics_.set(MetricId::processes, 1, role_);
+    metrics_.set(MetricId::memory, resident_bytes(), role_);
     const auto cpu = processor_time();
-    figures_.add(Family::cpu_seconds, static_cast<std::uint64_t>(cpu - std::exchange(cpu_, cpu)), role_);
+    metrics_.add(MetricId::cpu_seconds, static_cast<std::uint64_t>(cpu - std::exchange(cpu_, cpu)), role_);
     const auto now = log_.counts();
     const auto tell = [&](Severity severity, LogSeverity as) {
         const auto i = static_cast<std::size_t>(severity);
-        figures_.add(Family::log_lines, now.lines[i] - told_.lines[i], as);
+        metrics_.add(MetricId::log_lines, now.lines[i] - told_.lines[i], as);
     };
     tell(Severity::info, LogSeverity::info);
     tell(Severity::warning, LogSeverity::warning);
     tell(Severity::error, LogSeverity::error);
     tell(Severity::critical, LogSeverity::critical);
-    figures_.add(Family::log_lines_lost, now.lost - told_.lost);
+    metrics_.add(MetricId::log_lines_lost, now.lost - told_.lost);
     told_ = now;
 }
 
-FigureReporter::FigureReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Figures& figures,
+MetricsReporter::MetricsReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Metrics& metrics,
                                std::function<void()> measure)
-    : figures_(figures), process_(identity.role, log, figures), measure_(std::move(measure)),
-      metrics_(loop, log, run + "/private/metrics", proto::figures::conversation, identity,
-               {[this](proto::figures::Message&& message) {
-                   const auto* ask = std::get_if<proto::figures::Ask>(&message);
-                   if (!ask || metrics_.congested()) return;
+    : metrics_(metrics), process_(identity.role, log, metrics), measure_(std::move(measure)),
+      collector_(loop, log, run + "/private/metrics", proto::metrics::conversation, identity,
+               {[this](proto::metrics::Message&& message) {
+                   const auto* ask = std::get_if<proto::metrics::Ask>(&message);
+                   if (!ask || collector_.congested()) return;
                    auto handed = collect();
                    handed.round = ask->round;
-                   static_cast<void>(metrics_.send(handed)); // so many links at most, by name (figures.h)
+                   static_cast<void>(collector_.send(handed)); // so many links at most, by name (metrics.h)
                }}) {}
 
-void FigureReporter::last_words() {
-    if (metrics_.up() && !metrics_.congested()) static_cast<void>(metrics_.send(collect()));
+void MetricsReporter::send_final() {
+    if (collector_.up() && !collector_.congested()) static_cast<void>(collector_.send(collect()));
 }
 
-proto::figures::Handed FigureReporter::collect() {
+proto::metrics::Report MetricsReporter::collect() {
     process_.measure();
     measure_();
-    return figures_.take();
+    return metrics_.take();
 }
 
 } // namespace common

@@ -1,4 +1,4 @@
-// A daemon's end of the conversation with metrics: hands its figures over when asked. Metrics that is not there, hangs
+// A daemon's end of the conversation with metrics: hands its metrics over when asked. Metrics that is not there, hangs
 // or dies costs nothing: nothing is sent unasked but the last words, and what is not taken is counted on.
 #pragma once
 #include "daemons/common/logging/metrics/metrics.h"
@@ -11,34 +11,34 @@
 namespace common {
 
 // What every process tells of itself: memory, processor time, log lines.
-class ProcessFigures {
+class ProcessMetrics {
 public:
-    ProcessFigures(proto::Role role, const Log& log, Figures& figures) : role_(role), log_(log), figures_(figures) {}
+    ProcessMetrics(proto::Role role, const Log& log, Metrics& metrics) : role_(role), log_(log), metrics_(metrics) {}
     void measure();
 
 private:
     proto::Role role_;
     const Log& log_;
-    Figures& figures_;
+    Metrics& metrics_;
     std::int64_t cpu_ = 0; // µs told so far
     LogCounts told_;
 };
 
-class FigureReporter {
+class MetricsReporter {
 public:
     // `measure`: sets the daemon's gauges; called before each handing-over.
-    FigureReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Figures& figures,
+    MetricsReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Metrics& metrics,
                    std::function<void()> measure);
     // Before the process ends.
-    void last_words();
+    void send_final();
 
 private:
-    proto::figures::Handed collect();
+    proto::metrics::Report collect();
 
-    Figures& figures_;
-    ProcessFigures process_;
+    Metrics& metrics_;
+    ProcessMetrics process_;
     std::function<void()> measure_;
-    ipc::Connector<proto::figures::Message> metrics_;
+    ipc::Connector<proto::metrics::Message> collector_;
 };
 
 } // namespace common

@@ -77,7 +77,7 @@ void close_descriptors_except(int keep, int last) {
     close_range(static_cast<unsigned>(keep < 3 ? 3 : std::max(keep, last) + 1), ~0U, 0);
 }
 
-std::vector<std::string> bare_environment() {
+std::vector<std::string> minimal_environment() {
     std::vector<std::string> kept = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
     if (const char* zone = std::getenv("TZ")) kept.push_back(std::string("TZ=") + zone);
     return kept;

@@ -29,7 +29,7 @@ void keep_standard_descriptors();
 // Everything above 2 but `keep` (or `keep` to `last`) is closed.
 void close_descriptors_except(int keep, int last = -1);
 // All that a daemon started with other rights than ours may know: a fixed PATH, and TZ.
-std::vector<std::string> bare_environment();
+std::vector<std::string> minimal_environment();
 // As many descriptors as the hard limit allows.
 std::uint64_t raise_descriptor_limit(); // to what it is then
 // Few malloc arenas: many small processes must stay small.

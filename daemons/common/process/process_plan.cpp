@@ -43,7 +43,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     router.expects = {Role::smtp_client};
     router.stop_phase = 3;
 
-    auto& bounce = add(Role::bounce, spool::slot_of_reports);
+    auto& bounce = add(Role::bounce, spool::report_slot);
     bounce.stop_phase = 2;
 
     auto& local = add(Role::local);
@@ -57,7 +57,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         p.stop_phase = 2;
     });
 
-    auto& pickup = add(Role::pickup, spool::slot_of_submissions);
+    auto& pickup = add(Role::pickup, spool::submission_slot);
     pickup.local_sockets = {"submit"};
 
     add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot, [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });

@@ -25,7 +25,7 @@ struct PlannedProcess {
 };
 
 inline constexpr unsigned stop_phases = 4; // new mail; the queue; everybody else; who hears their last words
-inline constexpr std::uint32_t first_smtpd_slot = spool::first_slot_of_clients;
+inline constexpr std::uint32_t first_smtpd_slot = spool::first_client_slot;
 
 // In the order they are started.
 std::vector<PlannedProcess> process_plan(const config::Config& config);

@@ -3,14 +3,14 @@
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
-//   SourceRefused, SourceTaken   from the agent: the site does not take an address of the pool, or its mail; it does
-//   MayConnect → Permission      before each address the agent tries: which one a connection leads to the
+//   SourceRefused, SourceAccepted   from the agent: the site does not take an address of the pool, or its mail; it does
+//   ConnectRequest → ConnectReply      before each address the agent tries: which one a connection leads to the
 //                                agent knows, how many each may have the queue-manager. One question of a
 //                                connection is open at a time; addresses that race are asked for one by one
-//   Left                         of an address that came to nothing, or lost its race
+//   AddressReleased                         of an address that came to nothing, or lost its race
 //
 //   Recall → Returned            deliveries the agent has not begun come back, untried
-//   Cut → Returned or PastStopping   one delivery comes back, ended if it had begun, unless all of its content has been sent
+//   Cancel → Returned or TooLateToCancel   one delivery comes back, ended if it had begun, unless all of its content has been sent
 //
 // A Done of many replies comes in parts (ipc/parts.h), and nothing else of that agent between them.
 //
@@ -19,10 +19,10 @@
 // knows the delivery by queue id and recipients, not by number). For `local` a connection is a place for one
 // delivery at a time, without hosts.
 //
-//   Try, EndTry                  from the queue-manager, to smtp-client only
-//   TryStep…, Tried              from it: how a delivery there would go, as far as RCPT; no message is behind
-//                                it, no MayConnect asked, and what it comes to is told to a person, not to
-//                                the queue. After EndTry nothing more is said of it
+//   Probe, EndProbe                  from the queue-manager, to smtp-client only
+//   ProbeStep…, ProbeResult              from it: how a delivery there would go, as far as RCPT; no message is behind
+//                                it, no ConnectRequest asked, and what it comes to is told to a person, not to
+//                                the queue. After EndProbe nothing more is said of it
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "libsmtp/delivery/outcome.h"
@@ -98,7 +98,7 @@ struct Recall {
 };
 
 // queue-manager → agent, to smtp-client only: this one is not to be delivered.
-struct Cut {
+struct Cancel {
     std::uint64_t connection = 0;
     std::uint64_t delivery = 0;
     spool::QueueId queue_id; // its
@@ -109,7 +109,7 @@ struct Cut {
     }
 };
 
-// agent → queue-manager: the answer to Recall, and to Cut. Not sent for a connection that is no more: Closed is; nor to Cut
+// agent → queue-manager: the answer to Recall, and to Cancel. Not sent for a connection that is no more: Closed is; nor to Cancel
 // for a delivery that is no more: Done is.
 struct Returned {
     std::uint64_t connection = 0;
@@ -120,13 +120,13 @@ struct Returned {
     }
 };
 
-// agent → queue-manager: the answer to Cut that comes too late; the delivery's Done tells the rest.
-struct PastStopping {
+// agent → queue-manager: the answer to Cancel that comes too late; the delivery's Done tells the rest.
+struct TooLateToCancel {
     spool::QueueId queue_id;
     static void fields(auto& m, auto& f) { f("queue_id", m.queue_id); }
 };
 
-struct Permission { // queue-manager → agent: the answer to MayConnect
+struct ConnectReply { // queue-manager → agent: the answer to ConnectRequest
     std::uint64_t connection = 0;
     bool granted = false; // false: that address has all the connections it may have
     static void fields(auto& m, auto& f) {
@@ -159,19 +159,19 @@ struct RecipientResult {
     }
 };
 
-struct MayConnect { // agent → queue-manager
+struct ConnectRequest { // agent → queue-manager
     std::uint64_t connection = 0;
     std::string address;  // "192.0.2.1:25", "[2001:db8::1]:25"
-    bool besides = false; // others are being tried; false: places at others are given back, and where there is
+    bool in_parallel = false; // others are being tried; false: places at others are given back, and where there is
                           // no room the link waits for some
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("address", m.address);
-        f("besides", m.besides);
+        f("besides", m.in_parallel);
     }
 };
 
-struct Left { // agent → queue-manager: the place at that address is given back
+struct AddressReleased { // agent → queue-manager: the place at that address is given back
     std::uint64_t connection = 0;
     std::string address;
     static void fields(auto& m, auto& f) {
@@ -212,7 +212,7 @@ struct SourceRefused {
 };
 
 // agent → queue-manager: mail was taken from an address that rests, as the agent was told.
-struct SourceTaken {
+struct SourceAccepted {
     std::string link;
     std::string source;
     static void fields(auto& m, auto& f) {
@@ -267,14 +267,14 @@ struct Closed { // agent → queue-manager
     bool failed =
         false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
     bool was_up = false;  // Connected had been said
-    bool crowded = false; // not failed: its hosts of best preference have all the connections they may have
+    bool at_address_limit = false; // not failed: its hosts of best preference have all the connections they may have
     smtp::RemoteReply reason; // why it failed: the last host's
     std::string host;     // the last one tried
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("failed", m.failed);
         f("was_up", m.was_up);
-        f("crowded", m.crowded);
+        f("crowded", m.at_address_limit);
         f("reason", m.reason);
         f("host", m.host);
     }
@@ -282,7 +282,7 @@ struct Closed { // agent → queue-manager
 
 // ---- going as far as RCPT, for an operator who wants to know ----
 
-struct Try { // queue-manager → agent
+struct Probe { // queue-manager → agent
     std::uint64_t attempt = 0;
     Connect connect; // as for a delivery to these recipients
     std::string reverse_path; // "" is the null sender
@@ -301,7 +301,7 @@ struct Try { // queue-manager → agent
     }
 };
 
-struct EndTry { // queue-manager → agent: nobody listens any more
+struct EndProbe { // queue-manager → agent: nobody listens any more
     std::uint64_t attempt = 0;
     static void fields(auto& m, auto& f) { f("attempt", m.attempt); }
 };
@@ -330,9 +330,9 @@ constexpr std::string_view name_of(Step step) {
 
 enum class Finding : std::uint8_t { good, notice, temporary, permanent, last_ = permanent };
 
-struct TryStep { // agent → queue-manager
+struct ProbeStep { // agent → queue-manager
     std::uint64_t attempt = 0;
-    std::int64_t at = 0; // µs since the Try came
+    std::int64_t at = 0; // µs since the Probe came
     Step step = Step::connect;
     Finding finding = Finding::good;
     std::string host;      // "mx.example.org[192.0.2.1]:25"; addresses: its name
@@ -349,7 +349,7 @@ struct TryStep { // agent → queue-manager
     }
 };
 
-struct Tried { // agent → queue-manager: the last word; the worst that became of any recipient
+struct ProbeResult { // agent → queue-manager: the last word; the worst that became of any recipient
     std::uint64_t attempt = 0;
     Outcome outcome = Outcome::deferred;
     smtp::RemoteReply reason; // unless all would be accepted
@@ -362,7 +362,7 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     }
 };
 
-using Message = std::variant<Connect, Deliver, Close, Recall, Cut, Returned, PastStopping, Permission, Acknowledged, MayConnect, Left, Connected,
-                             SourceRefused, SourceTaken, Done, Closed, Try, EndTry, TryStep, Tried>;
+using Message = std::variant<Connect, Deliver, Close, Recall, Cancel, Returned, TooLateToCancel, ConnectReply, Acknowledged, ConnectRequest, AddressReleased, Connected,
+                             SourceRefused, SourceAccepted, Done, Closed, Probe, EndProbe, ProbeStep, ProbeResult>;
 
 } // namespace proto::delivery

@@ -1,5 +1,5 @@
 // metrics ↔ every other daemon: who has counted hands it over when asked, and once more before it goes. Counts are
-// increments since the last time, gauges are as they are. Cells are numbered as figures/catalogue.h has them.
+// increments since the last time, gauges are as they are. Cells are numbered as logging/metrics/registry.h has them.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace proto::figures {
+namespace proto::metrics {
 
 inline constexpr std::string_view conversation = "figures";
 
@@ -50,7 +50,7 @@ struct LinkState { // of a link, now; the queue-manager's
     }
 };
 
-struct Handed { // daemon → metrics
+struct Report { // daemon → metrics
     std::uint64_t round = 0; // 0: unasked, the last words before it ends
     std::vector<Cell> cells; // those that are not 0
     std::vector<LinkAttempts> attempts;
@@ -63,6 +63,6 @@ struct Handed { // daemon → metrics
     }
 };
 
-using Message = std::variant<Ask, Handed>;
+using Message = std::variant<Ask, Report>;
 
-} // namespace proto::figures
+} // namespace proto::metrics

@@ -29,18 +29,18 @@ struct Taken { // queue-manager → writer
     static void fields(auto& m, auto& f) { f("queue_id", m.queue_id); }
 };
 
-struct TryNow { // smtpd → queue-manager; not repeated
+struct FlushDomain { // smtpd → queue-manager; not repeated
     std::uint64_t request = 0;
     std::string domain;     // lower case, as the DNS has it
-    bool and_below = false; // domains that end in ".domain" too
+    bool with_subdomains = false; // domains that end in ".domain" too
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
-        f("and_below", m.and_below);
+        f("and_below", m.with_subdomains);
     }
 };
 
-struct Tried { // queue-manager → smtpd: what is being tried from now on
+struct DomainFlushed { // queue-manager → smtpd: what is being tried from now on
     std::uint64_t request = 0;
     std::uint64_t deliveries = 0; // that wait, or are in flight
     bool loading = false;         // the spool is still being read: there may be more
@@ -53,11 +53,11 @@ struct Tried { // queue-manager → smtpd: what is being tried from now on
     }
 };
 
-struct Standing { // writer → queue-manager: whether it takes mail; again on every new connection
+struct WriterStatus { // writer → queue-manager: whether it takes mail; again on every new connection
     std::string obstacle; // why it does not; "" it does
     static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
 };
 
-using Message = std::variant<Submitted, Taken, TryNow, Tried, Standing>;
+using Message = std::variant<Submitted, Taken, FlushDomain, DomainFlushed, WriterStatus>;
 
 } // namespace proto::submission

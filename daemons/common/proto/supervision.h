@@ -71,7 +71,7 @@ struct Stop { // master → daemon: take nothing new, finish what is in flight w
 
 // master → queue-manager: an agent's process has ended, and whose fault it was; master → metrics: anybody's, who is
 // started again
-struct Died {
+struct ProcessEnded {
     std::string role;
     std::uint32_t instance = 0;
     // By a signal nobody sent, a failed assertion, for want of memory, or killed by master because it hung; not: stopped,
@@ -95,10 +95,10 @@ struct Ready { // daemon → master: configured (generation) and serving
 
 struct Pong { // daemon → master
     std::uint64_t number = 0;
-    std::string word; // how its work stands, in a few words for an administrator; "": nothing worth saying
+    std::string status; // how its work stands, in a few words for an administrator; "": nothing worth saying
     static void fields(auto& m, auto& f) {
         f("number", m.number);
-        f("word", m.word);
+        f("word", m.status);
     }
 };
 
@@ -126,11 +126,11 @@ struct AccessToken { // master → smtp-client; the token itself is in a sealed 
     }
 };
 
-struct Trouble { // daemon → master: for `postrider status`; "" clears it
+struct Problem { // daemon → master: for `postrider status`; "" clears it
     std::string text;
     static void fields(auto& m, auto& f) { f("text", m.text); }
 };
 
-using Message = std::variant<Configure, Ping, Stop, Died, Ready, Pong, Trouble, AccessTokenWanted, AccessToken>;
+using Message = std::variant<Configure, Ping, Stop, ProcessEnded, Ready, Pong, Problem, AccessTokenWanted, AccessToken>;
 
 } // namespace proto::supervision

@@ -27,7 +27,7 @@ struct Read { // categorizer → local
     }
 };
 
-enum class Said : std::uint8_t {
+enum class Status : std::uint8_t {
     none,       // there is no such file
     found,      // text
     refused,    // not to be believed (links, writable for others …), and will not be until somebody mends it
@@ -37,13 +37,13 @@ enum class Said : std::uint8_t {
 
 struct Answer { // local → categorizer
     std::uint64_t request = 0;
-    Said said = Said::none;
+    Status status = Status::none;
     std::string path; // of the file that was found or is in the way
     std::string text; // found: as it stands there; no NUL, at most largest_file
     std::string why;  // refused, unreadable: one line, with the path
     static void fields(auto& m, auto& f) {
         f("request", m.request);
-        f("said", m.said);
+        f("said", m.status);
         f("path", m.path);
         f("text", m.text);
         f("why", m.why);

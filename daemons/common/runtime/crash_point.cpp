@@ -43,7 +43,7 @@ bool first_hit(const std::string& record, const std::string& name) {
 
 } // namespace
 
-void kill_point(const char* name) {
+void crash_point(const char* name) {
     static Plan plan = read_plan(); // a test build's only static: the environment does not change
     if (plan.name != name || --plan.passes_left > 0) return;
     if (first_hit(plan.record, plan.name)) raise(SIGKILL);

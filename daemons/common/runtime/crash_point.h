@@ -6,9 +6,9 @@
 
 #ifdef POSTRIDER_KILL_POINTS
 namespace common {
-void kill_point(const char* name);
+void crash_point(const char* name);
 }
-#define KILL_POINT(name) ::common::kill_point(name)
+#define CRASH_POINT(name) ::common::crash_point(name)
 #else
-#define KILL_POINT(name) static_cast<void>(0)
+#define CRASH_POINT(name) static_cast<void>(0)
 #endif

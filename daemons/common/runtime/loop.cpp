@@ -30,7 +30,7 @@ Loop::Loop(unsigned pool_threads) {
 }
 
 Loop::~Loop() {
-    later_.clear();
+    deferred_.clear();
     uv_close(reinterpret_cast<uv_handle_t*>(&prepare_), nullptr);
     uv_run(&loop_, UV_RUN_NOWAIT);  // takes back a stop() that came when nothing ran
     uv_run(&loop_, UV_RUN_DEFAULT); // close callbacks free what the owners have let go of
@@ -48,12 +48,12 @@ smtp::Now Loop::now() {
             std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())};
 }
 
-void Loop::later(std::function<void()> what) { later_.push_back(std::move(what)); }
+void Loop::defer(std::function<void()> what) { deferred_.push_back(std::move(what)); }
 
 // Each may schedule more: the turn ends when nothing is left.
 void Loop::end_turn() {
-    while (!later_.empty() || !hooks_.empty()) {
-        for (auto& what : std::exchange(later_, {})) what();
+    while (!deferred_.empty() || !hooks_.empty()) {
+        for (auto& what : std::exchange(deferred_, {})) what();
         for (std::size_t i = 0; i < hooks_.size(); ++i) {
             TurnHook* hook = std::exchange(hooks_[i], nullptr);
             if (!hook) continue;

@@ -36,7 +36,7 @@ public:
 
     // Runs once at the end of this turn, before the loop waits again. For what must not happen under its
     // caller's feet, such as destroying the object whose callback is running.
-    void later(std::function<void()> what);
+    void defer(std::function<void()> what);
 
     // For reading from sockets: one buffer for all, good until the read callback returns.
     std::span<char> read_buffer() { return read_buffer_; }
@@ -48,7 +48,7 @@ private:
     uv_loop_t loop_;
     uv_prepare_t prepare_;
     std::vector<TurnHook*> hooks_;
-    std::vector<std::function<void()>> later_;
+    std::vector<std::function<void()>> deferred_;
     std::array<char, 65536> read_buffer_;
 };
 

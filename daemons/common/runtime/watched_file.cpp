@@ -11,12 +11,12 @@ using namespace std::chrono_literals;
 WatchedFile::Change WatchedFile::failed(std::string why) {
     there_ = false;
     stamp_ = {};
-    if (why == trouble_) return Change::none;
-    trouble_ = std::move(why);
+    if (why == problem_) return Change::none;
+    problem_ = std::move(why);
     return Change::failed;
 }
 
-WatchedFile::Change WatchedFile::look(smtp::Now now) {
+WatchedFile::Change WatchedFile::check(smtp::Now now) {
     if (looked_ && now.monotonic < next_look_) return Change::none;
     looked_ = true;
     next_look_ = now.monotonic + 1s;

@@ -15,15 +15,15 @@ public:
     enum class Change : std::uint8_t {
         none,
         changed, // read it now
-        failed,  // trouble() says what of it is new
+        failed,  // problem() says what of it is new
     };
-    Change look(smtp::Now now);
+    Change check(smtp::Now now);
     // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is well.
     Change failed(std::string why);
-    void well() { trouble_.clear(); }
+    void clear_problem() { problem_.clear(); }
 
     const std::string& path() const { return path_; }
-    const std::string& trouble() const { return trouble_; } // "No such file or directory"; "" none that is known
+    const std::string& problem() const { return problem_; } // "No such file or directory"; "" none that is known
     bool missing() const { return missing_; }               // that it is not there is the trouble
     std::uint64_t size() const { return stamp_.size; }      // as last seen
     std::uint32_t owner() const { return owner_; }          // uid, as last seen
@@ -34,7 +34,7 @@ private:
         std::int64_t changed = 0, modified = 0; // ns
         bool operator==(const Stamp&) const = default;
     };
-    std::string path_, trouble_ = {};
+    std::string path_, problem_ = {};
     Stamp stamp_;
     std::uint32_t owner_ = 0;
     bool looked_ = false, there_ = false, away_ = false, missing_ = false;

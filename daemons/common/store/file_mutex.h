@@ -11,17 +11,17 @@
 
 namespace store {
 
-class Turns {
+class FileMutex {
 public:
     // Makes the file if there is none. Errors: of open(2).
-    static spool::Result<std::unique_ptr<Turns>> open(const std::string& path);
+    static spool::Result<std::unique_ptr<FileMutex>> open(const std::string& path);
 
     // As of a mutex; lock() waits. Where the file system has no locks, threads of this process alone take turns.
     void lock();
     void unlock();
 
 private:
-    explicit Turns(common::Fd file) : file_(std::move(file)) {}
+    explicit FileMutex(common::Fd file) : file_(std::move(file)) {}
     std::mutex mutex_; // a lock on a file is its process's, not its thread's
     common::Fd file_;
 };

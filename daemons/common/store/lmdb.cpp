@@ -49,7 +49,7 @@ Error error_of(const std::string& file, std::string_view action, int code) {
 
 // Who changes a database, and who comes to read: LMDB has a mutex for each.
 struct Waiting {
-    std::unique_ptr<Turns> writers, readers; // readers: while they mark the place they read at
+    std::unique_ptr<FileMutex> writers, readers; // readers: while they mark the place they read at
 };
 
 // One transaction; undone unless committed.
@@ -83,7 +83,7 @@ public:
     operator MDB_txn*() const { return txn_; }
 
 private:
-    std::unique_lock<Turns> writing_; // until it is over
+    std::unique_lock<FileMutex> writing_; // until it is over
     MDB_txn* txn_ = nullptr;
 };
 
@@ -165,7 +165,7 @@ int Lmdb::Inner::open_environment() {
     mdb_env_set_maxdbs(env, 2);
     mdb_env_set_maxreaders(env, most_readers);
     // What is beyond `largest` is for removing entries, which needs pages too.
-    mdb_env_set_mapsize(env, (options.largest + options.largest / 8 + (1UL << 20)) & ~0xffffUL);
+    mdb_env_set_mapsize(env, (options.max_size + options.max_size / 8 + (1UL << 20)) & ~0xffffUL);
     code = mdb_env_open(env, directory.c_str(), MDB_NOTLS | MDB_NOMETASYNC, 0600);
     if (code != 0) return code;
     {
@@ -195,7 +195,7 @@ Result<> Lmdb::Inner::open() {
     // The keeper moves files only while nobody opens them.
     const Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock) return unexpected(Error::from_errno("open " + directory));
-    const bool in_haste = options.examined == LmdbOptions::Examined::say_busy;
+    const bool in_haste = options.examined == LmdbOptions::Examined::report_busy;
     while (::flock(lock.number(), options.keeper ? LOCK_EX : in_haste ? LOCK_SH | LOCK_NB : LOCK_SH) != 0) {
         if (errno == EWOULDBLOCK)
             return unexpected(Error{EBUSY, fmt::format("open {}: it is being examined after a start", file)});
@@ -203,8 +203,8 @@ Result<> Lmdb::Inner::open() {
     }
     if (!options.keeper && ::access(file.c_str(), F_OK) != 0)
         return unexpected(Error::from_errno("open " + file));
-    if (!waiting.writers) waiting.writers = TRY(Turns::open(directory + "/writers.lock"));
-    if (!waiting.readers) waiting.readers = TRY(Turns::open(directory + "/readers.lock"));
+    if (!waiting.writers) waiting.writers = TRY(FileMutex::open(directory + "/writers.lock"));
+    if (!waiting.readers) waiting.readers = TRY(FileMutex::open(directory + "/readers.lock"));
     if (options.keeper) return open_as_keeper();
     if (const int code = open_environment(); code != 0) {
         close();
@@ -386,7 +386,7 @@ int Lmdb::Inner::look_at_room(bool& full) const {
     mdb_env_info(env, &info);
     mdb_env_stat(env, &pages);
     auto used = info.me_last_pgno + 1;
-    if (used * pages.ms_psize < options.largest) return 0;
+    if (used * pages.ms_psize < options.max_size) return 0;
     Transaction txn;
     int code = txn.begin(waiting, env, MDB_RDONLY);
     if (code == 0)
@@ -394,7 +394,7 @@ int Lmdb::Inner::look_at_room(bool& full) const {
             used -= std::min(used, freed.size());
             return true;
         });
-    full = used * pages.ms_psize >= options.largest;
+    full = used * pages.ms_psize >= options.max_size;
     return code;
 }
 
@@ -410,7 +410,7 @@ Result<std::unique_ptr<Lmdb>> Lmdb::open(std::string directory, const LmdbOption
     return std::unique_ptr<Lmdb>(new Lmdb(std::move(inner)));
 }
 
-const std::string& Lmdb::put_aside() const { return inner_->put_aside; }
+const std::string& Lmdb::quarantine_reason() const { return inner_->put_aside; }
 
 static bool good(std::string_view key) { return !key.empty() && key.size() <= longest_key; }
 
@@ -449,9 +449,9 @@ Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::
     return outcomes;
 }
 
-Result<std::vector<Listed>> Lmdb::walk(std::string_view prefix, std::string_view after, std::size_t most,
+Result<std::vector<KeyedEntry>> Lmdb::walk(std::string_view prefix, std::string_view after, std::size_t most,
                                        smtp::WallTime now) {
-    std::vector<Listed> out;
+    std::vector<KeyedEntry> out;
     TRY(inner_->use("read", [&] {
         out.clear();
         Transaction txn;

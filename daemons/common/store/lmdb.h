@@ -15,13 +15,13 @@ namespace store {
 struct LmdbOptions {
     // The file never grows beyond this; what would not fit is refused as `is_full`. Address space only until
     // it is used.
-    std::uint64_t largest = 1ULL << 30;
+    std::uint64_t max_size = 1ULL << 30;
     // Makes the database if there is none, looks at every entry of one that is there, and puts one that
     // cannot be read aside as "data.mdb.damaged". Of the processes that share a store at most one is its
     // keeper.
     bool keeper = false;
     // While the keeper looks at it, which takes long where it is large: whoever has other work does not wait.
-    enum class Examined : std::uint8_t { wait, say_busy } examined = Examined::wait;
+    enum class Examined : std::uint8_t { wait, report_busy } examined = Examined::wait;
 };
 
 // Is it the keeper's turn just now? Then it can be opened in a moment.
@@ -39,11 +39,11 @@ public:
     spool::Result<std::vector<Outcome>> apply(std::span<const Change> changes, smtp::WallTime now,
                                               Durable durable) override;
     using Store::apply;
-    spool::Result<std::vector<Listed>> walk(std::string_view prefix, std::string_view after, std::size_t most,
+    spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after, std::size_t most,
                                             smtp::WallTime now) override;
 
     // A keeper's: why the database before this one was put aside; "" if it was not.
-    const std::string& put_aside() const;
+    const std::string& quarantine_reason() const;
 
 private:
     struct Inner;

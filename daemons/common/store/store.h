@@ -54,10 +54,10 @@ struct Outcome {
 // all before them.
 enum class Durable : std::uint8_t { soon, now };
 
-struct Listed {
+struct KeyedEntry {
     std::string key;
     Entry entry;
-    bool operator==(const Listed&) const = default;
+    bool operator==(const KeyedEntry&) const = default;
 };
 
 class Store {
@@ -74,7 +74,7 @@ public:
                                                       Durable durable) = 0;
     // Up to `most` entries whose keys begin with `prefix`, in the order of the keys' bytes, from the first
     // behind `after` on ("": the first of all). Fewer than `most`: there are no more.
-    virtual spool::Result<std::vector<Listed>> walk(std::string_view prefix, std::string_view after,
+    virtual spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after,
                                                     std::size_t most, smtp::WallTime now) = 0;
 
     // In short. True: made.

@@ -27,7 +27,7 @@ struct Kept {
 };
 
 Result<Suppression> entry_of(std::string_view key, const store::Entry& entry) {
-    const auto place = decide::suppression_place(key);
+    const auto place = decide::parse_suppression_key(key);
     const auto kept = spool::fields::read<Kept>(entry.value, "suppression");
     if (!place || !kept)
         return std::unexpected(spool::Error{EUCLEAN, "the suppression list has an entry that cannot be read"});
@@ -56,7 +56,7 @@ bool is_own_postmaster(std::string_view address, const std::vector<std::string>&
 
 Result<std::unique_ptr<SuppressionList>> SuppressionList::open(const std::string& spool) {
     return std::make_unique<SuppressionList>(TRY(store::Lmdb::open(
-        directory_in(spool), {.largest = 4ULL << 30, .examined = store::LmdbOptions::Examined::say_busy})));
+        directory_in(spool), {.max_size = 4ULL << 30, .examined = store::LmdbOptions::Examined::report_busy})));
 }
 
 Result<std::optional<Suppression>> SuppressionList::find(std::string_view address, std::string_view reverse_path,

@@ -4,7 +4,7 @@
 
 namespace common {
 
-const std::string* by_address(const AddressTable& table, std::string_view address, std::string_view delimiter) {
+const std::string* find_by_address(const AddressTable& table, std::string_view address, std::string_view delimiter) {
     const auto key = smtp::lowered(address);
     const auto at = key.rfind('@');
     if (table.empty() || at == key.npos) return nullptr;

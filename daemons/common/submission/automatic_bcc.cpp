@@ -5,7 +5,7 @@
 
 namespace common {
 
-bool add_copy(spool::Envelope& envelope, const std::string& address) {
+bool add_bcc_recipient(spool::Envelope& envelope, const std::string& address) {
     if (std::ranges::any_of(envelope.recipients, [&](const auto& recipient) {
             return smtp::same_ignoring_case(recipient.address, address);
         }))
@@ -16,15 +16,15 @@ bool add_copy(spool::Envelope& envelope, const std::string& address) {
     return true;
 }
 
-bool add_copies(const config::Config& config, spool::Envelope& envelope) {
-    const auto& copies = config.copies;
+bool add_automatic_bcc(const config::Config& config, spool::Envelope& envelope) {
+    const auto& copies = config.automatic_bcc;
     const std::string_view delimiter = config.local.recipient_delimiter;
     std::vector<std::string> wanted = copies.always;
-    if (const auto* to = by_address(copies.by_sender, envelope.reverse_path, delimiter)) wanted.push_back(*to);
+    if (const auto* to = find_by_address(copies.by_sender, envelope.reverse_path, delimiter)) wanted.push_back(*to);
     for (const auto& recipient : envelope.recipients)
-        if (const auto* to = by_address(copies.by_recipient, recipient.address, delimiter)) wanted.push_back(*to);
+        if (const auto* to = find_by_address(copies.by_recipient, recipient.address, delimiter)) wanted.push_back(*to);
     bool added = false;
-    for (const auto& address : wanted) added |= add_copy(envelope, address);
+    for (const auto& address : wanted) added |= add_bcc_recipient(envelope, address);
     return added;
 }
 

@@ -9,7 +9,7 @@
 namespace common {
 
 // Whether somebody was added.
-bool add_copies(const config::Config& config, spool::Envelope& envelope);
-bool add_copy(spool::Envelope& envelope, const std::string& address);
+bool add_automatic_bcc(const config::Config& config, spool::Envelope& envelope);
+bool add_bcc_recipient(spool::Envelope& envelope, const std::string& address);
 
 } // namespace common

@@ -84,7 +84,7 @@ Result<> room_in_drop(int directory, const DropLimits& limits, uid_t user, std::
     struct statvfs disk{};
     if (::fstatvfs(directory, &disk) != 0) return std::unexpected(Error::from_errno("look at free space"));
     const spool::Space space{disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, disk.f_favail, disk.f_files};
-    if (spool::room_in(space, limits.floor, more) != spool::Room::enough)
+    if (spool::check_free_space(space, limits.floor, more) != spool::FreeSpace::enough)
         return std::unexpected(Error{ENOSPC, "the spool's disk is full (spool.minimum_free)"});
     if (user == 0) return {};
     const auto share = TRY(share_of(directory, user));

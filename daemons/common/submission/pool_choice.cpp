@@ -13,7 +13,7 @@ std::string choose_pool(const config::Config& config, Submitter submitter, std::
         if (!config.pool(asked))
             return fmt::format("{}: there is no pool \"{}\"", control_fields[pool_field], smtp::printable(asked, 64));
         envelope.pool = asked;
-    } else if (const auto* by_sender = by_address(config.pool_choice.by_sender, envelope.reverse_path,
+    } else if (const auto* by_sender = find_by_address(config.pool_choice.by_sender, envelope.reverse_path,
                                                   config.local.recipient_delimiter)) {
         envelope.pool = *by_sender;
     }

@@ -5,7 +5,7 @@ namespace common {
 
 using namespace std::chrono_literals;
 
-bool Rates::take(const std::string& key, std::uint32_t limit, smtp::Duration window, smtp::Monotonic now,
+bool RateLimiter::take(const std::string& key, std::uint32_t limit, smtp::Duration window, smtp::Monotonic now,
                  std::uint32_t count) {
     if (limit == 0) return true;
     if (now - swept_ > 1min) sweep(now);
@@ -22,7 +22,7 @@ bool Rates::take(const std::string& key, std::uint32_t limit, smtp::Duration win
     return enough;
 }
 
-void Rates::sweep(smtp::Monotonic now) {
+void RateLimiter::sweep(smtp::Monotonic now) {
     swept_ = now;
     std::erase_if(buckets_, [&](const auto& entry) { return entry.second.full <= now; });
 }

@@ -8,7 +8,7 @@
 
 namespace common {
 
-class Rates {
+class RateLimiter {
 public:
     // `count` more of what `key` names, of which there may be `limit` in `window` (0: any number). False: too
     // many; they do not count then. More than the limit at once is taken for the limit.

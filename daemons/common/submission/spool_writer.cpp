@@ -11,83 +11,83 @@ static constexpr auto look_every = 1s;  // at the disk's free space
 static constexpr auto pause_after = 5s; // a failure
 static constexpr auto memory_every = 1s; // while it is short
 
-spool::Result<std::unique_ptr<Intake>> Intake::open(Loop& loop, Log& log, const config::Spool& settings,
-                                                    std::uint8_t slot, Trouble trouble, Figures& figures,
-                                                    Source source) {
+spool::Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(Loop& loop, Log& log, const config::Spool& settings,
+                                                    std::uint8_t slot, ReportProblem report_problem, Metrics& metrics,
+                                                    MailSource source) {
     auto disk = TRY(spool::RealDisk::open_at(settings.directory));
-    disk->watch_syncs([&figures](std::chrono::nanoseconds took) {
-        figures.observe(Family::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
+    disk->watch_syncs([&metrics](std::chrono::nanoseconds took) {
+        metrics.observe(MetricId::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
     });
-    std::unique_ptr<Intake> intake(
-        new Intake(loop, log, settings, std::move(disk), std::move(trouble), figures, source));
-    intake->slot_ = slot;
-    intake->ids_ = TRY(spool::QueueIdSource::open(*intake->disk_, slot, Loop::now().wall, &intake->pool_));
-    TRY(intake->open_directory());
-    return intake;
+    std::unique_ptr<SpoolWriter> spool_writer(
+        new SpoolWriter(loop, log, settings, std::move(disk), std::move(report_problem), metrics, source));
+    spool_writer->slot_ = slot;
+    spool_writer->ids_ = TRY(spool::QueueIdSource::open(*spool_writer->disk_, slot, Loop::now().wall, &spool_writer->pool_));
+    TRY(spool_writer->open_directory());
+    return spool_writer;
 }
 
-Intake::Intake(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-               Trouble trouble, Figures& figures, Source source)
-    : log_(log), trouble_(std::move(trouble)), figures_(figures), source_(source),
+SpoolWriter::SpoolWriter(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
+               ReportProblem report_problem, Metrics& metrics, MailSource source)
+    : log_(log), report_problem_(std::move(report_problem)), metrics_(metrics), source_(source),
       floor_{settings.minimum_free, settings.minimum_free_inodes},
       disk_(std::move(disk)),
-      memory_(settings.content_memory, [this] { pool_.complete([this] { memory_.relieved(); }); }),
+      memory_(settings.content_memory, [this] { pool_.complete([this] { memory_.resume_waiting(); }); }),
       wake_(loop, [this] { pool_.drain(); }), pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }),
       again_(loop, [this] {
           if (scarce_ && memory_.level() >= spool::ContentMemory::Level::scarce) scarce_();
-          look_at_memory();
+          check_memory();
           try_again();
       }) {}
 
-Intake::~Intake() { memory_.close(); }
+SpoolWriter::~SpoolWriter() { memory_.close(); }
 
-spool::Result<> Intake::open_directory() {
+spool::Result<> SpoolWriter::open_directory() {
     const spool::QueueId any{0x100u | slot_};
     directories_.push_back(
         TRY(spool::SharedDirectory::open(*disk_, directory_of(any, spool::Location::incoming))));
     return {};
 }
 
-std::expected<spool::QueueId, Shut> Intake::admit(std::uint64_t size, smtp::Now now) {
-    if (closed_until_) return std::unexpected(Shut::broken);
-    look_at_memory();
-    if (memory_.level() == spool::ContentMemory::Level::exhausted) return std::unexpected(Shut::memory);
+std::expected<spool::QueueId, Unavailable> SpoolWriter::admit(std::uint64_t size, smtp::Now now) {
+    if (closed_until_) return std::unexpected(Unavailable::broken);
+    check_memory();
+    if (memory_.level() == spool::ContentMemory::Level::exhausted) return std::unexpected(Unavailable::memory);
     if (!space_ || full_ || now.monotonic - looked_ >= look_every) {
         const auto space = disk_->space();
         if (!space) {
             failed(space.error());
-            return std::unexpected(Shut::broken);
+            return std::unexpected(Unavailable::broken);
         }
         if (disk_->read_only()) {
             failed({EROFS, "the spool's file system is read-only"});
-            return std::unexpected(Shut::broken);
+            return std::unexpected(Unavailable::broken);
         }
         space_ = *space;
         looked_ = now.monotonic;
     }
-    const auto room = spool::room_in(*space_, floor_, size);
-    const bool full = room != spool::Room::enough;
+    const auto room = spool::check_free_space(*space_, floor_, size);
+    const bool full = room != spool::FreeSpace::enough;
     if (full && !full_)
         log_.warning("not enough free {} in the spool, no mail is taken: {} bytes and {} files are free",
-                     room == spool::Room::no_files ? "inodes" : "space", space_->bytes_free,
+                     room == spool::FreeSpace::no_files ? "inodes" : "space", space_->bytes_free,
                      space_->files_free);
     if (full_ && !full) log_.info("there is room in the spool again");
     full_ = full;
-    tell_standing();
-    if (full) return std::unexpected(Shut::full);
+    report_status();
+    if (full) return std::unexpected(Unavailable::full);
     const auto id = ids_->next(now.wall);
     if (id) return *id;
     close(id.error()); // the trial puts a new mark in the place of a broken one, whatever it broke of
-    return std::unexpected(shut_by(id.error()));
+    return std::unexpected(unavailable_after(id.error()));
 }
 
-spool::MessageWriter Intake::write(spool::QueueId id, const spool::Envelope& envelope) {
+spool::MessageWriter SpoolWriter::write(spool::QueueId id, const spool::Envelope& envelope) {
     spool::WriterOptions options;
     options.memory = &memory_;
     return spool::MessageWriter(pool_, *directories_.back(), id, envelope, options);
 }
 
-void Intake::commit(spool::MessageWriter& writer, spool::MessageWriter::Done done) {
+void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Done done) {
     if (space_) { // what is on its way counts until the disk is looked at again
         space_->bytes_free -= std::min(space_->bytes_free, writer.size() + 4096);
         space_->files_free -= std::min<std::uint64_t>(space_->files_free, 1);
@@ -95,10 +95,10 @@ void Intake::commit(spool::MessageWriter& writer, spool::MessageWriter::Done don
     writer.commit([this, began = Loop::now().monotonic, recipients = writer.recipients(),
                    done = std::move(done)](spool::Result<spool::DurableReceipt> receipt) mutable {
         if (receipt) {
-            figures_.count(Family::messages_accepted, source_);
-            figures_.add(Family::recipients_accepted, recipients, source_);
-            figures_.add(Family::bytes_accepted, receipt->size(), source_);
-            figures_.observe(Family::commit_seconds, Loop::now().monotonic - began);
+            metrics_.count(MetricId::messages_accepted, source_);
+            metrics_.add(MetricId::recipients_accepted, recipients, source_);
+            metrics_.add(MetricId::bytes_accepted, receipt->size(), source_);
+            metrics_.observe(MetricId::commit_seconds, Loop::now().monotonic - began);
         } else {
             failed(receipt.error());
         }
@@ -106,7 +106,7 @@ void Intake::commit(spool::MessageWriter& writer, spool::MessageWriter::Done don
     });
 }
 
-void Intake::failed(const spool::Error& error) {
+void SpoolWriter::failed(const spool::Error& error) {
     space_.reset(); // look again
     if (spool::is_out_of_space(error)) {
         log_.warning("no room for a message: {}", error.what);
@@ -120,18 +120,18 @@ void Intake::failed(const spool::Error& error) {
 }
 
 // Takes no mail until a trial has succeeded.
-void Intake::close(const spool::Error& error) {
+void SpoolWriter::close(const spool::Error& error) {
     space_.reset();
     if (!closed_until_)
         log_.critical("the spool cannot be written, no new mail is taken until it can: {}", error.what);
     broken_ = error.what;
     closed_until_ = Loop::now().monotonic + pause_after;
-    tell_standing();
+    report_status();
     again_.start(pause_after);
 }
 
 // A message that nobody sent: written, made durable and removed.
-void Intake::try_again() {
+void SpoolWriter::try_again() {
     if (!closed_until_) return;
     const auto now = Loop::now();
     if (now.monotonic < *closed_until_) return again_.start(*closed_until_ - now.monotonic);
@@ -148,7 +148,7 @@ void Intake::try_again() {
     auto done = [this](spool::Result<> tried) {
         pool_.complete([this, tried = std::move(tried)] {
             if (tried)
-                worked();
+                write_succeeded();
             else
                 close(tried.error());
         });
@@ -168,48 +168,48 @@ void Intake::try_again() {
     });
 }
 
-void Intake::worked() {
+void SpoolWriter::write_succeeded() {
     closed_until_.reset();
     broken_.clear();
     space_.reset();
     log_.warning("the spool can be written again");
-    tell_standing();
+    report_status();
 }
 
-void Intake::look_at_memory() {
+void SpoolWriter::check_memory() {
     using Level = spool::ContentMemory::Level;
-    memory_.look();
+    memory_.check_level();
     const auto level = memory_.level();
-    if (level >= Level::scarce && level > memory_said_) {
-        memory_said_ = level;
+    if (level >= Level::scarce && level > logged_memory_level_) {
+        logged_memory_level_ = level;
         log_.warning("mail being received holds {} of {} bytes of memory: {}", memory_.held(),
                      memory_.limit(),
                      level == Level::scarce ? "senders of large messages wait" : "new messages are refused for now");
-    } else if (level == Level::plenty && memory_said_ != Level::plenty) {
-        memory_said_ = level;
+    } else if (level == Level::plenty && logged_memory_level_ != Level::plenty) {
+        logged_memory_level_ = level;
         log_.info("memory for mail being received is sufficient again");
     }
-    tell_standing();
-    if (memory_said_ != Level::plenty && !closed_until_) again_.start(memory_every);
+    report_status();
+    if (logged_memory_level_ != Level::plenty && !closed_until_) again_.start(memory_every);
 }
 
-void Intake::tell_standing() {
+void SpoolWriter::report_status() {
     using Level = spool::ContentMemory::Level;
     std::string obstacle;
     if (closed_until_)
         obstacle = "the spool cannot be written: " + broken_;
     else if (full_)
         obstacle = "the spool is full";
-    else if (memory_said_ == Level::exhausted)
+    else if (logged_memory_level_ == Level::exhausted)
         obstacle = "memory for mail being received is used up";
-    const auto trouble = obstacle.empty() && memory_said_ == Level::scarce
+    const auto problem = obstacle.empty() && logged_memory_level_ == Level::scarce
                              ? "memory for mail being received is scarce: senders of large "
                                "messages wait"
                              : obstacle;
-    if (trouble != trouble_told_) trouble_(trouble_told_ = trouble);
-    if (obstacle == told_) return;
-    told_ = obstacle;
-    if (standing_) standing_(told_);
+    if (problem != reported_problem_) report_problem_(reported_problem_ = problem);
+    if (obstacle == reported_obstacle_) return;
+    reported_obstacle_ = obstacle;
+    if (on_status_change_) on_status_change_(reported_obstacle_);
 }
 
 } // namespace common

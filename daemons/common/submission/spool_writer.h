@@ -25,35 +25,35 @@
 namespace common {
 
 // Why no mail can be taken now.
-enum class Shut : std::uint8_t {
+enum class Unavailable : std::uint8_t {
     full,     // the disk
     broken,   // the spool cannot be written
     memory,   // what is under way uses all that there may be
 };
 
-class Intake {
+class SpoolWriter {
 public:
-    using Trouble = std::function<void(std::string_view)>; // for `postrider status`; "" clears it
+    using ReportProblem = std::function<void(std::string_view)>; // for `postrider status`; "" clears it
 
     // `settings`: the floor below which it says `full`, and how many threads write.
-    // What is taken is counted in `figures`, as of `source`.
-    static spool::Result<std::unique_ptr<Intake>> open(Loop& loop, Log& log, const config::Spool& settings,
-                                                       std::uint8_t slot, Trouble trouble, Figures& figures,
-                                                       Source source);
-    Intake(const Intake&) = delete;
+    // What is taken is counted in `metrics`, as of `source`.
+    static spool::Result<std::unique_ptr<SpoolWriter>> open(Loop& loop, Log& log, const config::Spool& settings,
+                                                       std::uint8_t slot, ReportProblem report_problem, Metrics& metrics,
+                                                       MailSource source);
+    SpoolWriter(const SpoolWriter&) = delete;
 
-    ~Intake();
+    ~SpoolWriter();
 
     // A queue id for a message of about `size` bytes (0: not known), or why there is none now.
-    std::expected<spool::QueueId, Shut> admit(std::uint64_t size, smtp::Now now);
+    std::expected<spool::QueueId, Unavailable> admit(std::uint64_t size, smtp::Now now);
     // `envelope` is complete.
     spool::MessageWriter write(spool::QueueId id, const spool::Envelope& envelope);
     // Sees what became of it before `done` does.
     void commit(spool::MessageWriter& writer, spool::MessageWriter::Done done);
     // What a commit failed of.
-    static Shut shut_by(const spool::Error& error) {
+    static Unavailable unavailable_after(const spool::Error& error) {
         const bool means = error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM;
-        return spool::is_out_of_space(error) ? Shut::full : means ? Shut::memory : Shut::broken;
+        return spool::is_out_of_space(error) ? Unavailable::full : means ? Unavailable::memory : Unavailable::broken;
     }
 
     void reconfigure(const config::Spool& settings) {
@@ -61,30 +61,30 @@ public:
         memory_.set_limit(settings.content_memory);
     }
     // Told whenever it changes why no mail can be taken; "" it can. Of the queue-manager's `accepting`.
-    void on_standing(std::function<void(const std::string& obstacle)> standing) { standing_ = std::move(standing); }
+    void on_status_change(std::function<void(const std::string& obstacle)> on_change) { on_status_change_ = std::move(on_change); }
     spool::ContentMemory& memory() { return memory_; }
     // Called every second while memory is scarce.
     void on_scarcity(std::function<void()> scarce) { scarce_ = std::move(scarce); }
     // Says in the log and in the status how it stands with that.
-    void look_at_memory();
+    void check_memory();
     std::uint64_t outstanding() const { return pool_.outstanding(); }
     spool::RealDisk& disk() { return *disk_; }
     spool::CommitPool& pool() { return pool_; } // for other work on the same disk
 
 private:
-    Intake(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-           Trouble trouble, Figures& figures, Source source);
+    SpoolWriter(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
+           ReportProblem report_problem, Metrics& metrics, MailSource source);
     spool::Result<> open_directory();
     void failed(const spool::Error& error);
     void close(const spool::Error& error);
-    void worked();
+    void write_succeeded();
     void try_again();
-    void tell_standing();
+    void report_status();
 
     Log& log_;
-    Trouble trouble_;
-    Figures& figures_;
-    const Source source_;
+    ReportProblem report_problem_;
+    Metrics& metrics_;
+    const MailSource source_;
     spool::Floor floor_;
     std::unique_ptr<spool::RealDisk> disk_;
     spool::ContentMemory memory_;
@@ -99,9 +99,9 @@ private:
     bool full_ = false;                           // said so in the log
     std::optional<smtp::Monotonic> closed_until_; // after a failure; then one is tried
     std::string broken_;                          // what failed; "" nothing
-    std::string told_, trouble_told_;             // by standing_ and trouble_
-    spool::ContentMemory::Level memory_said_ = spool::ContentMemory::Level::plenty; // in the log
-    std::function<void(const std::string&)> standing_;
+    std::string reported_obstacle_, reported_problem_;             // by on_status_change_ and report_problem_
+    spool::ContentMemory::Level logged_memory_level_ = spool::ContentMemory::Level::plenty; // in the log
+    std::function<void(const std::string&)> on_status_change_;
     std::function<void()> scarce_;
     Timer again_; // while it is closed or memory is short
 };

@@ -1,6 +1,6 @@
 // Tells the queue-manager of messages a writer has made durable, again on every new connection until each is
 // Taken. Bounded: a writer looks at waiting() before it takes more mail. Passes on smtpd's wish that mail be
-// tried now. Header only: the writers (smtpd, pickup, bounce) are small, and this is all they say to the
+// tried now. Header only: the writers (smtpd, pickup, bounce) are small, and this is all they send to the
 // queue-manager.
 #pragma once
 #include "daemons/common/ipc/connector.h"
@@ -13,47 +13,47 @@
 
 namespace common {
 
-class Outbox {
+class SubmissionQueue {
 public:
-    Outbox(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity)
+    SubmissionQueue(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity)
         : loop_(loop),
           queue_manager_(loop, log, run + "/private/queue-manager", proto::submission::conversation, identity,
-                         {[this](proto::submission::Message&& message) { heard(message); },
+                         {[this](proto::submission::Message&& message) { on_message(message); },
                           [this] {
-                              repeat_standing();
-                              say_all();
+                              repeat_status();
+                              send_all();
                           },
                           [this](const std::string&) {
-                              unsay_all();
+                              mark_unsent();
                               while (!tries_.empty()) tried(tries_.begin()->first, nullptr);
                           },
-                          [this] { say_all(); }}) {}
+                          [this] { send_all(); }}) {}
 
     // `envelope`: the encoded envelope, a hint; may be empty.
     void submit(const spool::DurableReceipt& receipt, const std::string& envelope) {
         auto& entry = waiting_[receipt.queue_id()];
         entry.size = receipt.size();
         if (!queue_manager_.up() || queue_manager_.congested()) return;
-        entry.said = true;
+        entry.sent = true;
         const bool short_enough = envelope.size() <= ipc::part_size; // others' messages do not wait for long hints
-        say({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false});
+        send({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false});
     }
     std::size_t waiting() const { return waiting_.size(); }
     // Why no mail is taken here; "" it is.
-    void say_standing(const std::string& obstacle) {
+    void report_status(const std::string& obstacle) {
         if (obstacle_ == obstacle) return;
         obstacle_ = obstacle;
-        if (queue_manager_.up()) static_cast<void>(queue_manager_.send(proto::submission::Standing{obstacle_}));
+        if (queue_manager_.up()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
 
     // Nothing: the queue-manager is not there, or was lost before it answered. Called once, from the loop,
     // unless cancelled.
-    using TryDone = std::function<void(const proto::submission::Tried*)>;
-    std::uint64_t try_now(const std::string& domain, bool and_below, TryDone done) {
+    using TryDone = std::function<void(const proto::submission::DomainFlushed*)>;
+    std::uint64_t try_now(const std::string& domain, bool with_subdomains, TryDone done) {
         const auto request = ++last_request_;
         tries_.emplace(request, std::move(done));
-        if (queue_manager_.send(proto::submission::TryNow{request, domain, and_below}) != ipc::Sent::yes)
-            loop_.later([this, request] { tried(request, nullptr); });
+        if (queue_manager_.send(proto::submission::FlushDomain{request, domain, with_subdomains}) != ipc::SendResult::yes)
+            loop_.defer([this, request] { tried(request, nullptr); });
         return request;
     }
     void cancel(std::uint64_t request) { tries_.erase(request); }
@@ -63,33 +63,33 @@ public:
 private:
     struct Entry {
         std::uint64_t size = 0;
-        bool said = false, repeated = false; // on this connection; on an earlier one
+        bool sent = false, repeated = false; // on this connection; on an earlier one
     };
-    void say(const proto::submission::Submitted& submitted) { static_cast<void>(queue_manager_.send(submitted)); }
-    void heard(const proto::submission::Message& message) {
-        if (const auto* answer = std::get_if<proto::submission::Tried>(&message))
+    void send(const proto::submission::Submitted& submitted) { static_cast<void>(queue_manager_.send(submitted)); }
+    void on_message(const proto::submission::Message& message) {
+        if (const auto* answer = std::get_if<proto::submission::DomainFlushed>(&message))
             return tried(answer->request, answer);
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
         if (!taken) return queue_manager_.fail("only Taken and Tried are said here");
-        KILL_POINT("writer.taken");
+        CRASH_POINT("writer.taken");
         if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
     }
-    void tried(std::uint64_t request, const proto::submission::Tried* answer) {
+    void tried(std::uint64_t request, const proto::submission::DomainFlushed* answer) {
         if (const auto open = tries_.extract(request)) open.mapped()(answer);
     }
-    void repeat_standing() { // on a new connection: nothing is nothing new
-        if (!obstacle_.empty()) static_cast<void>(queue_manager_.send(proto::submission::Standing{obstacle_}));
+    void repeat_status() { // on a new connection: nothing is nothing new
+        if (!obstacle_.empty()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
-    void say_all() {
+    void send_all() {
         for (auto& [id, entry] : waiting_) {
-            if (entry.said) continue;
+            if (entry.sent) continue;
             if (queue_manager_.congested()) return; // on_drained goes on
-            entry.said = true;
-            say({id, entry.size, {}, entry.repeated});
+            entry.sent = true;
+            send({id, entry.size, {}, entry.repeated});
         }
     }
-    void unsay_all() {
-        for (auto& [id, entry] : waiting_) entry.repeated |= std::exchange(entry.said, false);
+    void mark_unsent() {
+        for (auto& [id, entry] : waiting_) entry.repeated |= std::exchange(entry.sent, false);
     }
 
     std::string obstacle_;

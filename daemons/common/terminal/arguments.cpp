@@ -6,7 +6,7 @@ namespace postrider {
 
 namespace {
 
-constexpr Option everywhere[] = {
+constexpr Option common_options[] = {
     {"--config", "FILE", ""}, {"-c", "FILE", ""}, {"--json", "", ""},
     {"--help", "", ""},       {"-h", "", ""},     {"--version", "", ""},
 };
@@ -38,33 +38,33 @@ std::optional<std::uint64_t> Arguments::number(std::string_view name) const {
 std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
                                                       std::span<const Option> known) {
     Arguments out;
-    bool only_words = false;
+    bool options_ended = false;
     for (std::size_t i = 0; i < given.size(); ++i) {
         const auto word = given[i];
-        if (only_words || word.size() < 2 || word[0] != '-') {
+        if (options_ended || word.size() < 2 || word[0] != '-') {
             out.words.emplace_back(word);
             continue;
         }
         if (word == "--") {
-            only_words = true;
+            options_ended = true;
             continue;
         }
         const bool is_long = word.starts_with("--");
         const auto equals = is_long ? word.find('=') : word.npos;
         const auto name = is_long ? word.substr(0, equals) : word.substr(0, 2);
-        const auto* option = std::ranges::find(everywhere, name, &Option::name);
-        if (option == std::end(everywhere)) {
+        const auto* option = std::ranges::find(common_options, name, &Option::name);
+        if (option == std::end(common_options)) {
             const auto found = std::ranges::find(known, name, &Option::name);
             if (found == known.end()) return std::unexpected("unknown option " + std::string(word));
             option = &*found;
         }
-        const bool glued = is_long ? equals != word.npos : word.size() > 2;
+        const bool has_value = is_long ? equals != word.npos : word.size() > 2;
         if (option->value.empty()) {
-            if (glued)
+            if (has_value)
                 return std::unexpected(is_long ? std::string(name) + " takes no value"
                                                : "unknown option " + std::string(word));
             take(out, name, "");
-        } else if (glued) {
+        } else if (has_value) {
             take(out, name, word.substr(is_long ? equals + 1 : 2));
         } else if (++i < given.size()) {
             take(out, name, given[i]);

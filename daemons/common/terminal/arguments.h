@@ -1,4 +1,4 @@
-// The command line of `postrider`: verb, options anywhere, words. Pure.
+// The command line of `postrider`: command, options anywhere, words. Pure.
 #pragma once
 #include <expected>
 #include <map>
@@ -10,11 +10,11 @@
 
 namespace postrider {
 
-// What a verb may be given beside -c, --json and --help.
+// What a command may be given beside -c, --json and --help.
 struct Option {
     std::string_view name;    // "--why"
-    std::string_view value;   // "TEXT"; "": stands alone
-    std::string_view meaning; // for --help
+    std::string_view value;   // "TEXT"; "": takes no value
+    std::string_view description; // for --help
 };
 
 struct Arguments {
@@ -22,8 +22,8 @@ struct Arguments {
     bool json = false;
     bool help = false;
     bool version = false;
-    std::map<std::string, std::string, std::less<>> options; // those of verbs, by name
-    std::vector<std::string> words;                          // the verb first
+    std::map<std::string, std::string, std::less<>> options; // those of the command, by name
+    std::vector<std::string> words;                          // the command first
 
     bool has(std::string_view name) const { return options.contains(name); }
     // Its value; nothing if it was not given.
@@ -35,7 +35,7 @@ struct Arguments {
     std::optional<std::uint64_t> number(std::string_view name) const;
 };
 
-// argv[1] …, with the options of all verbs; an error is a line for the user.
+// argv[1] …, with the options of all commands; an error is a line for the user.
 std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
                                                       std::span<const Option> known);
 

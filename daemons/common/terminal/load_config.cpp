@@ -7,26 +7,26 @@ namespace postrider {
 
 namespace {
 
-std::optional<config::Config> unless_refused(std::expected<config::Config, std::vector<config::Problem>> config) {
+std::optional<config::Config> or_print_problems(std::expected<config::Config, std::vector<config::Problem>> config) {
     if (config) return *std::move(config);
-    for (const auto& problem : config.error()) complain(problem.to_string());
+    for (const auto& problem : config.error()) print_error(problem.to_string());
     return {};
 }
 
 } // namespace
 
 std::optional<config::Config> load_config(const Arguments& arguments) {
-    return unless_refused(config::load(common::config_file(arguments.config)));
+    return or_print_problems(config::load(common::config_file(arguments.config)));
 }
 
 std::optional<config::Config> parse_config(const Arguments& arguments) {
-    return unless_refused(config::parse_file(common::config_file(arguments.config)));
+    return or_print_problems(config::parse_file(common::config_file(arguments.config)));
 }
 
-std::optional<config::Config> config_in_force(const Arguments& arguments) {
-    auto found = common::settings_in_force(arguments.config);
-    if (!found) return unless_refused(std::unexpected(std::move(found.error())));
-    if (!found->warning.empty()) complain("warning: " + found->warning);
+std::optional<config::Config> load_effective_config(const Arguments& arguments) {
+    auto found = common::effective_config(arguments.config);
+    if (!found) return or_print_problems(std::unexpected(std::move(found.error())));
+    if (!found->warning.empty()) print_error("warning: " + found->warning);
     return std::move(found->config);
 }
 

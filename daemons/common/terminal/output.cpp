@@ -7,7 +7,7 @@
 
 namespace postrider {
 
-void complain(std::string_view text) {
+void print_error(std::string_view text) {
     std::fflush(stdout);
     fmt::print(stderr, "postrider: {}\n", text);
 }

@@ -7,7 +7,7 @@
 namespace postrider {
 
 // One line on standard error, "postrider: …".
-void complain(std::string_view text);
+void print_error(std::string_view text);
 
 // One line on standard output; what is not UTF-8 in it is replaced.
 void print_json(const nlohmann::json& line);

@@ -61,7 +61,7 @@ std::string count_text(std::int64_t count, std::string_view what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string fitted(std::string_view text, std::size_t width) {
+std::string truncated(std::string_view text, std::size_t width) {
     std::string out;
     std::size_t seen = 0;
     const bool cut = width > 0 && width_of(text) > width;
@@ -83,7 +83,7 @@ Table::Table(std::vector<std::string_view> headings) : headings_(std::move(headi
 
 void Table::row(std::vector<std::string> cells) {
     cells.resize(headings_.size());
-    for (auto& cell : cells) cell = fitted(cell, 1000);
+    for (auto& cell : cells) cell = truncated(cell, 1000);
     rows_.push_back(std::move(cells));
 }
 
@@ -99,7 +99,7 @@ std::string Table::text(std::size_t width, std::string_view indent) const {
         for (std::size_t n = 0; n < cells.size(); ++n)
             text += padded(std::string(cells[n]), widths[n], right_[n]) + (n + 1 < cells.size() ? "  " : "");
         text.resize(text.find_last_not_of(' ') + 1);
-        out += fitted(text, width) + "\n";
+        out += truncated(text, width) + "\n";
     };
     line(headings_);
     for (const auto& row : rows_) line(row);
@@ -121,7 +121,7 @@ bool flag_of(const json& object, const char* key) {
     return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
-std::string why_it_waits(const json& line) {
+std::string wait_reason(const json& line) {
     const auto error = text_of(line, "last_error");
     return flag_of(line, "paused") || error.empty() ? text_of(line, "idle_why") : error;
 }

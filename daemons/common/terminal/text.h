@@ -19,7 +19,7 @@ std::string time_text(std::int64_t seconds);
 // "1 message", "2 messages".
 std::string count_text(std::int64_t count, std::string_view what);
 // Cut to `width` characters with "…" at the end (0: not cut); a control character becomes "?".
-std::string fitted(std::string_view text, std::size_t width);
+std::string truncated(std::string_view text, std::size_t width);
 
 // Rows under a heading, each column as wide as its widest cell; numbers are set to the right.
 class Table {
@@ -42,7 +42,7 @@ std::int64_t number_of(const nlohmann::json& object, const char* key);
 std::string text_of(const nlohmann::json& object, const char* key);
 bool flag_of(const nlohmann::json& object, const char* key);
 // Of a queue's or link's line: what keeps its mail. A pause comes before the last error, which says less then.
-std::string why_it_waits(const nlohmann::json& line);
+std::string wait_reason(const nlohmann::json& line);
 const nlohmann::json& list_of(const nlohmann::json& object, const char* key); // an empty one if there is none
 
 } // namespace postrider

@@ -9,7 +9,7 @@ enum class AddressClass {
     virtual_alias,   // addresses that only lead to others
     virtual_mailbox, // mailboxes of who are no users of this system
     relay,           // accepted for others, and sent on
-    elsewhere,
+    remote,
 };
 
 // What is said of an address that its class has no recipient for; in the words that Postfix's users know.

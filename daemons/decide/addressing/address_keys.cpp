@@ -75,23 +75,23 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
     const auto add = [&](std::string local_part, std::string_view domain) {
         const auto text = smtp::Mailbox{std::move(local_part), std::string(domain.empty() ? origin : domain)}.text();
         if (const auto mailbox = smtp::Mailbox::parse(text); !mailbox)
-            out.wrong = fmt::format("\"{}\" is no address: {}", smtp::printable(text, 100), mailbox.error().why);
+            out.error = fmt::format("\"{}\" is no address: {}", smtp::printable(text, 100), mailbox.error().why);
         else
             out.addresses.push_back(text);
     };
     while (!value.empty() && out.addresses.size() <= limit) {
-        const auto item = take_written(value);
+        const auto item = take_list_item(value);
         const auto first = item.find_first_not_of(" \t");
         if (first != item.npos && item[first] == '@') {
             auto domain = item.substr(first + 1, item.find_last_not_of(" \t") - first);
             if (domain.ends_with('.')) domain.remove_suffix(1);
-            if (domain.empty()) out.wrong = "\"@\" is no address: the domain is missing";
+            if (domain.empty()) out.error = "\"@\" is no address: the domain is missing";
             else add(local, domain);
             continue;
         }
-        const auto written = written_addresses(item);
+        const auto written = addresses_in_item(item);
         if (!written) {
-            out.wrong = written.error().why;
+            out.error = written.error().why;
             continue;
         }
         for (const auto& each : *written) {
@@ -99,7 +99,7 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
             if (mailbox && out.addresses.size() <= limit) add(mailbox->local_part + std::string(extension), mailbox->domain);
         }
     }
-    if (out.addresses.empty() && out.wrong.empty()) out.wrong = "it names nobody";
+    if (out.addresses.empty() && out.error.empty()) out.error = "it names nobody";
     return out;
 }
 

@@ -42,7 +42,7 @@ bool has_patterns(std::string_view table);
 // The addresses a table answers with, as Mailbox::parse() takes them.
 struct TableAddresses {
     std::vector<std::string> addresses;
-    std::string wrong; // what of the answer is no address, and why, in one printable line; "" all of it is good
+    std::string error; // what of the answer is no address, and why, in one printable line; "" all of it is good
 };
 
 // In the forms of written_addresses.h; at most `limit` and one more. "@other" is the same local part there, a bare name

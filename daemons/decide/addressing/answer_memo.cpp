@@ -3,39 +3,39 @@
 
 namespace decide {
 
-bool Notebook::note(const Need& need, const ExpansionTables& tables) {
+bool AnswerMemo::look_up(const LookupRequest& need, const ExpansionTables& tables) {
     const auto keep = [&](auto answer, bool there) {
-        if (there) noted_.insert_or_assign(need, std::move(answer));
+        if (there) answers_.insert_or_assign(need, std::move(answer));
         return there;
     };
     const auto list = [&](AliasAnswer answer) {
-        const bool there = answer.said != AliasAnswer::Said::not_yet;
+        const bool there = answer.status != AliasAnswer::Status::not_yet;
         return keep(std::move(answer), there);
     };
     const auto table = [&](TableAnswer answer) {
-        const bool there = answer.said != TableAnswer::Said::not_yet;
+        const bool there = answer.status != TableAnswer::Status::not_yet;
         return keep(std::move(answer), there);
     };
     switch (need.kind) {
-    case Need::Kind::alias: return list(tables.alias(need.name));
-    case Need::Kind::forward: return list(tables.forward(need.name, need.key));
-    case Need::Kind::include: return list(tables.include(need.name, need.key));
-    case Need::Kind::table: return table(tables.table(need.name, need.key));
-    case Need::Kind::suppressed: return table(tables.suppressed(need.name));
-    case Need::Kind::user: break;
+    case LookupRequest::Kind::alias: return list(tables.alias(need.name));
+    case LookupRequest::Kind::forward: return list(tables.forward(need.name, need.key));
+    case LookupRequest::Kind::include: return list(tables.include(need.name, need.key));
+    case LookupRequest::Kind::table: return table(tables.table(need.name, need.key));
+    case LookupRequest::Kind::suppressed: return table(tables.suppressed(need.name));
+    case LookupRequest::Kind::user: break;
     }
     const auto answer = tables.user(need.name);
     return keep(answer, answer != UserAnswer::not_yet);
 }
 
-ExpansionTables Notebook::before(const ExpansionTables& tables) const {
-    if (noted_.empty()) return tables;
-    const auto ask = [this]<class A>(const Need& need, const std::function<A()>& otherwise) {
-        const auto at = noted_.find(need);
-        return at == noted_.end() ? otherwise() : std::get<A>(at->second);
+ExpansionTables AnswerMemo::layered_over(const ExpansionTables& tables) const {
+    if (answers_.empty()) return tables;
+    const auto ask = [this]<class A>(const LookupRequest& need, const std::function<A()>& otherwise) {
+        const auto at = answers_.find(need);
+        return at == answers_.end() ? otherwise() : std::get<A>(at->second);
     };
     ExpansionTables out;
-    using Kind = Need::Kind;
+    using Kind = LookupRequest::Kind;
     using Lists = std::function<AliasAnswer()>;
     using Values = std::function<TableAnswer()>;
     if (tables.alias)

@@ -7,15 +7,15 @@
 
 namespace decide {
 
-class Notebook {
+class AnswerMemo {
 public:
     // Asks the tables and notes the answer; false: it is not there yet.
-    bool note(const Need& need, const ExpansionTables& tables);
+    bool look_up(const LookupRequest& need, const ExpansionTables& tables);
     // The tables, but for what is noted here. Good as long as both.
-    ExpansionTables before(const ExpansionTables& tables) const;
+    ExpansionTables layered_over(const ExpansionTables& tables) const;
 
 private:
-    std::map<Need, std::variant<AliasAnswer, UserAnswer, TableAnswer>> noted_;
+    std::map<LookupRequest, std::variant<AliasAnswer, UserAnswer, TableAnswer>> answers_;
 };
 
 } // namespace decide

@@ -1,4 +1,4 @@
-// Several roads put together: nobody gets two copies, every recipient has a fate, the answer has its bounds.
+// Several recipients expanded together: nobody gets two copies, every recipient has a fate, the answer has its bounds.
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/recipient_expander.h"
 #include <algorithm>
@@ -17,36 +17,36 @@ using spool::Fate;
 struct Sender {
     std::string path;
     std::string own; // of every recipient without another one: "" as it was
-    TableAnswer::Said said = TableAnswer::Said::none;
+    TableAnswer::Status status = TableAnswer::Status::none;
     std::string why;
 };
 
 Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& settings, Lookups& lookups) {
-    Sender out{std::string(reverse_path), "", TableAnswer::Said::none, ""};
+    Sender out{std::string(reverse_path), "", TableAnswer::Status::none, ""};
     const auto& tables = settings.tables.sender_canonical;
     if (reverse_path.empty() || tables.empty()) return out;
     const auto domain = smtp::lowered(AddressParts::of(reverse_path).domain);
     const bool names = domain.empty() || settings.class_of(domain) == AddressClass::local;
     auto found = lookups.in_tables(
         tables, address_keys(reverse_path, settings.delimiter, names ? BareNames::yes : BareNames::no));
-    out.said = found.answer.said;
+    out.status = found.answer.status;
     out.why = std::move(found.answer.why);
-    if (out.said != TableAnswer::Said::found) return out;
+    if (out.status != TableAnswer::Status::found) return out;
     auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
-    if (!to.wrong.empty()) {
-        out.said = TableAnswer::Said::unreadable;
-        out.why = fmt::format("{} says of the sender <{}>: {}", found.table, reverse_path, to.wrong);
+    if (!to.error.empty()) {
+        out.status = TableAnswer::Status::unreadable;
+        out.why = fmt::format("{} says of the sender <{}>: {}", found.table, reverse_path, to.error);
     } else if (to.addresses.front() != reverse_path) {
         out.path = out.own = std::move(to.addresses.front());
     }
     return out;
 }
 
-// Takes the recipients of one road after the other. Whoever is named twice gets one copy: who was addressed by
+// Takes the recipients of one expander after the other. Whoever is named twice gets one copy: who was addressed by
 // that very address, others by the first mention.
-class Gathering {
+class ResultCollector {
 public:
-    Gathering(const std::vector<UnresolvedRecipient>& envelope, const ExpansionSettings& settings)
+    ResultCollector(const std::vector<UnresolvedRecipient>& envelope, const ExpansionSettings& settings)
         : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes), folded_(settings.folded) {
         all_.reserve(envelope.size());
     }
@@ -100,7 +100,7 @@ private:
     void add(const UnresolvedRecipient& from, ResolvedRecipient&& one) {
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
-            const auto key = copy_key(
+            const auto key = duplicate_key(
                 {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.address}, mailboxes_,
                 folded_);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
@@ -124,7 +124,7 @@ private:
 
 } // namespace
 
-std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded) {
+std::string duplicate_key(const RecipientIdentity& copy, Mailboxes mailboxes, const NameForm& folded) {
     const auto& [address, user, target, transport, origin] = copy;
     const auto same = [&](std::string_view text) { // whatever its letters
         const auto at = std::min(text.rfind('@'), text.size());
@@ -140,15 +140,15 @@ std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& fold
     return fmt::format("user {}\n{}", user, folded(local));
 }
 
-struct Expansion::Inner {
-    Inner(std::vector<UnresolvedRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
+struct Expansion::State {
+    State(std::vector<UnresolvedRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
         : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
 
-    void end_of_road(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
-        if (!lookups.needed().empty()) return; // the others' needs are found out all the same
+    void expanded(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
+        if (!lookups.unanswered().empty()) return; // the others' needs are found out all the same
         for (auto& one : found)
             if (one.reverse_path.empty()) one.reverse_path = sender.own;
-        gathering.take(recipient, std::move(found));
+        collector.take(recipient, std::move(found));
     }
 
     const std::vector<UnresolvedRecipient> envelope;
@@ -156,55 +156,55 @@ struct Expansion::Inner {
     const ExpansionTables tables;
     Lookups lookups{tables};
     Sender sender;
-    Gathering gathering{envelope, settings};
+    ResultCollector collector{envelope, settings};
     std::size_t at = 0; // in the envelope
-    std::optional<Road> road;
+    std::optional<Expander> expander;
 };
 
 Expansion::Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path,
                      const ExpansionSettings& settings, ExpansionTables tables)
-    : inner_(std::make_unique<Inner>(std::move(envelope), settings, std::move(tables))) {
-    inner_->sender = rewritten_sender(reverse_path, settings, inner_->lookups);
+    : state_(std::make_unique<State>(std::move(envelope), settings, std::move(tables))) {
+    state_->sender = rewritten_sender(reverse_path, settings, state_->lookups);
 }
 
 Expansion::~Expansion() = default;
 
-bool Expansion::go_on(std::size_t steps) {
-    auto& [envelope, settings, tables, lookups, sender, gathering, at, road] = *inner_;
+bool Expansion::run(std::size_t steps) {
+    auto& [envelope, settings, tables, lookups, sender, collector, at, expander] = *state_;
     for (; at < envelope.size(); ++at) {
-        if (lookups.needed().size() >= settings.questions) return true;
+        if (lookups.unanswered().size() >= settings.questions) return true;
         if (steps == 0) return false;
-        if (!road) --steps;
+        if (!expander) --steps;
         const auto& recipient = envelope[at];
-        if (sender.said == TableAnswer::Said::unreadable) {
+        if (sender.status == TableAnswer::Status::unreadable) {
             ResolvedRecipient waiting;
             waiting.origin = recipient.number;
             waiting.fate = Fate::unknown;
             waiting.address = recipient.address;
             waiting.status = "4.3.0";
             waiting.text = sender.why;
-            inner_->end_of_road(recipient, {std::move(waiting)});
+            state_->expanded(recipient, {std::move(waiting)});
             continue;
         }
-        if (!road) road.emplace(recipient, sender.path, settings, lookups);
-        if (!road->go_on(steps)) return lookups.needed().size() >= settings.questions;
-        inner_->end_of_road(recipient, road->end());
-        road.reset();
+        if (!expander) expander.emplace(recipient, sender.path, settings, lookups);
+        if (!expander->run(steps)) return lookups.unanswered().size() >= settings.questions;
+        state_->expanded(recipient, expander->take_result());
+        expander.reset();
     }
     return true;
 }
 
-Expanded Expansion::take() {
-    auto& lookups = inner_->lookups;
-    if (!lookups.needed().empty()) return {{}, std::move(lookups.needed())};
-    return {inner_->gathering.finish(), {}};
+ExpansionResult Expansion::take_result() {
+    auto& lookups = state_->lookups;
+    if (!lookups.unanswered().empty()) return {{}, std::move(lookups.unanswered())};
+    return {state_->collector.finish(), {}};
 }
 
-Expanded expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
+ExpansionResult expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables) {
     Expansion expansion(envelope, reverse_path, settings, tables);
-    while (!expansion.go_on(10'000)) {}
-    return expansion.take();
+    while (!expansion.run(10'000)) {}
+    return expansion.take_result();
 }
 
 } // namespace decide

@@ -64,17 +64,17 @@ using spool::UnresolvedRecipient;
 
 // One recipient, as far as it decides whether another one's copy serves it too. `address` as it is final; of the
 // envelope if unchanged. `origin`: the envelope's address that it comes from.
-struct Copy {
+struct RecipientIdentity {
     std::string_view address, user, target, transport, origin;
 };
 // Equal for two recipients if one copy serves both: the same final address, or the same file for the same user. Who
 // acts by the address gets a copy for each: a server that keeps mailboxes by the whole of it, a mailbox here by the
 // local part (its user is one in all local domains), a command by the address of the envelope, too, of which it is told.
-std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded);
+std::string duplicate_key(const RecipientIdentity& copy, Mailboxes mailboxes, const NameForm& folded);
 
-struct Expanded {
+struct ExpansionResult {
     std::vector<ResolvedRecipient> recipients; // every envelope recipient is named at least once, in its order
-    std::set<Need> needed;                  // not empty: nothing above; find out about these and ask again
+    std::set<LookupRequest> unanswered;                  // not empty: nothing above; find out about these and ask again
 };
 
 class Expansion {
@@ -88,17 +88,17 @@ public:
     Expansion& operator=(const Expansion&) = delete;
 
     // Goes on for so many steps: recipients, and places that lists name. True: it has come to its end.
-    bool go_on(std::size_t steps);
+    bool run(std::size_t steps);
     // Then.
-    Expanded take();
+    ExpansionResult take_result();
 
 private:
-    struct Inner;
-    std::unique_ptr<Inner> inner_;
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 // All of it at once.
-Expanded expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
+ExpansionResult expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables);
 
 } // namespace decide

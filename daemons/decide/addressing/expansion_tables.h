@@ -28,8 +28,8 @@ struct AliasTarget {
 };
 
 struct AliasAnswer {
-    enum class Said { none, found, unreadable, not_yet };
-    Said said = Said::none;
+    enum class Status { none, found, unreadable, not_yet };
+    Status status = Status::none;
     std::vector<AliasTarget> targets;
     std::string why;    // unreadable: which table, what is wrong with it
     std::string run_as; // found: the user whom commands and files of it are delivered as; "" the configured one
@@ -45,15 +45,15 @@ enum class UserAnswer {
 };
 
 struct TableAnswer {
-    enum class Said { none, found, unreadable, not_yet };
-    Said said = Said::none;
+    enum class Status { none, found, unreadable, not_yet };
+    Status status = Status::none;
     std::string value; // found
     std::string why;   // unreadable: which table, what is wrong with it
     bool operator==(const TableAnswer&) const = default;
 };
 
 // A question, as a value.
-struct Need {
+struct LookupRequest {
     enum class Kind : std::uint8_t {
         alias,      // name
         user,       // name
@@ -64,7 +64,7 @@ struct Need {
     };
     Kind kind = Kind::user;
     std::string name, key;
-    auto operator<=>(const Need&) const = default;
+    auto operator<=>(const LookupRequest&) const = default;
 };
 
 // Names of users and aliases come in the form of ExpansionSettings::folded. What is not set says "none".

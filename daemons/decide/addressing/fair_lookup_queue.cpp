@@ -3,77 +3,77 @@
 
 namespace decide {
 
-void QuestionTurns::ask(Questioner who, const Need& what) {
+void FairLookupQueue::add(Requester requester, const LookupRequest& what) {
     auto& source = sources_[source_of(what)];
-    if (source.out.contains(what)) return;
+    if (source.in_flight.contains(what)) return;
     // Whoever came last is often who asks again.
-    auto line = std::find_if(source.lines.rbegin(), source.lines.rend(), [&](const Line& each) { return each.who == who; });
-    auto& mine = line != source.lines.rend() ? *line : source.lines.emplace_back(Line{who, {}});
-    mine.questions.push_back(what);
+    auto line = std::find_if(source.lines.rbegin(), source.lines.rend(), [&](const Line& each) { return each.requester == requester; });
+    auto& mine = line != source.lines.rend() ? *line : source.lines.emplace_back(Line{requester, {}});
+    mine.requests.push_back(what);
     ++source.waiting[what];
 }
 
-std::optional<Need> QuestionTurns::next() {
+std::optional<LookupRequest> FairLookupQueue::next() {
     for (auto& [name, source] : sources_)
-        if (source.out.size() < out_at_a_time_ * (of_users(name) ? users_for_one : 1))
+        if (source.in_flight.size() < max_in_flight_ * (is_user_files(name) ? user_file_factor : 1))
             if (auto question = next_of(source)) return question;
     return {};
 }
 
-// The first of a line that nobody has asked meanwhile. `has_to_wait`: there is one, whose user has all places one may have.
-std::optional<Need> QuestionTurns::take_from(Source& source, Line& line, bool& has_to_wait) {
-    for (; !line.questions.empty(); line.questions.pop_front()) {
-        const auto waiting = source.waiting.find(line.questions.front());
+// The first of a line that nobody has asked meanwhile. `must_wait`: there is one, whose user has all places one may have.
+std::optional<LookupRequest> FairLookupQueue::take_from(Source& source, Line& line, bool& must_wait) {
+    for (; !line.requests.empty(); line.requests.pop_front()) {
+        const auto waiting = source.waiting.find(line.requests.front());
         if (waiting == source.waiting.end()) continue; // another line's turn came first, or it is known
         const auto user = user_of(waiting->first);
         if (!user.empty()) {
-            auto& out = source.out_of_user[user];
-            if (out >= most_of_one_user) return has_to_wait = true, std::nullopt;
-            ++out;
+            auto& in_flight = source.in_flight_of_user[user];
+            if (in_flight >= max_per_user) return must_wait = true, std::nullopt;
+            ++in_flight;
         }
-        auto question = std::move(line.questions.front());
-        line.questions.pop_front();
+        auto question = std::move(line.requests.front());
+        line.requests.pop_front();
         source.waiting.erase(waiting);
-        source.out.insert(question);
+        source.in_flight.insert(question);
         return question;
     }
     return {};
 }
 
-std::optional<Need> QuestionTurns::next_of(Source& source) {
+std::optional<LookupRequest> FairLookupQueue::next_of(Source& source) {
     for (auto lines = source.lines.size(); lines > 0; --lines) {
         auto line = std::move(source.lines.front());
         source.lines.pop_front();
-        bool has_to_wait = false;
-        auto question = take_from(source, line, has_to_wait);
-        if (!line.questions.empty()) source.lines.push_back(std::move(line));
+        bool must_wait = false;
+        auto question = take_from(source, line, must_wait);
+        if (!line.requests.empty()) source.lines.push_back(std::move(line));
         if (question) return question;
     }
     return {};
 }
 
-void QuestionTurns::answered(const Need& what) {
+void FairLookupQueue::answered(const LookupRequest& what) {
     const auto source = sources_.find(source_of(what));
     if (source == sources_.end()) return;
-    if (source->second.out.erase(what) > 0)
-        if (const auto its = source->second.out_of_user.find(user_of(what));
-            its != source->second.out_of_user.end() && --its->second == 0)
-            source->second.out_of_user.erase(its);
+    if (source->second.in_flight.erase(what) > 0)
+        if (const auto its = source->second.in_flight_of_user.find(user_of(what));
+            its != source->second.in_flight_of_user.end() && --its->second == 0)
+            source->second.in_flight_of_user.erase(its);
     source->second.waiting.erase(what);
-    if (source->second.out.empty() && source->second.waiting.empty()) sources_.erase(source);
+    if (source->second.in_flight.empty() && source->second.waiting.empty()) sources_.erase(source);
 }
 
-void QuestionTurns::left(Questioner who) {
+void FairLookupQueue::remove_requester(Requester requester) {
     for (auto at = sources_.begin(); at != sources_.end();) {
         auto& source = at->second;
         for (const auto& line : source.lines) {
-            if (line.who != who) continue;
-            for (const auto& question : line.questions)
+            if (line.requester != requester) continue;
+            for (const auto& question : line.requests)
                 if (const auto its = source.waiting.find(question); its != source.waiting.end() && --its->second == 0)
                     source.waiting.erase(its);
         }
-        std::erase_if(source.lines, [&](const Line& each) { return each.who == who; });
-        at = source.out.empty() && source.waiting.empty() ? sources_.erase(at) : std::next(at);
+        std::erase_if(source.lines, [&](const Line& each) { return each.requester == requester; });
+        at = source.in_flight.empty() && source.waiting.empty() ? sources_.erase(at) : std::next(at);
     }
 }
 

@@ -9,10 +9,10 @@ Lookups::Found Lookups::in_tables(const std::vector<std::string>& tables, const 
         for (const auto& table : tables) {
             if (has_patterns(table) && &key != &keys.front()) continue;
             auto answer = tables_.table(table, key.text);
-            if (answer.said == TableAnswer::Said::not_yet) {
-                needed_.insert({Need::Kind::table, table, key.text});
-                out.answer.said = TableAnswer::Said::not_yet;
-            } else if (answer.said != TableAnswer::Said::none && out.answer.said == TableAnswer::Said::none) {
+            if (answer.status == TableAnswer::Status::not_yet) {
+                unanswered_.insert({LookupRequest::Kind::table, table, key.text});
+                out.answer.status = TableAnswer::Status::not_yet;
+            } else if (answer.status != TableAnswer::Status::none && out.answer.status == TableAnswer::Status::none) {
                 return {std::move(answer), key.match, table};
             }
         }
@@ -21,31 +21,31 @@ Lookups::Found Lookups::in_tables(const std::vector<std::string>& tables, const 
 
 AliasAnswer Lookups::alias(const std::string& name) {
     auto answer = tables_.alias ? tables_.alias(name) : AliasAnswer{};
-    if (answer.said == AliasAnswer::Said::not_yet) needed_.insert({Need::Kind::alias, name, {}});
+    if (answer.status == AliasAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::alias, name, {}});
     return answer;
 }
 
 UserAnswer Lookups::user(const std::string& name) {
     const auto answer = tables_.user(name);
-    if (answer == UserAnswer::not_yet) needed_.insert({Need::Kind::user, name, {}});
+    if (answer == UserAnswer::not_yet) unanswered_.insert({LookupRequest::Kind::user, name, {}});
     return answer;
 }
 
 AliasAnswer Lookups::forward(const std::string& user, const std::string& extension) {
     auto answer = tables_.forward ? tables_.forward(user, extension) : AliasAnswer{};
-    if (answer.said == AliasAnswer::Said::not_yet) needed_.insert({Need::Kind::forward, user, extension});
+    if (answer.status == AliasAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::forward, user, extension});
     return answer;
 }
 
 AliasAnswer Lookups::include(const std::string& path, const std::string& user) {
     auto answer = tables_.include ? tables_.include(path, user) : AliasAnswer{};
-    if (answer.said == AliasAnswer::Said::not_yet) needed_.insert({Need::Kind::include, path, user});
+    if (answer.status == AliasAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::include, path, user});
     return answer;
 }
 
 TableAnswer Lookups::suppressed(const std::string& address) {
     auto answer = tables_.suppressed ? tables_.suppressed(address) : TableAnswer{};
-    if (answer.said == TableAnswer::Said::not_yet) needed_.insert({Need::Kind::suppressed, address, {}});
+    if (answer.status == TableAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::suppressed, address, {}});
     return answer;
 }
 

@@ -28,11 +28,11 @@ public:
     TableAnswer suppressed(const std::string& address);
     TableAnswer delivered_before(const std::string& address);
 
-    std::set<Need>& needed() { return needed_; } // what was not_yet
+    std::set<LookupRequest>& unanswered() { return unanswered_; } // what was not_yet
 
 private:
     const ExpansionTables& tables_;
-    std::set<Need> needed_;
+    std::set<LookupRequest> unanswered_;
 };
 
 } // namespace decide

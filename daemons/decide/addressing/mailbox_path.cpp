@@ -27,7 +27,7 @@ bool is_path(std::string_view text) {
 
 bool is_mailbox_pattern(std::string_view text) { return text.starts_with("maildir:") || text.starts_with("mbox:"); }
 
-std::string mailbox_place(std::string_view pattern, std::string_view user, std::string_view domain,
+std::string mailbox_path(std::string_view pattern, std::string_view user, std::string_view domain,
                           std::string_view value) {
     constexpr std::string_view user_word = "{user}", domain_word = "{domain}", value_word = "{value}";
     std::string out;
@@ -52,20 +52,20 @@ std::string mailbox_place(std::string_view pattern, std::string_view user, std::
     return out.size() <= longest_place ? out : std::string();
 }
 
-bool is_mailbox_place(std::string_view pattern, std::string_view place, std::string_view user, std::string_view domain) {
+bool is_mailbox_path(std::string_view pattern, std::string_view place, std::string_view user, std::string_view domain) {
     if (!is_mailbox_pattern(pattern)) return false;
     constexpr std::string_view value_word = "{value}", some = "v";
     const auto first = pattern.find(value_word);
-    if (first == pattern.npos) return mailbox_place(pattern, user, domain, "") == place;
+    if (first == pattern.npos) return mailbox_path(pattern, user, domain, "") == place;
     // Where the first of them stands, and how long it is.
-    const auto before = mailbox_place(pattern.substr(0, first), user, domain, "");
-    const auto shortest = mailbox_place(pattern, user, domain, some);
+    const auto before = mailbox_path(pattern.substr(0, first), user, domain, "");
+    const auto shortest = mailbox_path(pattern, user, domain, some);
     std::size_t values = 0;
     for (auto at = first; at != pattern.npos; at = pattern.find(value_word, at + 1)) ++values;
     if (before.empty() || shortest.empty() || place.size() < shortest.size()) return false;
     const auto longer = place.size() - shortest.size();
     if (longer % values != 0) return false;
-    return mailbox_place(pattern, user, domain, place.substr(before.size(), longer / values + some.size())) == place;
+    return mailbox_path(pattern, user, domain, place.substr(before.size(), longer / values + some.size())) == place;
 }
 
 } // namespace decide

@@ -8,7 +8,7 @@ namespace decide {
 namespace {
 
 using Verdict = RecipientCheck::Verdict;
-using Said = TableAnswer::Said;
+using Status = TableAnswer::Status;
 
 constexpr std::string_view not_now = "unverified address: a table cannot be read, try again later";
 
@@ -18,7 +18,7 @@ public:
 
     RecipientCheck run(std::string_view text) {
         auto out = judged(std::string(text));
-        if (out.verdict == Verdict::not_yet) out.needed = std::move(lookups_.needed());
+        if (out.verdict == Verdict::pending) out.unanswered = std::move(lookups_.unanswered());
         return out;
     }
 
@@ -30,9 +30,9 @@ private:
         return unknown("5.1.1", std::string(unknown_recipient(where)));
     }
     // What is to be said instead of going on; nothing if the answer is one.
-    static std::optional<RecipientCheck> wait_for(Said said) {
-        if (said == Said::not_yet) return RecipientCheck{Verdict::not_yet};
-        if (said == Said::unreadable) return RecipientCheck{Verdict::try_later, {}, std::string(not_now), {}};
+    static std::optional<RecipientCheck> wait_for(Status status) {
+        if (status == Status::not_yet) return RecipientCheck{Verdict::pending};
+        if (status == Status::unreadable) return RecipientCheck{Verdict::try_later, {}, std::string(not_now), {}};
         return {};
     }
     AddressClass class_of(std::string_view address) const {
@@ -47,25 +47,25 @@ private:
         const bool bare = address.rfind('@') == address.npos;
         if (bare && smtp::same_ignoring_case(address, "postmaster")) return {};
         if (bare) address += "@" + settings_.origin;
-        if (const auto suppressed = lookups_.suppressed(address); suppressed.said == Said::found)
+        if (const auto suppressed = lookups_.suppressed(address); suppressed.status == Status::found)
             return unknown("5.7.1", suppressed.value);
-        else if (const auto word = wait_for(suppressed.said))
+        else if (const auto word = wait_for(suppressed.status))
             return *word;
         const auto canonical = lookups_.in_tables(settings_.tables.recipient_canonical, keys(address));
-        if (const auto word = wait_for(canonical.answer.said)) return *word;
-        if (canonical.answer.said == Said::found) {
+        if (const auto word = wait_for(canonical.answer.status)) return *word;
+        if (canonical.answer.status == Status::found) {
             auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
                                    settings_.origin, 1);
-            if (!to.wrong.empty()) return {Verdict::try_later, {}, std::string(not_now), {}};
+            if (!to.error.empty()) return {Verdict::try_later, {}, std::string(not_now), {}};
             address = std::move(to.addresses.front());
             ours_ = true;
         }
         const auto alias = lookups_.in_tables(settings_.tables.virtual_alias, keys(address));
-        if (const auto word = wait_for(alias.answer.said)) return *word;
-        if (alias.answer.said == Said::found) return {};
+        if (const auto word = wait_for(alias.answer.status)) return *word;
+        if (alias.answer.status == Status::found) return {};
         const auto moved = lookups_.in_tables(settings_.tables.relocated, keys(address));
-        if (const auto word = wait_for(moved.answer.said)) return *word;
-        if (moved.answer.said == Said::found)
+        if (const auto word = wait_for(moved.answer.status)) return *word;
+        if (moved.answer.status == Status::found)
             return unknown("5.1.6", "User has moved to " + smtp::printable(moved.answer.value, 300));
         return in_class(address);
     }
@@ -77,17 +77,17 @@ private:
         case AddressClass::virtual_alias: return unknown(where);
         case AddressClass::virtual_mailbox: return listed(where, settings_.tables.mailboxes, address);
         case AddressClass::relay: return listed(where, settings_.tables.relay_recipients, address);
-        case AddressClass::elsewhere: break;
+        case AddressClass::remote: break;
         }
-        return {ours_ ? Verdict::known : Verdict::not_ours};
+        return {ours_ ? Verdict::known : Verdict::not_local};
     }
 
     // Where there is no list, everybody is known.
     RecipientCheck listed(AddressClass where, const std::vector<std::string>& tables, const std::string& address) {
         if (tables.empty()) return by_transport(address);
         const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, BareNames::no));
-        if (const auto word = wait_for(found.answer.said)) return *word;
-        return found.answer.said == Said::none ? unknown(where) : by_transport(address);
+        if (const auto word = wait_for(found.answer.status)) return *word;
+        return found.answer.status == Status::none ? unknown(where) : by_transport(address);
     }
 
     RecipientCheck here(const std::string& address) {
@@ -97,17 +97,17 @@ private:
         const auto plain = without_extension(name, settings_.delimiter);
         if (is_postmaster(plain)) return {};
         for (const auto& candidate : {name, plain}) {
-            const auto alias = lookups_.alias(candidate).said;
-            if (alias == AliasAnswer::Said::found) return {};
-            if (alias == AliasAnswer::Said::not_yet) return {Verdict::not_yet};
-            if (alias == AliasAnswer::Said::unreadable) return {Verdict::try_later, {}, std::string(not_now), {}};
+            const auto alias = lookups_.alias(candidate).status;
+            if (alias == AliasAnswer::Status::found) return {};
+            if (alias == AliasAnswer::Status::not_yet) return {Verdict::pending};
+            if (alias == AliasAnswer::Status::unreadable) return {Verdict::try_later, {}, std::string(not_now), {}};
         }
         for (const auto& candidate : {name, plain}) {
             if (!can_be_user(candidate)) continue;
             switch (lookups_.user(candidate)) {
             case UserAnswer::known:
             case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
-            case UserAnswer::not_yet: return {Verdict::not_yet};
+            case UserAnswer::not_yet: return {Verdict::pending};
             case UserAnswer::unreadable:
                 return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};
             case UserAnswer::unknown: break;
@@ -120,10 +120,10 @@ private:
     RecipientCheck by_transport(const std::string& address) {
         const auto found =
             lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
-        if (const auto word = wait_for(found.answer.said)) return *word;
-        if (found.answer.said == Said::none) return {};
-        const auto word = TransportWord::parse(found.answer.value);
-        if (word && word->kind == TransportWord::Kind::fail) return unknown(word->status, word->value);
+        if (const auto word = wait_for(found.answer.status)) return *word;
+        if (found.answer.status == Status::none) return {};
+        const auto word = TransportEntry::parse(found.answer.value);
+        if (word && word->kind == TransportEntry::Kind::fail) return unknown(word->status, word->value);
         return {};
     }
 

@@ -9,11 +9,11 @@
 namespace decide {
 
 struct RecipientCheck {
-    enum class Verdict { known, unknown, not_ours, try_later, not_yet };
+    enum class Verdict { known, unknown, not_local, try_later, pending };
     Verdict verdict = Verdict::known;
     std::string status = {}; // unknown: "5.1.1", "5.1.6" …
     std::string text = {};   // unknown, try_later
-    std::set<Need> needed = {}; // not_yet: what to find out about
+    std::set<LookupRequest> unanswered = {}; // not_yet: what to find out about
     bool operator==(const RecipientCheck&) const = default;
 };
 

@@ -80,7 +80,7 @@ std::optional<std::vector<std::string>> words(std::string_view text) {
 
 } // namespace
 
-std::string_view take_written(std::string_view& text) {
+std::string_view take_list_item(std::string_view& text) {
     std::size_t begin = 0, at = 0;
     while (at < text.size() && text[at] != ',' && text[at] != ';') {
         if (text[at] == ':') {
@@ -96,7 +96,7 @@ std::string_view take_written(std::string_view& text) {
     return item;
 }
 
-std::expected<std::vector<std::string>, smtp::Malformed> written_addresses(std::string_view item) {
+std::expected<std::vector<std::string>, smtp::Malformed> addresses_in_item(std::string_view item) {
     const auto text = trimmed(item);
     if (text.empty()) return std::vector<std::string>{};
     if (auto address = as_it_stands(text)) {

@@ -12,10 +12,10 @@ namespace decide {
 
 // Takes one item off the front of `text`, which is not empty: up to a comma or semicolon that stands outside of quotes,
 // comments and brackets. The name of a group before it ("friends:") is left out. May be "", or only blanks.
-std::string_view take_written(std::string_view& text);
+std::string_view take_list_item(std::string_view& text);
 
 // The addresses of one item, as Mailbox::parse_bare_allowed() takes them: "local@domain" or a local part alone, in
 // quotes where it must be. None: only comments. An error says what of it is no address, and why, in one printable line.
-std::expected<std::vector<std::string>, smtp::Malformed> written_addresses(std::string_view item);
+std::expected<std::vector<std::string>, smtp::Malformed> addresses_in_item(std::string_view item);
 
 } // namespace decide

@@ -59,13 +59,13 @@ Destination Destination::of(RouteKind kind, std::vector<Host> hosts) {
     return out;
 }
 
-MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> records, std::string_view why,
+MxDecision decide_mx(std::string_view domain, LookupStatus said, std::vector<MxRecord> records, std::string_view why,
                      std::uint16_t port, const IsSelf& is_self) {
-    if (said == Said::failed) return {false, later(domain, "MX", why)};
-    if (said == Said::no_name)
+    if (said == LookupStatus::failed) return {false, later(domain, "MX", why)};
+    if (said == LookupStatus::no_name)
         return {false,
                 Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
-    if (said == Said::no_data) return {true, {}};
+    if (said == LookupStatus::no_data) return {true, {}};
 
     if (records.size() == 1 && records.front().host.empty())
         return {false, Destination::refuse(RouteKind::permanent, "5.1.10",
@@ -96,18 +96,18 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
             hosts.push_back({std::move(record.host), port, record.preference});
     }
     MxDecision found{false, Destination::of(RouteKind::mx, std::move(hosts))};
-    found.destination.ours = ours;
+    found.destination.includes_self = ours;
     return found;
 }
 
-Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std::string_view why,
+Destination decide_address_only(std::string_view domain, LookupStatus a, LookupStatus aaaa, std::string_view why,
                                 std::uint16_t port, const IsSelf& is_self) {
-    if (a == Said::records || aaaa == Said::records) {
+    if (a == LookupStatus::records || aaaa == LookupStatus::records) {
         if (is_self(std::string(domain))) return loops(domain);
         return Destination::of(RouteKind::mx, {{std::string(domain), port, 0}});
     }
-    if (a == Said::failed || aaaa == Said::failed) return later(domain, "A", why);
-    if (a == Said::no_name || aaaa == Said::no_name)
+    if (a == LookupStatus::failed || aaaa == LookupStatus::failed) return later(domain, "A", why);
+    if (a == LookupStatus::no_name || aaaa == LookupStatus::no_name)
         return Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "A", "Host not found"));
     return Destination::refuse(RouteKind::permanent, "5.4.4",
                                not_found(domain, "A", "Host found but no data record of requested type"));

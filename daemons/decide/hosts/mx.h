@@ -13,7 +13,7 @@
 namespace decide {
 
 // What a look-up came to.
-enum class Said {
+enum class LookupStatus {
     records,
     no_name, // NXDOMAIN, with the zone's SOA to prove it
     no_data, // the name exists, but has no such record
@@ -44,7 +44,7 @@ struct Destination {
     std::vector<Host> hosts;  // by preference
     std::string link;         // equal for equal sets of hosts
     std::string status, text; // "4.4.3", one line for log and report
-    bool ours = false;        // this very system is one of its hosts, those here are better ones
+    bool includes_self = false;        // this very system is one of its hosts, those here are better ones
 
     static Destination of(RouteKind kind, std::vector<Host> hosts);
     static Destination refuse(RouteKind kind, std::string_view status, std::string text);
@@ -61,11 +61,11 @@ struct MxDecision {
 using IsSelf = std::function<bool(const std::string& host)>;
 
 // `port`: that of a rule, or 25. `why`: what failed, for the text.
-MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> records, std::string_view why,
+MxDecision decide_mx(std::string_view domain, LookupStatus said, std::vector<MxRecord> records, std::string_view why,
                      std::uint16_t port, const IsSelf& is_self);
 
 // For a domain without MX records: what the look-ups of its A and AAAA records said.
-Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std::string_view why,
+Destination decide_address_only(std::string_view domain, LookupStatus a, LookupStatus aaaa, std::string_view why,
                                 std::uint16_t port, const IsSelf& is_self);
 
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a

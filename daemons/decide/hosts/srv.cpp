@@ -4,11 +4,11 @@
 
 namespace decide {
 
-Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const SrvSaid& starttls,
+Destination decide_srv(std::string_view domain, const SrvAnswer& wrapped, const SrvAnswer& starttls,
                        const IsSelf& is_self) {
     std::vector<Host> hosts;
     bool ours = false;
-    const auto take = [&](const SrvSaid& said, Tier tier) {
+    const auto take = [&](const SrvAnswer& said, Tier tier) {
         for (const auto& record : said.records) {
             if (record.target.empty() || record.port == 0) continue; // "." is no host, whatever stands beside it
             const Host host{record.target,          record.port, record.priority, record.weight, tier,
@@ -27,7 +27,7 @@ Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const Sr
     if (ours)
         return Destination::refuse(RouteKind::permanent, "5.4.6", fmt::format("mail for {} loops back to myself", domain));
     for (const auto& [said, name] : {std::pair(&wrapped, submissions), std::pair(&starttls, submission)})
-        if (said->said == Said::failed)
+        if (said->status == LookupStatus::failed)
             return Destination::refuse(
                 RouteKind::temporary, "4.4.3",
                 fmt::format("Host or domain name not found. Name service error for name={}{} type=SRV: Host not "

@@ -17,8 +17,8 @@ struct SrvRecord {
 };
 
 // What was said of one of the two names.
-struct SrvSaid {
-    Said said = Said::failed;
+struct SrvAnswer {
+    LookupStatus status = LookupStatus::failed;
     std::vector<SrvRecord> records;
     std::string why; // failed
 };
@@ -26,7 +26,7 @@ struct SrvSaid {
 inline constexpr std::string_view submissions = "_submissions._tcp."; // of the domain: TLS from the first byte
 inline constexpr std::string_view submission = "_submission._tcp.";   // STARTTLS
 
-Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const SrvSaid& starttls,
+Destination decide_srv(std::string_view domain, const SrvAnswer& wrapped, const SrvAnswer& starttls,
                        const IsSelf& is_self);
 
 } // namespace decide

@@ -3,7 +3,7 @@
 
 namespace decide {
 
-const std::vector<ReportWishes::Successors>& ReportWishes::successors() const {
+const std::vector<DsnRequests::Successors>& DsnRequests::successors() const {
     if (!successors_.empty()) return successors_;
     successors_.resize(state_.recipients.size());
     for (std::uint32_t number = 0; number < state_.recipients.size(); ++number) {
@@ -16,7 +16,7 @@ const std::vector<ReportWishes::Successors>& ReportWishes::successors() const {
 }
 
 // An origin's number is always the lower one: the way back ends.
-spool::Notify ReportWishes::notify(std::uint32_t recipient) const {
+spool::Notify DsnRequests::notify(std::uint32_t recipient) const {
     const auto asked = state_.envelope_of(state_.recipients[recipient]).notify;
     if (is_of_list(recipient)) return spool::Notify::unspecified;
     if (!spool::has(asked, spool::Notify::success)) return asked;
@@ -29,13 +29,13 @@ spool::Notify ReportWishes::notify(std::uint32_t recipient) const {
     return rest == spool::Notify::unspecified ? spool::Notify::never : rest;
 }
 
-bool ReportWishes::is_of_list(std::uint32_t recipient) const {
+bool DsnRequests::is_of_list(std::uint32_t recipient) const {
     for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
         if (state_.recipients[at].list) return true;
     return false;
 }
 
-std::string ReportWishes::original_recipient(std::uint32_t recipient) const {
+std::string DsnRequests::original_recipient(std::uint32_t recipient) const {
     if (is_of_list(recipient)) return {};
     const auto& asked = state_.envelope_of(state_.recipients[recipient]);
     if (!asked.orcpt.empty()) return asked.orcpt;
@@ -44,13 +44,13 @@ std::string ReportWishes::original_recipient(std::uint32_t recipient) const {
     return (smtp::is_ascii(given) ? "rfc822;" : "utf-8;") + given;
 }
 
-std::optional<smtp::ReportKind> ReportWishes::expansion(std::size_t count, std::size_t of_list) {
+std::optional<smtp::ReportKind> DsnRequests::expansion(std::size_t count, std::size_t of_list) {
     if (count > 0 && of_list == count) return smtp::ReportKind::delivered;
     if (count > 1) return smtp::ReportKind::expanded;
     return {};
 }
 
-std::optional<smtp::ReportKind> ReportWishes::expansion(std::uint32_t recipient) const {
+std::optional<smtp::ReportKind> DsnRequests::expansion(std::uint32_t recipient) const {
     if (state_.recipients[recipient].status != spool::Status::expanded) return {};
     if (!spool::wants_success(notify(recipient))) return {};
     return expansion(successors()[recipient].count, successors()[recipient].of_list);

@@ -12,10 +12,10 @@
 
 namespace decide {
 
-class ReportWishes {
+class DsnRequests {
 public:
     // `state` must outlive it, unchanged.
-    explicit ReportWishes(const spool::MessageState& state) : state_(state) {}
+    explicit DsnRequests(const spool::MessageState& state) : state_(state) {}
 
     // NOTIFY, as it holds for this recipient.
     spool::Notify notify(std::uint32_t recipient) const;

@@ -18,7 +18,7 @@ const SigningRule* rule_of(const std::vector<SigningRule>& rules, std::string_vi
 } // namespace
 
 const SigningRule* signing_rule(const std::vector<SigningRule>& rules, std::string_view from_domain,
-                                std::string_view sender_domain, Came came) {
+                                std::string_view sender_domain, MailOrigin came) {
     const auto* rule = rule_of(rules, from_domain);
     if (!rule) rule = rule_of(rules, sender_domain);
     return rule && any_of(rule->sign, came) ? rule : nullptr;

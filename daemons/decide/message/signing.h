@@ -11,7 +11,7 @@
 namespace decide {
 
 // How mail came, as a set of bits: a message may have come in more than one of these ways.
-enum class Came : std::uint8_t {
+enum class MailOrigin : std::uint8_t {
     local = 1,         // from a program on this host
     submission = 2,    // over a submission listener
     authenticated = 4, // from who had proved by AUTH who he is
@@ -19,10 +19,10 @@ enum class Came : std::uint8_t {
     reports = 16,      // written by us: NDRs and the like
     other = 32,        // from anybody else, for us or for a domain we relay for
 };
-constexpr Came operator|(Came a, Came b) {
-    return static_cast<Came>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+constexpr MailOrigin operator|(MailOrigin a, MailOrigin b) {
+    return static_cast<MailOrigin>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-constexpr bool any_of(Came a, Came b) { return (static_cast<unsigned>(a) & static_cast<unsigned>(b)) != 0; }
+constexpr bool any_of(MailOrigin a, MailOrigin b) { return (static_cast<unsigned>(a) & static_cast<unsigned>(b)) != 0; }
 
 struct SigningKeyName {
     std::string selector; // "s1", ASCII
@@ -35,7 +35,7 @@ struct SigningRule { // [dkim."<domain>"]
     std::string domain; // as the DNS has it, lower case
     std::vector<SigningKeyName> keys; // each makes a signature, the first one's stands on top
     std::set<std::string, std::less<>> domains; // whose mail it signs beside its own; ".x": all below x
-    Came sign = Came::local | Came::submission | Came::authenticated | Came::networks | Came::reports;
+    MailOrigin sign = MailOrigin::local | MailOrigin::submission | MailOrigin::authenticated | MailOrigin::networks | MailOrigin::reports;
     smtp::Duration lifetime{}; // of a signature (x=); 0: it does not expire
 };
 
@@ -43,6 +43,6 @@ struct SigningRule { // [dkim."<domain>"]
 // there is none, or where the rule does not sign what came so. Domains: lower case, as the DNS has them; "":
 // none. An exact name counts before the longest ".x".
 const SigningRule* signing_rule(const std::vector<SigningRule>& rules, std::string_view from_domain,
-                                std::string_view sender_domain, Came came);
+                                std::string_view sender_domain, MailOrigin came);
 
 } // namespace decide

@@ -66,10 +66,10 @@ std::string suppression_key(std::string_view recipient, std::string_view sender)
     return std::string(recipient) + between + std::string(sender);
 }
 
-std::optional<SuppressionPlace> suppression_place(std::string_view key) {
+std::optional<SuppressionKeyParts> parse_suppression_key(std::string_view key) {
     const auto at = key.find(between);
     if (at == key.npos) return {};
-    return SuppressionPlace{key.substr(0, at), key.substr(at + 1)};
+    return SuppressionKeyParts{key.substr(0, at), key.substr(at + 1)};
 }
 
 std::vector<std::string> suppression_keys(std::string_view address, std::string_view reverse_path,
@@ -94,7 +94,7 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
     return h == 0 ? 1 : h;
 }
 
-std::string told(const Suppression& entry) {
+std::string suppression_text(const Suppression& entry) {
     auto out = fmt::format("on the suppression list since {}", smtp::iso_date(entry.added));
     if (!entry.reason.empty()) out += ": " + entry.reason;
     if (!entry.reply.empty()) out += fmt::format(" (its server said: {})", entry.reply);

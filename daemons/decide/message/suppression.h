@@ -41,10 +41,10 @@ std::expected<std::string, std::string> suppression_sender(std::string_view writ
 // Where an entry lies.
 std::string suppression_key(std::string_view recipient, std::string_view sender);
 // What a key says; nothing: it is none.
-struct SuppressionPlace {
+struct SuppressionKeyParts {
     std::string_view recipient, sender;
 };
-std::optional<SuppressionPlace> suppression_place(std::string_view key);
+std::optional<SuppressionKeyParts> parse_suppression_key(std::string_view key);
 // Where entries that cover the address may lie, the first found holds: those for the sender's domain before
 // those for all, the address before its domain. None if it is no address. `reverse_path`: "" a report, for which
 // no sender's entries hold.
@@ -55,7 +55,7 @@ std::vector<std::string> suppression_keys(std::string_view address, std::string_
 std::uint32_t address_number(std::string_view address, const NameFolding& folding);
 
 // One line for replies, reports and the log: "on the suppression list since 2026-11-22: asked to be left alone".
-std::string told(const Suppression& entry);
+std::string suppression_text(const Suppression& entry);
 
 // A refusal that says that the address is not to be written to again: "5.1.1", "5.1.*", "550", "550 5.1.1".
 struct SuppressionRule {

@@ -7,7 +7,7 @@ namespace decide {
 namespace {
 
 using smtp::Stage;
-using Where = Mishap::Where;
+using Where = DeliveryFailure::Where;
 
 // In which way a conversation failed.
 enum class How : std::uint8_t {
@@ -28,7 +28,7 @@ struct Row {
     Where where;
     Stage stage;             // none: any
     std::string_view status; // without its class; "": any
-    std::string_view advice; // DOMAIN, HOST, ADDRESS, PORT, RECIPIENT, POOL and USER stand for the mishap's
+    std::string_view advice; // DOMAIN, HOST, ADDRESS, PORT, RECIPIENT, POOL and USER stand for the failure's
     How how = How::any;
     int code = 0; // the server's, or its first digit; 0: any
 };
@@ -214,34 +214,34 @@ constexpr std::string_view rcpt_permanent =
     "The server refuses this recipient. \"Relay\" in its text: it does not serve that domain, or only whoever "
     "authenticates; look at the MX records and the domain's [route].";
 
-How how_of(const Mishap& mishap) {
-    if (mishap.where != Where::conversation) return How::any;
-    if (mishap.code != 0) return How::said;
-    if (mishap.stage == Stage::connect) {
-        if (mishap.host.contains("[/"))
-            return mishap.error == ENOENT                             ? How::no_socket
-                   : mishap.error == EACCES || mishap.error == EPERM ? How::shut
+How how_of(const DeliveryFailure& failure) {
+    if (failure.where != Where::conversation) return How::any;
+    if (failure.code != 0) return How::said;
+    if (failure.stage == Stage::connect) {
+        if (failure.host.contains("[/"))
+            return failure.error == ENOENT                             ? How::no_socket
+                   : failure.error == EACCES || failure.error == EPERM ? How::shut
                                                                      : How::unheard;
-        if (mishap.error == EADDRNOTAVAIL && !mishap.pool.empty()) return How::no_source;
-        return mishap.host.empty() ? How::unnamed : How::any;
+        if (failure.error == EADDRNOTAVAIL && !failure.pool.empty()) return How::no_source;
+        return failure.host.empty() ? How::unnamed : How::any;
     }
-    if (mishap.stage < Stage::banner) return How::any;
-    if (mishap.stage == Stage::tls) return mishap.wrapped ? How::wrapped : How::any;
-    if (mishap.silent) return How::silent;
-    const auto detail = mishap.status.substr(std::min<std::size_t>(1, mishap.status.size()));
+    if (failure.stage < Stage::banner) return How::any;
+    if (failure.stage == Stage::tls) return failure.wrapped ? How::wrapped : How::any;
+    if (failure.silent) return How::silent;
+    const auto detail = failure.status.substr(std::min<std::size_t>(1, failure.status.size()));
     if (detail == ".5.0") return How::garbled;
-    return mishap.status.starts_with("4.4") ? How::broken : How::any;
+    return failure.status.starts_with("4.4") ? How::broken : How::any;
 }
 
-std::string_view find(const Mishap& mishap) {
-    const auto status = mishap.status.substr(std::min<std::size_t>(1, mishap.status.size()));
-    const auto how = how_of(mishap);
+std::string_view find(const DeliveryFailure& failure) {
+    const auto status = failure.status.substr(std::min<std::size_t>(1, failure.status.size()));
+    const auto how = how_of(failure);
     for (const Row& row : table)
-        if (row.where == mishap.where && (row.stage == Stage::none || row.stage == mishap.stage) &&
+        if (row.where == failure.where && (row.stage == Stage::none || row.stage == failure.stage) &&
             (row.status.empty() || row.status == status) && (row.how == How::any || row.how == how) &&
-            (row.code == 0 || row.code == mishap.code || row.code == mishap.code / 100))
+            (row.code == 0 || row.code == failure.code || row.code == failure.code / 100))
             return row.advice;
-    return mishap.code >= 500 || mishap.status.starts_with('5') ? rcpt_permanent : rcpt_temporary;
+    return failure.code >= 500 || failure.status.starts_with('5') ? rcpt_permanent : rcpt_temporary;
 }
 
 void put(std::string& text, std::string_view word, std::string_view value) {
@@ -264,18 +264,18 @@ HostParts parts_of(std::string_view host) {
 } // namespace
 
 // What is not known stands in angle brackets, for the reader to fill in.
-std::string advice(const Mishap& mishap) {
+std::string advice(const DeliveryFailure& failure) {
     const auto known = [](std::string_view value, std::string_view otherwise) { return value.empty() ? otherwise : value; };
-    std::string text(find(mishap));
-    const auto [name, address, port] = parts_of(mishap.host);
+    std::string text(find(failure));
+    const auto [name, address, port] = parts_of(failure.host);
     put(text, "HOST", known(name, "<host>"));
     if (address.contains(':')) put(text, "ADDRESS:", "[" + std::string(address) + "]:");
     put(text, "ADDRESS", known(address, "<address>"));
     put(text, "PORT", known(port, "<port>"));
-    put(text, "DOMAIN", known(mishap.domain, "<domain>"));
-    put(text, "RECIPIENT", known(mishap.recipient, "<recipient>"));
-    put(text, "POOL", known(mishap.pool, "<pool>"));
-    put(text, "USER", known(mishap.user, "the mail system's user"));
+    put(text, "DOMAIN", known(failure.domain, "<domain>"));
+    put(text, "RECIPIENT", known(failure.recipient, "<recipient>"));
+    put(text, "POOL", known(failure.pool, "<pool>"));
+    put(text, "USER", known(failure.user, "the mail system's user"));
     return text;
 }
 

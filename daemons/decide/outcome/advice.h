@@ -7,7 +7,7 @@
 
 namespace decide {
 
-struct Mishap {
+struct DeliveryFailure {
     enum class Where : std::uint8_t {
         recipient,    // the categorizer's word
         suppression,  // … that our own list forbids it
@@ -26,12 +26,12 @@ struct Mishap {
     std::string_view recipient = {};       // "ann@example.org"
     std::string_view pool = {};            // of source addresses; "" none
     std::string_view user = {};            // whom we send as; "" not known
-    int error = 0;                         // these: as in smtp::Circumstances
+    int error = 0;                         // these: as in smtp::FailureDetails
     bool silent = false;
     bool wrapped = false;
 };
 
 // A few plain sentences, with commands to compare by.
-std::string advice(const Mishap& mishap);
+std::string advice(const DeliveryFailure& failure);
 
 } // namespace decide

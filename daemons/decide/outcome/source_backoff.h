@@ -12,13 +12,13 @@
 
 namespace decide {
 
-class Resting {
+class SourceBackoff {
 public:
-    static constexpr std::size_t most = 10'000;
+    static constexpr std::size_t max_entries = 10'000;
 
     // What the site does not take from it.
     enum class Of : std::uint8_t { connections, mail };
-    struct Rest {
+    struct Entry {
         std::string source;     // "192.0.2.1"
         smtp::WallTime until{}; // for show
         std::string why;        // what the site said
@@ -30,16 +30,16 @@ public:
     // That was taken after all; mail comes by connections. False: it did not rest, or rests on.
     bool end(std::string_view link, std::string_view source, Of taken);
     // In the order of their names.
-    std::vector<Rest> of(std::string_view link, smtp::Now now) const;
-    std::size_t size() const { return kept_.size(); }
+    std::vector<Entry> of(std::string_view link, smtp::Now now) const;
+    std::size_t size() const { return entries_.size(); }
 
 private:
-    struct Kept {
+    struct Record {
         smtp::Monotonic until{};
         std::string why;
         Of of = Of::connections;
     };
-    std::map<std::pair<std::string, std::string>, Kept> kept_; // by link, source
+    std::map<std::pair<std::string, std::string>, Record> entries_; // by link, source
 };
 
 } // namespace decide

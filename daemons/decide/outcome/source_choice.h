@@ -8,16 +8,16 @@
 
 namespace decide {
 
-enum class Standing : std::uint8_t {
+enum class SourceState : std::uint8_t {
     ready,
-    resting,  // the site refused it lately: only when no ready one is left
+    backing_off,  // the site refused it lately: only when no ready one is left
     refused,  // by the very server that is to be reached: not again
-    unfit,    // of the wrong family for it
+    wrong_family,    // of the wrong family for it
 };
 
 struct SourceOption {
     std::uint32_t weight = 1; // its share of connections, against the others'
-    Standing standing = Standing::ready;
+    SourceState state = SourceState::ready;
 };
 
 // The place of one of them; nothing: none is left. `chance`: any number, each as likely as the others.

@@ -127,7 +127,7 @@ bool means_sender(const smtp::EnhancedStatus& status) {
 
 } // namespace
 
-std::string_view blames_source(const Observation& seen, std::string_view said, const Departure& from) {
+std::string_view blames_source(const Observation& seen, std::string_view said, const SourceIdentity& from) {
     using smtp::Stage;
     if (seen.code < 400 || seen.stage < Stage::mail || seen.stage > Stage::final_dot) return {};
     const auto status = smtp::EnhancedStatus::parse(seen.status).value_or(smtp::EnhancedStatus{});

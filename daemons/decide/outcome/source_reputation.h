@@ -8,7 +8,7 @@
 
 namespace decide {
 
-struct Departure {
+struct SourceIdentity {
     std::string_view address; // "192.0.2.1", "2001:db8::1"
     std::string_view name;    // that EHLO had; in other letters it is the same
 };
@@ -16,6 +16,6 @@ struct Departure {
 // `said`: the server's own words, in one line, with code and status or without.
 // What in it speaks of the address ("5.7.606", "client host [", "192.0.2.1"); "": nothing, or something speaks
 // against it. Lives as long as `from` and `seen` do.
-std::string_view blames_source(const Observation& seen, std::string_view said, const Departure& from);
+std::string_view blames_source(const Observation& seen, std::string_view said, const SourceIdentity& from);
 
 } // namespace decide

@@ -56,14 +56,14 @@ bool Core::accepted(const Accepted& event) {
     m.submitter = hash(event.submitter);
     m.lane = event.lane;
     m.pool = pool_of(event.pool);
-    m.policy = event.policy ? kept(*event.policy) : policy_of(event.retry_policy);
-    m.policy_unwritten = m.policy != 0 && event.policy == nullptr;
+    m.policy = event.policy ? policy_index(*event.policy) : policy_of(event.retry_policy);
+    m.policy_unrecorded = m.policy != 0 && event.policy == nullptr;
     m.location = event.location;
-    m.noticed = event.delay_notice_sent;
+    m.delay_notified = event.delay_notice_sent;
     m.trace = event.trace;
     m.held = event.held;
-    m.elsewhere = event.elsewhere;
-    m.fresh = event.since == Since::now && event.trace != Trace::verify;
+    m.with_earlier_agent = event.with_earlier_agent;
+    m.newly_submitted = event.origin == Origin::submitted && event.trace != Trace::verify;
     if (m.held) ++held_;
     messages_by_id_.insert(slot);
     if (oldest_id_ != 0 && m.arrival < messages_[oldest_].arrival) oldest_id_ = 0;
@@ -78,15 +78,15 @@ bool Core::accepted(const Accepted& event) {
             set_entries(first, open);
         } else {
             d.count = event.recipients;
-            d.whole = d.count > 1;
+            d.all_recipients = d.count > 1;
         }
         if (!event.restored.empty()) {
             // Until it is categorized it waits for the earliest of its recipients.
             const smtp::WallTime latest = now_.wall + longest_wait();
             smtp::WallTime earliest = event.restored.size() < m.open ? now_.wall : smtp::WallTime::max();
-            for (const Restored& each : event.restored)
+            for (const RestoredRecipient& each : event.restored)
                 earliest = std::min({earliest, each.next_attempt, latest});
-            remember(slot, first, event.restored, latest);
+            apply_restored(slot, first, event.restored, latest);
             d.due = monotonic_of(std::max(earliest, now_.wall));
             // What is overdue is spread, the more the longer: one message goes at once, a million over a
             // minute.
@@ -119,10 +119,10 @@ bool Core::accepted(const Accepted& event) {
 
 // The counters of a lone recipient fit into its delivery; those of several are kept aside until it is
 // categorized.
-void Core::remember(Slot message, Slot delivery, std::span<const Restored> restored, smtp::WallTime latest) {
+void Core::apply_restored(Slot message, Slot delivery, std::span<const RestoredRecipient> restored, smtp::WallTime latest) {
     Delivery& d = deliveries_[delivery];
     if (d.count == 1) {
-        const Restored& its = restored.front();
+        const RestoredRecipient& its = restored.front();
         d.failures = static_cast<std::uint16_t>(std::min(its.failures, 0xffffu));
         d.message_failures = small(its.message_failures);
         d.deaths = small(its.deaths);
@@ -130,14 +130,14 @@ void Core::remember(Slot message, Slot delivery, std::span<const Restored> resto
         d.suspect = its.suspect;
         return;
     }
-    auto& kept = extra_of(message).restored;
+    auto& kept = extras_of(message).restored;
     kept.assign(restored.begin(), restored.end());
-    for (Restored& each : kept) each.next_attempt = std::min(each.next_attempt, latest);
-    std::ranges::sort(kept, {}, &Restored::number);
+    for (RestoredRecipient& each : kept) each.next_attempt = std::min(each.next_attempt, latest);
+    std::ranges::sort(kept, {}, &RestoredRecipient::number);
 }
 
-Restored Core::remembered(const Message& m, const Delivery& d, RecipientNumber number) const {
-    Restored out;
+RestoredRecipient Core::restored_state(const Message& m, const Delivery& d, RecipientNumber number) const {
+    RestoredRecipient out;
     out.number = number;
     if (d.count == 1 && d.number == number) {
         out.failures = d.failures;
@@ -145,9 +145,9 @@ Restored Core::remembered(const Message& m, const Delivery& d, RecipientNumber n
         out.deaths = d.deaths;
         out.problem = d.problem;
         out.suspect = d.suspect;
-    } else if (m.extra != none) {
-        const auto& kept = extras_[m.extra].restored;
-        const auto at = std::ranges::lower_bound(kept, number, {}, &Restored::number);
+    } else if (m.extras != none) {
+        const auto& kept = extras_[m.extras].restored;
+        const auto at = std::ranges::lower_bound(kept, number, {}, &RestoredRecipient::number);
         if (at != kept.end() && at->number == number) out = *at;
     }
     return out;
@@ -156,16 +156,16 @@ Restored Core::remembered(const Message& m, const Delivery& d, RecipientNumber n
 void Core::await_categorizer(Slot slot, End end) {
     Delivery& d = deliveries_[slot];
     d.state = DeliveryState::pending;
-    d.lengthy = d.count > short_question;
-    (d.lengthy ? pending_lengthy_ : pending_).push(deliveries_, slot, end);
+    d.large = d.count > small_message;
+    (d.large ? pending_large_ : pending_).push(deliveries_, slot, end);
 }
 
 void Core::leave_categorizer(Slot slot) {
     const Delivery& d = deliveries_[slot];
-    asked_.remove(deliveries_, slot);
-    if (d.lengthy) {
-        --asked_lengthy_;
-        asked_recipients_ -= d.count;
+    categorizing_.remove(deliveries_, slot);
+    if (d.large) {
+        --categorizing_large_;
+        categorizing_recipients_ -= d.count;
     }
 }
 
@@ -173,23 +173,23 @@ void Core::leave_categorizer(Slot slot) {
 // by, and neither this system nor the categorizer holds more of such lists at once than it must.
 void Core::pump_categorizer() {
     const auto window = std::min(settings_.max_pending_categorizations, categorizer_window_);
-    const auto room = [&] { return categorizer_up_ && asked_.count < window; };
-    while (room() && !pending_.empty() && asked_.count - asked_lengthy_ < settings_.max_pending_categorizations)
+    const auto room = [&] { return categorizer_up_ && categorizing_.count < window; };
+    while (room() && !pending_.empty() && categorizing_.count - categorizing_large_ < settings_.max_pending_categorizations)
         ask_categorizer(pending_.pop(deliveries_));
-    while (room() && !pending_lengthy_.empty() &&
-           (asked_lengthy_ == 0 || asked_recipients_ + deliveries_[pending_lengthy_.head].count <= recipients_at_once))
-        ask_categorizer(pending_lengthy_.pop(deliveries_));
+    while (room() && !pending_large_.empty() &&
+           (categorizing_large_ == 0 || categorizing_recipients_ + deliveries_[pending_large_.head].count <= recipients_at_once))
+        ask_categorizer(pending_large_.pop(deliveries_));
 }
 
 void Core::ask_categorizer(Slot slot) {
     Delivery& d = deliveries_[slot];
-    d.state = DeliveryState::asked;
-    asked_.push(deliveries_, slot, End::back);
-    if (d.lengthy) {
-        ++asked_lengthy_;
-        asked_recipients_ += d.count;
+    d.state = DeliveryState::categorizing;
+    categorizing_.push(deliveries_, slot, End::back);
+    if (d.large) {
+        ++categorizing_large_;
+        categorizing_recipients_ += d.count;
     }
-    emit(AskCategorizer{spool::QueueId{messages_[d.message].id}, d.whole ? Numbers{} : numbers_of(slot)});
+    emit(AskCategorizer{spool::QueueId{messages_[d.message].id}, d.all_recipients ? Numbers{} : numbers_of(slot)});
 }
 
 // An answer came: more may be asked at a time again.
@@ -201,14 +201,14 @@ void Core::categorizer_answered() {
 // It went with questions open. One of them may be why: they are put again, half as many at a time, until one is asked
 // alone. If it goes twice in a row with the same one alone, that one waits its time, and the others go on.
 void Core::categorizer_gone() {
-    if (asked_.empty()) return;
-    categorizer_window_ = std::max(asked_.count / 2, 1u);
-    const bool alone = asked_.count == 1;
-    const std::uint64_t suspected = alone ? messages_[deliveries_[asked_.head].message].id : 0;
+    if (categorizing_.empty()) return;
+    categorizer_window_ = std::max(categorizing_.count / 2, 1u);
+    const bool alone = categorizing_.count == 1;
+    const std::uint64_t suspected = alone ? messages_[deliveries_[categorizing_.head].message].id : 0;
     const bool again = alone && suspected == last_alone_with_categorizer_;
     last_alone_with_categorizer_ = again ? 0 : suspected;
-    while (asked_.tail != none) {
-        const Slot slot = asked_.tail;
+    while (categorizing_.tail != none) {
+        const Slot slot = categorizing_.tail;
         leave_categorizer(slot);
         if (!again) {
             await_categorizer(slot, End::front);
@@ -220,9 +220,9 @@ void Core::categorizer_gone() {
     }
 }
 
-Slot Core::asked_of(Slot message) const {
+Slot Core::categorizing_delivery(Slot message) const {
     Slot slot = messages_[message].first;
-    while (slot != none && deliveries_[slot].state != DeliveryState::asked)
+    while (slot != none && deliveries_[slot].state != DeliveryState::categorizing)
         slot = deliveries_[slot].next_of_message;
     return slot;
 }
@@ -239,15 +239,15 @@ void Core::ask_again(Slot slot) {
 
 // What waits for the same reason is shown together.
 void Core::undecided(Slot message, RecipientNumber number, const Reason& reason) {
-    auto& groups = extra_of(message).undecided;
-    auto at = std::ranges::find(groups, reason, &Undecided::reason);
-    if (at == groups.end()) at = groups.insert(at, Undecided{reason, {}});
+    auto& groups = extras_of(message).undecided;
+    auto at = std::ranges::find(groups, reason, &CategorizerDeferral::reason);
+    if (at == groups.end()) at = groups.insert(at, CategorizerDeferral{reason, {}});
     at->numbers.push_back(number);
 }
 
 void Core::categorization_failed(spool::QueueId id, const Reason& why) {
     const Slot message = find(id);
-    const Slot slot = message == none ? none : asked_of(message);
+    const Slot slot = message == none ? none : categorizing_delivery(message);
     if (slot == none) return;
     take_out(slot);
     categorizer_answered();
@@ -256,7 +256,7 @@ void Core::categorization_failed(spool::QueueId id, const Reason& why) {
 }
 
 void Core::not_categorized(Slot slot, const Reason& why) {
-    auto& groups = extra_of(deliveries_[slot].message).undecided;
+    auto& groups = extras_of(deliveries_[slot].message).undecided;
     groups.clear();
     if (!why.text.empty()) {
         groups.push_back({why, {}});
@@ -267,7 +267,7 @@ void Core::not_categorized(Slot slot, const Reason& why) {
 
 void Core::categorized(const Categorized& event) {
     const Slot message = find(event.id);
-    const Slot slot = message == none ? none : asked_of(message);
+    const Slot slot = message == none ? none : categorizing_delivery(message);
     if (slot == none) return; // removed or held meanwhile: a stale answer
     take_out(slot);
     categorizer_answered();
@@ -275,21 +275,21 @@ void Core::categorized(const Categorized& event) {
         ++messages_[message].open;
         report(message, each.kind, each.number, each.expired, each.reason);
     }
-    sort_out(message, slot, event);
+    sort_recipients(message, slot, event);
     pump_categorizer();
     finish(message);
 }
 
-void Core::sort_out(Slot message, Slot first, const Categorized& event) {
+void Core::sort_recipients(Slot message, Slot first, const Categorized& event) {
     Message& m = messages_[message];
     m.open = m.open - deliveries_[first].count + static_cast<std::uint32_t>(event.recipients.size());
     std::vector<Entry> deferred;
     std::vector<Entry> discarded;
     sorted_.clear();
     std::vector<RecipientNumber> finished;
-    if (m.extra != none) {
-        extras_[m.extra].undecided.clear();
-        finished = extras_[m.extra].finished;
+    if (m.extras != none) {
+        extras_[m.extras].undecided.clear();
+        finished = extras_[m.extras].finished;
         std::ranges::sort(finished);
     }
     for (const FinalRecipient& each : event.recipients) {
@@ -300,7 +300,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         if (m.trace == Trace::verify && each.fate != Fate::remote) { // this is the answer
             const Reason reason = each.reason ? *each.reason : Reason{};
             if (each.fate == Fate::unknown) {
-                verified(message, {Entry{each.number, 0}}, reason);
+                report_verification(message, {Entry{each.number, 0}}, reason);
                 continue;
             }
             const bool failed = each.fate == Fate::failed;
@@ -324,14 +324,14 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         case Fate::local: {
             sorted_.push_back(Sorted{queue_for(each.destination, each.fate, m.pool),
                                      static_cast<std::uint16_t>(each.sender_group),
-                                     remembered(m, deliveries_[first], each.number), each.address_key,
-                                     each.unchecked || deliveries_[first].unchecked});
+                                     restored_state(m, deliveries_[first], each.number), each.address_key,
+                                     each.needs_suppression_check || deliveries_[first].needs_suppression_check});
             break;
         }
         }
     }
-    if (!m.announced) { // also where nothing of it can be tried: the log is to name its sender
-        m.announced = true;
+    if (!m.logged_active) { // also where nothing of it can be tried: the log is to name its sender
+        m.logged_active = true;
         emit(NoticeActive{event.id});
     }
     if (!discarded.empty() && m.trace != Trace::verify) emit(NoticeDiscarded{event.id, numbers_of(discarded)});
@@ -340,15 +340,15 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     if (!deferred.empty()) {
         const Slot again = sorted_.empty() ? first : new_delivery(message);
         const std::uint16_t round = deliveries_[first].round;
-        const Restored lone = remembered(m, deliveries_[first], deferred.front().number);
+        const RestoredRecipient lone = restored_state(m, deliveries_[first], deferred.front().number);
         set_entries(again, deferred);
         deliveries_[again].round = round;
-        if (deferred.size() == 1) remember(message, again, std::span(&lone, 1), lone.next_attempt);
+        if (deferred.size() == 1) apply_restored(message, again, std::span(&lone, 1), lone.next_attempt);
         ask_again(again);
         if (again == first) return;
-    } else if (m.extra != none) {
-        extras_[m.extra].restored = {};
-        extras_[m.extra].finished = {};
+    } else if (m.extras != none) {
+        extras_[m.extras].restored = {};
+        extras_[m.extras].finished = {};
     }
     if (sorted_.empty()) {
         free_delivery(first);
@@ -373,7 +373,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
         const Sorted& lead = sorted_[at];
         smtp::WallTime due = lead.restored.next_attempt;
         std::uint32_t message_failures = 0, deaths = 0;
-        bool unchecked = false;
+        bool needs_suppression_check = false;
         list.clear();
         for (; at < sorted_.size() && list.size() < settings_.recipients_per_transaction; ++at) {
             const Sorted& each = sorted_[at];
@@ -387,7 +387,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
             due = std::max(due, each.restored.next_attempt); // never early
             message_failures = std::max(message_failures, each.restored.message_failures);
             deaths = std::max(deaths, each.restored.deaths);
-            unchecked = unchecked || each.unchecked;
+            needs_suppression_check = needs_suppression_check || each.needs_suppression_check;
             list.push_back(Entry{each.restored.number,
                                  static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu)), each.key});
         }
@@ -402,8 +402,8 @@ void Core::make_deliveries(Slot message, Slot spare) {
         d.deaths = small(deaths);
         d.problem = lead.restored.problem;
         d.suspect = lead.restored.suspect;
-        d.unchecked = unchecked;
-        d.unsaid = messages_[message].fresh && lead.restored.failures == 0;
+        d.needs_suppression_check = needs_suppression_check;
+        d.unlogged = messages_[message].newly_submitted && lead.restored.failures == 0;
         d.due = due > now_.wall ? monotonic_of(std::min(due, now_.wall + longest_wait())) : now_.monotonic;
         ++queues_[d.queue].deliveries;
         place(slot, End::back);

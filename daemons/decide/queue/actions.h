@@ -65,7 +65,7 @@ struct Recall {
 };
 
 // This delivery is to end, unless all of its content has been sent: it comes back, or is Done.
-struct CutDelivery {
+struct CancelDelivery {
     AgentId agent = 0;
     ConnectionId connection = 0;
     DeliveryId delivery = 0;
@@ -168,7 +168,7 @@ struct NoticeSuspended {
 
 // No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits
 // for its route only those are named that the look-up was made for.
-struct NoticeUntried {
+struct NoticeUndelivered {
     spool::QueueId id;
     Numbers numbers;
     Outcome outcome = Outcome::deferred; // deferred, failed
@@ -228,10 +228,10 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
 };
 
 using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
-                            Recall, CutDelivery,
+                            Recall, CancelDelivery,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
                             RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
-                            NoticeDiscarded, NoticeSuspended, NoticeUntried, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
+                            NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
                             DomainForgotten>;
 
 struct Actions {

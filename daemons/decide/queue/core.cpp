@@ -49,7 +49,7 @@ void Core::clock_stepped(smtp::Duration by) {
         place(slot, End::back);
     }
     if (by > smtp::Duration{}) {
-        mark_ = seconds(now_.monotonic) + 1; // nothing expires before it was tried again
+        last_wait_end_ = seconds(now_.monotonic) + 1; // nothing expires before it was tried again
         return;
     }
     const auto before = std::chrono::floor<std::chrono::seconds>((now_.wall - by).time_since_epoch()).count();
@@ -69,16 +69,16 @@ void Core::leave() {
     for (bool again = true; again;) {
         pump_routes();
         for (std::size_t kind = 0; kind < 2; ++kind)
-            if (!alone_[kind].empty() || reservation_[kind].agent) pump_alone(static_cast<AgentKind>(kind));
-        for (std::size_t n = 0; n < dirty_.size(); ++n) {
-            const Slot link = dirty_[n];
-            links_[link].dirty = false;
+            if (!isolated_[kind].empty() || reservation_[kind].agent) pump_isolated(static_cast<AgentKind>(kind));
+        for (std::size_t n = 0; n < links_to_schedule_.size(); ++n) {
+            const Slot link = links_to_schedule_[n];
+            links_[link].needs_scheduling = false;
             pump(link);
         }
-        dirty_.clear();
-        if (room_) feed_hungry();
+        links_to_schedule_.clear();
+        if (connection_freed_) serve_waiting_links();
         pump_routes(); // handing out may have found a route to be out of date
-        again = !dirty_.empty();
+        again = !links_to_schedule_.empty();
     }
     pump_reports();
 }
@@ -113,7 +113,7 @@ std::optional<smtp::Monotonic> Core::next_timer() const {
         sooner(monotonic_of(smtp::WallTime(std::chrono::seconds(watched_.begin()->first))));
     if (reports_wanted()) sooner(reports_due_.begin()->first);
     if (reset_at_ && router_up_ && reset_open_ == 0) sooner(*reset_at_);
-    if (const auto alone = alone_timer()) sooner(*alone);
+    if (const auto alone = isolation_timer()) sooner(*alone);
     return next;
 }
 

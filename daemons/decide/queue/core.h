@@ -49,14 +49,14 @@ public:
     void suppression_changed(const SuppressionChanged& event);
     void suppressions_known(const SuppressionsKnown& event);
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity);
-    void agent_gone(AgentId agent, Departure how);
-    bool may_connect(ConnectionId connection, std::string_view address, Asks asks);
+    void agent_gone(AgentId agent, AgentExit how);
+    bool may_connect(ConnectionId connection, std::string_view address, AddressRequest request);
     void left_address(ConnectionId connection, std::string_view address);
     void connected(ConnectionId connection);
     void done(const Done& event);
     void closed(const Closed& event);
     void returned(const Returned& event);
-    bool cut(spool::QueueId id);
+    bool cancel(spool::QueueId id);
     void reported(const Reported& event);
     void service(Service which, Presence presence);
     bool pause(Scope scope, std::string_view name);
@@ -65,10 +65,10 @@ public:
     bool force(spool::QueueId id);
     bool hold(spool::QueueId id);
     bool release(spool::QueueId id);
-    void came_home(spool::QueueId id);
+    void agent_released(spool::QueueId id);
     bool expire(spool::QueueId id);
-    std::vector<Remembered> remembered() const;
-    void restore(const std::vector<Remembered>& all);
+    std::vector<HealthSnapshot> health_snapshot() const;
+    void restore(const std::vector<HealthSnapshot>& all);
     bool change_lane(spool::QueueId id, Lane lane);
     bool change_lifetime(spool::QueueId id, smtp::Duration lifetime);
     bool requeue(spool::QueueId id, const RetryPolicy* policy);
@@ -90,7 +90,7 @@ public:
     std::optional<Rank> rank(spool::QueueId id, Order order) const;
     std::vector<Rank> ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const;
     std::vector<Explanation> explain(spool::QueueId id) const;
-    std::vector<Unlinked> unlinked(std::size_t at_most) const;
+    std::vector<Unrouted> unrouted(std::size_t at_most) const;
     std::size_t bytes() const;
 
 private:
@@ -117,12 +117,12 @@ private:
     void categorizer_answered();
     void categorizer_gone();
     void not_categorized(Slot delivery, const Reason& why); // that is nowhere else now
-    Slot asked_of(Slot message) const;
+    Slot categorizing_delivery(Slot message) const;
     void ask_again(Slot delivery);
     void undecided(Slot message, RecipientNumber number, const Reason& reason);
-    void remember(Slot message, Slot delivery, std::span<const Restored> restored, smtp::WallTime latest);
-    Restored remembered(const Message& message, const Delivery& delivery, RecipientNumber number) const;
-    void sort_out(Slot message, Slot first, const Categorized& event);
+    void apply_restored(Slot message, Slot delivery, std::span<const RestoredRecipient> restored, smtp::WallTime latest);
+    RestoredRecipient restored_state(const Message& message, const Delivery& delivery, RecipientNumber number) const;
+    void sort_recipients(Slot message, Slot first, const Categorized& event);
     void make_deliveries(Slot message, Slot spare);
 
     // ---- deliveries.cpp ----
@@ -140,12 +140,12 @@ private:
     Numbers numbers_of(const std::vector<Entry>& entries);
     void finish(Slot message); // remove it if nothing is left, else see to its reports
     void erase(Slot message);
-    Extra& extra_of(Slot message);
+    MessageExtras& extras_of(Slot message);
 
     // ---- routes.cpp ----
     Slot queue_for(std::string_view destination, Fate fate, std::uint16_t pool);
     std::uint16_t pool_of(std::string_view name);
-    void goes_by(Queue& queue, std::uint16_t pool);
+    void set_pool(Queue& queue, std::uint16_t pool);
     // All queues of a domain, one per pool.
     std::vector<Slot> queues_of(std::string_view domain) const;
     static std::string queue_name(std::string_view domain, std::string_view pool);
@@ -155,34 +155,34 @@ private:
     void detach(Slot queue);
     void refresh(Slot queue); // what it could hand out now, its place in the link's ring, its timer
     bool routable(Slot queue);
-    std::uint32_t room_of(const Queue& queue) const; // how many more of its deliveries may be under way
+    std::uint32_t capacity_of(const Queue& queue) const; // how many more of its deliveries may be under way
     void routed(Slot queue, const Routed& event);
-    void want_route(Slot queue);
-    void ask_route(Slot queue);
+    void queue_lookup(Slot queue);
+    void request_route(Slot queue);
     void pump_routes();
     void fail_ready(Slot queue, const Reason& reason);
-    void not_tried(Slot delivery, Outcome outcome, const Reason& reason);
+    void log_undelivered(Slot delivery, Outcome outcome, const Reason& reason);
     std::vector<Slot> ring_of(Slot link) const; // its queues with something to hand out
     void arm(Slot queue);
     void queue_timer(Slot queue);
     void link_timer(Slot link);
-    void abandoned(Slot link); // is it?
+    void check_unused(Slot link); // is it?
     void forget_link(Slot link);
-    void dirty(Slot link);
+    void schedule(Slot link);
 
     // ---- suspended.cpp ----
-    const Reason* rests(Slot queue) const;
-    void suspended(Slot delivery, const Reason& reason);
+    const Reason* backoff_reason(Slot queue) const;
+    void log_suspended(Slot delivery, const Reason& reason);
     // What one step may tell and look at, where a link with a long queue begins to rest: of further mail the link's own
     // line and listings tell.
-    struct Telling {
-        std::uint32_t recipients = 1000, looks = 10'000;
-        bool ended() const { return recipients == 0 || looks == 0; }
+    struct LogBudget {
+        std::uint32_t recipients = 1000, inspections = 10'000;
+        bool exhausted() const { return recipients == 0 || inspections == 0; }
     };
-    void all_suspended(Slot queue, Telling& left);
-    void all_suspended(Slot queue);
-    void all_suspended_of(Slot link);
-    void said(Slot delivery); // the log has a line of it now
+    void log_queue_suspended(Slot queue, LogBudget& left);
+    void log_queue_suspended(Slot queue);
+    void log_link_suspended(Slot link);
+    void mark_logged(Slot delivery); // the log has a line of it now
 
     // ---- link_terms.cpp ----
     const Ladder& ladder(const Queue& queue) const { return rules_[queue.rule].ladder; }
@@ -196,32 +196,32 @@ private:
     smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
 
     // ---- policies.cpp ----
-    std::uint16_t kept(const RetryPolicy& policy); // its place in policies_
+    std::uint16_t policy_index(const RetryPolicy& policy); // its place in policies_
     std::uint16_t policy_of(std::string_view name);
     const RetryPolicy& policy(Slot message, Slot queue); // its own; else its route's, which it has from now on
     bool has_own_clock(Slot message, Slot queue) { return policy(message, queue).kind != RetryPolicy::Kind::exchange; }
     void write_policy(Slot message);
-    smtp::Monotonic own_due(Slot message, Slot queue, std::uint32_t failures);
+    smtp::Monotonic policy_due(Slot message, Slot queue, std::uint32_t failures);
     bool exhausted(Slot message, std::uint32_t failures) const;
     // The failure after which its route, link or queue lets nothing be tried for a while; null: it does, or that is
     // our own doing.
-    const Reason* backs_off(Slot queue) const;
+    const Reason* policy_backoff_reason(Slot queue) const;
     enum class Try : std::uint8_t { made, delayed };
     void count_try(Slot delivery, const Reason& reason, Try how); // that is nowhere else; it may end it
-    void tries_delayed(Slot queue);                               // of all that are due there
-    void tries_delayed_of(Slot link);
-    void given_policy(Slot queue); // its route has one: what is due there takes it
+    void count_delayed_tries(Slot queue);                               // of all that are due there
+    void count_delayed_tries_of_link(Slot link);
+    void apply_route_policy(Slot queue); // its route has one: what is due there takes it
 
     // ---- link_state.cpp ----
     bool may_go_down(const Link& link) const {
         return !link.mx && !link.down && link.kind == AgentKind::smtp && settings_.link_down_after != Settings::never &&
                link.retry_since != smtp::Monotonic{};
     }
-    void went_down(Slot link);
-    void came_up(Slot link);
+    void mark_down(Slot link);
+    void mark_up(Slot link);
     void probe(Slot link); // by a connection without mail
     void probe_succeeded(Slot link);
-    void want_reset();
+    void schedule_reset();
     void reset_routes();
     void route_reset(Slot queue, bool found, bool moved);
 
@@ -232,17 +232,17 @@ private:
     smtp::Duration pace(const Link& link) const;
     bool open_one(Slot link);
     Slot make_connection(Slot link, Agent& agent, Slot queue); // for its mail; none: a probe without
-    Slot turn_of(Slot connection) const; // the link's next queue whose mail may go over it; none
-    bool hand_next(Slot connection);     // false: none of the link's queues has mail for it
+    Slot next_queue_for(Slot connection) const; // the link's next queue whose mail may go over it; none
+    bool hand_over_next(Slot connection);     // false: none of the link's queues has mail for it
     Slot queue_to_probe(const Link& link) const;
     Slot take_for_probe(Queue& queue);
-    void hand(Slot connection, Slot delivery);
-    void settle(Slot connection); // nothing in flight: idle or closed
+    void hand_over(Slot connection, Slot delivery);
+    void idle_or_close(Slot connection); // nothing in flight: idle or closed
     void close(Slot connection);
     void leave_idle(Slot connection);
     void release_connection(Slot connection);
-    void hungry(Slot link);
-    void feed_hungry();
+    void want_connection(Slot link);
+    void serve_waiting_links();
     Agent* agent(AgentId id);
     Agent* least_busy(AgentKind kind);
     bool reserved(AgentId id) const;
@@ -251,51 +251,51 @@ private:
 
     // ---- addresses.cpp ----
     std::uint32_t limit_per_address(const Link& link) const;
-    std::uint32_t kept_for_others(Address& address, Slot link);
+    std::uint32_t reserved_for_others(Address& address, Slot link);
     void leave_addresses(Slot connection);
-    void give_back(Slot address);
-    void call_next(Slot address); // links that wait for room there
-    void forget_waiting(Slot link);
-    void crowded(Slot link);
-    bool is_crowded(const Link& link) const { return now_.monotonic < link.crowded_until; }
-    std::string crowded_why(const Link& link) const;
+    void release_address(Slot address);
+    void invite_next(Slot address); // links that wait for room there
+    void leave_waiting_lines(Slot link);
+    void reached_address_limit(Slot link);
+    bool at_address_limit(const Link& link) const { return now_.monotonic < link.address_limit_until; }
+    std::string address_limit_text(const Link& link) const;
     std::vector<AddressInfo> addresses_of(Slot link) const;
 
-    // ---- alone.cpp ----
-    void pump_alone(AgentKind kind);
-    bool may_go_alone(const Delivery& delivery) const;
-    Slot eligible_alone(AgentKind kind);
+    // ---- isolation.cpp ----
+    void pump_isolated(AgentKind kind);
+    bool may_try_isolated(const Delivery& delivery) const;
+    Slot next_isolated(AgentKind kind);
     AgentKind kind_of(Slot delivery) const;
-    std::optional<smtp::Monotonic> alone_timer() const;
+    std::optional<smtp::Monotonic> isolation_timer() const;
     void suspect(Slot delivery, bool was_alone);
 
     // ---- recall.cpp ----
     void recall_stalled(Slot link);
-    void cut(Slot delivery);
-    void cut_expired(Slot delivery);
+    void cancel(Slot delivery);
+    void cancel_expired(Slot delivery);
 
     // ---- results.cpp ----
     Slot active_delivery(DeliveryId id) const; // none: it is not in flight (any more)
-    void take_back(Slot delivery); // from its connection; not placed yet
-    void untried(Slot delivery, End end);
-    bool counted(Slot delivery, const Reason& reason);
-    void give_back(Slot link, Reason reason);
-    void measured(Slot connection, Slot delivery);
-    void repeated(const Done& event);
-    void one_repeated(Slot message, const Result& result);
+    void remove_from_connection(Slot delivery); // from its connection; not placed yet
+    void return_untried(Slot delivery, End end);
+    bool count_by_policy(Slot delivery, const Reason& reason);
+    void bounce_for_credentials(Slot link, Reason reason);
+    void record_transaction_time(Slot connection, Slot delivery);
+    void accept_repeated(const Done& event);
+    void accept_repeated_result(Slot message, const Result& result);
     void push_back(Slot link, std::uint32_t open);
 
     // ---- outcomes.cpp ----
     struct Verdicts;
-    void outcomes(Slot delivery, Slot link, Slot connection, const Done& event);
-    Verdicts sort_out(Slot delivery, const Done& event);
-    void judge_link(Slot link, Slot connection, std::uint64_t id, const Verdicts& verdicts);
-    void message_waits(const Delivery& like, Slot& spare, Verdicts& verdicts, smtp::Monotonic due);
-    void recipients_wait(const Delivery& like, Slot& spare, Verdicts& verdicts);
-    Slot another(const Delivery& like, Slot& spare, const std::vector<Entry>& list);
+    void process_results(Slot delivery, Slot link, Slot connection, const Done& event);
+    Verdicts classify_results(Slot delivery, const Done& event);
+    void update_link_health(Slot link, Slot connection, std::uint64_t id, const Verdicts& verdicts);
+    void defer_message(const Delivery& like, Slot& spare, Verdicts& verdicts, smtp::Monotonic due);
+    void defer_recipients(const Delivery& like, Slot& spare, Verdicts& verdicts);
+    Slot delivery_like(const Delivery& like, Slot& spare, const std::vector<Entry>& list);
     // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its
     // own.
-    void wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
+    void defer_delivery(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
                     const Reason& reason, Try how = Try::made);
 
     // ---- health.cpp ----
@@ -306,24 +306,24 @@ private:
     // A message failed on its queue; when is its next try?
     smtp::Monotonic message_failed(Slot queue, const Delivery& delivery, const Reason& reason);
     smtp::Monotonic after(smtp::Duration wait);
-    void restore_health(HealthState& health, const Remembered& from);
+    void restore_health(HealthState& health, const HealthSnapshot& from);
     void notice_link(Slot link, std::uint32_t event);
     void notice_queue(Slot queue, std::uint32_t event);
 
     // ---- reports.cpp ----
     void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
-    void tell_first_try(Slot delivery, const std::vector<Entry>& entries, const Reason& reason);
-    void verified(Slot message, const std::vector<Entry>& entries, const Reason& reason);
+    void report_first_try(Slot delivery, const std::vector<Entry>& entries, const Reason& reason);
+    void report_verification(Slot message, const std::vector<Entry>& entries, const Reason& reason);
     void plan_reports(Slot message);
-    void owe(Slot message, Due&& due);
-    static void count_unasked(Extra& extra);
-    bool may_ask_for_reports() const;
+    void add_report(Slot message, PendingReport&& due);
+    static void count_unrequested(MessageExtras& extra);
+    bool may_request_reports() const;
     bool reports_wanted() const; // and may be asked for now
-    bool ask_for_report(Slot message, ReportKind kind);
+    bool request_report(Slot message, ReportKind kind);
     void bounce_gone();
-    void put_off_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why);
+    void defer_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why);
     void pump_reports();
-    void forget_overtaken(Slot message);
+    void drop_superseded_notices(Slot message);
     void drop_reports(Slot message);
 
     // ---- sweeper.cpp ----
@@ -333,24 +333,24 @@ private:
     void watch(Slot message);         // by the sweeper, at its next time
     void unwatch(Slot message);
     void sweep(Slot message);
-    static bool says_of_all(const Queue& queue); // the failure it rests after, if it does
+    static bool affects_whole_queue(const Queue& queue); // the failure it rests after, if it does
     bool expirable(const Delivery& delivery) const;
     void expire(Slot message, const std::vector<Entry>& entries, const Reason& reason);
     Reason reason_of(const Delivery& delivery) const;
 
-    // ---- hand.cpp ----
+    // ---- operator_commands.cpp ----
     bool set_paused(Scope scope, std::string_view name, bool on);
     void try_now(Slot delivery);
     void held_changed(Slot message);
 
     // ---- suppressed.cpp ----
-    void ask_suppressions(Slot delivery); // that is nowhere else now
-    bool concerns(const SuppressionChanged& event, Slot delivery) const; // keys and domains sorted
+    void check_suppressions(Slot delivery); // that is nowhere else now
+    bool is_affected(const SuppressionChanged& event, Slot delivery) const; // keys and domains sorted
 
     // ---- listing.cpp ----
     MessageInfo info(Slot message, smtp::Now now) const;
     Waiting waiting(const Delivery& delivery) const;
-    struct Resting { // of a link's queues: how many rest after a failure of their own, and the next that is tried
+    struct QueueBackoffs { // of a link's queues: how many rest after a failure of their own, and the next that is tried
         const Queue* queue = nullptr;
         std::size_t queues = 0;
         std::size_t due = 0, waiting = 0; // deliveries; those of paused queues do not wait by themselves
@@ -363,31 +363,31 @@ private:
         smtp::Monotonic next{};          // of what waits for its own time; {}: none does
         std::uint32_t problem = 0;       // of them, problem messages
     };
-    std::optional<Stop> stop_of(const Queue& queue) const;
-    std::string idle_why(const Link& link, const Resting& resting) const;
-    std::string idle_why(const Queue& queue) const;
+    std::optional<PausedObject> pause_of(const Queue& queue) const;
+    std::string idle_reason(const Link& link, const QueueBackoffs& resting) const;
+    std::string idle_reason(const Queue& queue) const;
     std::map<Slot, Times> times_by_queue() const;
     Rank rank(const Message& message, Order order) const;
     std::optional<smtp::Monotonic> next_try(const Message& message) const;
     std::optional<smtp::Monotonic> next_try(const Delivery& delivery) const;
 
-    // ---- waits.cpp ----
+    // ---- wait_reasons.cpp ----
     // Its next hop could not be found, last time it was looked up; that may be under way again.
     bool unroutable(const Queue& q) const { return q.link == none && q.route_failures > 0; }
-    std::string route_wait(const Queue& queue) const;
-    std::string waits_for(const Delivery& delivery) const; // in plain words; "" where nothing is to be added
+    std::string route_wait_text(const Queue& queue) const;
+    std::string waiting_for(const Delivery& delivery) const; // in plain words; "" where nothing is to be added
     smtp::WallTime failing_since(const Delivery& delivery) const; // what reason_of() says
-    std::string report_wait(const Extra& extra) const;
-    static constexpr std::size_t most_reasons = 100; // told apart
-    void unlinked_routes(std::vector<Unlinked>& out) const;
-    void unlinked_uncategorized(std::vector<Unlinked>& out) const;
-    void unlinked_reports(std::vector<Unlinked>& out) const;
+    std::string report_wait_text(const MessageExtras& extra) const;
+    static constexpr std::size_t max_reasons = 100; // told apart
+    void add_unrouted_queues(std::vector<Unrouted>& out) const;
+    void add_uncategorized(std::vector<Unrouted>& out) const;
+    void add_pending_reports(std::vector<Unrouted>& out) const;
 
     // ---- explain.cpp ----
     Explanation explanation(Slot delivery) const;
     // Of a delivery that is not categorized; none where nothing was said.
-    const std::vector<Undecided>& undecided(const Delivery& delivery) const;
-    std::uint32_t before_in_line(Slot delivery) const;
+    const std::vector<CategorizerDeferral>& undecided(const Delivery& delivery) const;
+    std::uint32_t count_ahead(Slot delivery) const;
     bool is_next(Slot delivery) const;
     std::string limit_key(const Link& link) const;
 
@@ -407,12 +407,12 @@ private:
     smtp::Duration offset_; // wall = monotonic + offset
     smtp::Now now_;
     Actions* out_ = nullptr;
-    Seconds mark_ = 1; // the last wait of our own doing that everything shared ended
+    Seconds last_wait_end_ = 1; // the last wait of our own doing that everything shared ended
 
     Slab<Message> messages_;
     Slab<Delivery> deliveries_;
-    Slab<Several> several_;
-    Slab<Extra> extras_;
+    Slab<RecipientList> recipient_lists_;
+    Slab<MessageExtras> extras_;
     Slab<Queue> queues_;
     Slab<Link> links_;
     Slab<Connection> connections_;
@@ -427,22 +427,22 @@ private:
     DueHeap<Link, &Link::timer, &Link::heap> link_timers_;
 
     // Pre-categorization.
-    static constexpr std::uint32_t short_question = 50;         // recipients; those with more wait by themselves
+    static constexpr std::uint32_t small_message = 50;         // recipients; those with more wait by themselves
     static constexpr std::uint32_t recipients_at_once = 20'000; // of those; one alone may have more
-    DeliveryList pending_, pending_lengthy_, asked_;
-    std::uint32_t asked_lengthy_ = 0, asked_recipients_ = 0; // of asked_: the lengthy ones, and their recipients
+    DeliveryList pending_, pending_large_, categorizing_;
+    std::uint32_t categorizing_large_ = 0, categorizing_recipients_ = 0; // of categorizing_: the large ones, and their recipients
     std::uint32_t categorizer_window_ = ~0u;                 // asked at a time, at most
     std::uint64_t last_alone_with_categorizer_ = 0;          // the message it had alone when it went last; 0: several
-    DeliveryList alone_[2];        // suspects that are due, by AgentKind
+    DeliveryList isolated_[2];        // suspects that are due, by AgentKind
     struct Reservation {
         std::optional<AgentId> agent;
         smtp::Monotonic since{}; // reserved, or last given up
     } reservation_[2];
     List<Connection, &Connection::idle_prev, &Connection::idle_next> idle_;
-    std::vector<Slot> dirty_;
-    std::deque<Slot> hungry_; // links that want a connection more than the limits of all allow
+    std::vector<Slot> links_to_schedule_;
+    std::deque<Slot> waiting_links_; // links that want a connection more than the limits of all allow
     std::uint32_t open_ = 0;  // connections in all
-    bool room_ = false;       // a connection ended or an agent came: the hungry may be fed
+    bool connection_freed_ = false;       // a connection ended or an agent came: the hungry may be fed
 
     std::vector<Rule> rules_;           // the first: no rule
     // By value, never changed: messages have places in it. The first: none is named; the second: "exchange" is.
@@ -454,23 +454,23 @@ private:
     bool reset_failed_ = false;
     smtp::Duration longest_rung_{}; // of any route's ladder or policy
     std::uint64_t overdue_ = 0;     // messages that were overdue when they were found
-    std::map<std::string, Remembered, std::less<>> remembered_links_, remembered_queues_, remembered_routes_;
+    std::map<std::string, HealthSnapshot, std::less<>> snapshot_links_, snapshot_queues_, snapshot_routes_;
 
-    std::deque<Slot> unrouted_, unrouted_again_;             // queues to be looked up; whose last look-up failed
+    std::deque<Slot> pending_lookups_, repeated_lookups_;             // queues to be looked up; whose last look-up failed
     std::uint32_t lookups_ = 0, repeats_ = 0;                // asked of the router; of these: whose last one failed
     std::set<std::pair<smtp::Monotonic, Slot>> reports_due_; // messages
     // So many recipients, and so much text about them, one report tells of; the next one tells of more.
-    static constexpr std::uint32_t most_in_report = 10'000;
-    static constexpr std::size_t largest_report = 4 << 20;
-    static constexpr std::size_t most_reports_asked = 100, reports_at_once = 8 << 20; // under way; bytes
-    struct AskedReport {
+    static constexpr std::uint32_t max_report_recipients = 10'000;
+    static constexpr std::size_t max_report_size = 4 << 20;
+    static constexpr std::size_t max_requested_reports = 100, max_requested_size = 8 << 20; // under way; bytes
+    struct RequestedReport {
         Slot message = none;
         std::size_t size = 0;
     };
-    std::unordered_map<std::uint64_t, AskedReport> reports_asked_; // by request
-    void no_longer_asked(std::unordered_map<std::uint64_t, AskedReport>::iterator asked);
-    std::size_t reports_asked_size_ = 0;
-    std::size_t reports_window_ = most_reports_asked; // asked for at a time, at most
+    std::unordered_map<std::uint64_t, RequestedReport> requested_reports_; // by request
+    void forget_request(std::unordered_map<std::uint64_t, RequestedReport>::iterator asked);
+    std::size_t requested_reports_size_ = 0;
+    std::size_t reports_window_ = max_requested_reports; // asked for at a time, at most
     std::uint64_t last_alone_with_bounce_ = 0;        // as last_alone_with_categorizer_
     std::uint64_t last_request_ = 0;
 
@@ -492,9 +492,9 @@ private:
     struct Sorted { // scratch of categorized()
         Slot queue;
         std::uint16_t sender_group;
-        Restored restored;
+        RestoredRecipient restored;
         std::uint32_t key;
-        bool unchecked;
+        bool needs_suppression_check;
     };
     std::vector<Sorted> sorted_;
 };

@@ -24,7 +24,7 @@ void Core::free_delivery(Slot slot) {
     Message& m = messages_[d.message];
     (d.prev_of_message == none ? m.first : deliveries_[d.prev_of_message].next_of_message) = d.next_of_message;
     if (d.next_of_message != none) deliveries_[d.next_of_message].prev_of_message = d.prev_of_message;
-    if (d.count > 1 && !d.whole) several_.release(d.number);
+    if (d.count > 1 && !d.all_recipients) recipient_lists_.release(d.number);
     if (d.queue != none) {
         Queue& q = queues_[d.queue];
         if (--q.deliveries == 0) {
@@ -40,7 +40,7 @@ void Core::free_delivery(Slot slot) {
 void Core::place(Slot slot, End end) {
     Delivery& d = deliveries_[slot];
     Message& m = messages_[d.message];
-    if (m.held || m.elsewhere) {
+    if (m.held || m.with_earlier_agent) {
         d.state = DeliveryState::held;
         return;
     }
@@ -55,23 +55,23 @@ void Core::place(Slot slot, End end) {
         return;
     }
     if (d.queue == none) return await_categorizer(slot, end);
-    if (d.unchecked) return ask_suppressions(slot);
+    if (d.needs_suppression_check) return check_suppressions(slot);
     if (d.suspect) {
-        d.state = DeliveryState::alone;
-        alone_[static_cast<std::size_t>(kind_of(slot))].push(deliveries_, slot, End::back);
-        if (queues_[d.queue].link == none) want_route(d.queue);
+        d.state = DeliveryState::isolated;
+        isolated_[static_cast<std::size_t>(kind_of(slot))].push(deliveries_, slot, End::back);
+        if (queues_[d.queue].link == none) queue_lookup(d.queue);
         return;
     }
     d.own_clock = has_own_clock(d.message, d.queue);
     if (d.own_clock)
-        if (const Reason* why = backs_off(d.queue)) return count_try(slot, *why, Try::delayed);
+        if (const Reason* why = policy_backoff_reason(d.queue)) return count_try(slot, *why, Try::delayed);
     d.state = DeliveryState::ready;
     Queue& q = queues_[d.queue];
     flows_.push(q.lanes, d.queue, d.problem ? problem_lane : static_cast<std::size_t>(m.lane), m.submitter,
                 slot, end, now_.monotonic);
     refresh(d.queue);
-    if (d.unsaid)
-        if (const Reason* why = rests(d.queue)) suspended(slot, *why);
+    if (d.unlogged)
+        if (const Reason* why = backoff_reason(d.queue)) log_suspended(slot, *why);
 }
 
 void Core::count_waiting(const Delivery& d, int by) {
@@ -94,15 +94,15 @@ void Core::take_out(Slot slot) {
         flows_.remove(queues_[d.queue].lanes, slot);
         refresh(d.queue);
         break;
-    case DeliveryState::pending: (d.lengthy ? pending_lengthy_ : pending_).remove(deliveries_, slot); break;
-    case DeliveryState::asked: leave_categorizer(slot); break;
-    case DeliveryState::alone:
-        alone_[static_cast<std::size_t>(kind_of(slot))].remove(deliveries_, slot);
+    case DeliveryState::pending: (d.large ? pending_large_ : pending_).remove(deliveries_, slot); break;
+    case DeliveryState::categorizing: leave_categorizer(slot); break;
+    case DeliveryState::isolated:
+        isolated_[static_cast<std::size_t>(kind_of(slot))].remove(deliveries_, slot);
         break;
-    case DeliveryState::active: take_back(slot); break;
+    case DeliveryState::active: remove_from_connection(slot); break;
     case DeliveryState::checking: // the answer comes too late
         --checking_;
-        d.unchecked = true;
+        d.needs_suppression_check = true;
         break;
     case DeliveryState::held: break;
     }
@@ -122,7 +122,7 @@ bool Core::join(Slot slot) {
     Delivery& d = deliveries_[slot];
     const Message& m = messages_[d.message];
     const bool only = m.first == slot && d.next_of_message == none;
-    if (only || d.queue == none || d.suspect || d.postponed || m.held || m.elsewhere) return false;
+    if (only || d.queue == none || d.suspect || d.postponed || m.held || m.with_earlier_agent) return false;
     if (queues_[d.queue].waiting == 0) return false;
     const smtp::Monotonic mine = std::max(d.due, now_.monotonic);
     for (Slot other = m.first; other != none; other = deliveries_[other].next_of_message) {
@@ -137,7 +137,7 @@ bool Core::join(Slot slot) {
         for (const Entry& each : entries(slot)) all.push_back(each);
         set_entries(other, all);
         o.postponed = true;
-        o.unchecked = o.unchecked || d.unchecked;
+        o.needs_suppression_check = o.needs_suppression_check || d.needs_suppression_check;
         o.since = std::min(o.since, d.since);
         o.message_failures = std::max(o.message_failures, d.message_failures);
         o.deaths = std::max(o.deaths, d.deaths);
@@ -150,20 +150,20 @@ bool Core::join(Slot slot) {
 
 std::vector<Entry> Core::entries(Slot slot) const {
     const Delivery& d = deliveries_[slot];
-    if (d.whole) {
+    if (d.all_recipients) {
         std::vector<Entry> all(d.count);
         for (std::uint32_t n = 0; n < d.count; ++n) all[n].number = n;
         return all;
     }
-    if (d.count > 1) return several_[d.number];
+    if (d.count > 1) return recipient_lists_[d.number];
     return {Entry{d.number, d.failures, d.key}};
 }
 
 void Core::set_entries(Slot slot, const std::vector<Entry>& list) {
     Delivery& d = deliveries_[slot];
     assert(!list.empty());
-    if (d.count > 1 && !d.whole) several_.release(d.number);
-    d.whole = false;
+    if (d.count > 1 && !d.all_recipients) recipient_lists_.release(d.number);
+    d.all_recipients = false;
     d.count = static_cast<std::uint32_t>(list.size());
     d.failures = 0;
     for (const Entry& each : list) d.failures = std::max(d.failures, each.failures);
@@ -171,8 +171,8 @@ void Core::set_entries(Slot slot, const std::vector<Entry>& list) {
         d.number = list.front().number;
         d.key = list.front().key;
     } else {
-        d.number = several_.allocate();
-        several_[d.number] = list;
+        d.number = recipient_lists_.allocate();
+        recipient_lists_[d.number] = list;
     }
 }
 
@@ -190,24 +190,24 @@ Numbers Core::numbers_of(const std::vector<Entry>& list) {
     return Numbers{first, static_cast<std::uint32_t>(list.size())};
 }
 
-Extra& Core::extra_of(Slot message) {
+MessageExtras& Core::extras_of(Slot message) {
     Message& m = messages_[message];
-    if (m.extra == none) m.extra = extras_.allocate();
-    return extras_[m.extra];
+    if (m.extras == none) m.extras = extras_.allocate();
+    return extras_[m.extras];
 }
 
 void Core::finish(Slot slot) {
     Message& m = messages_[slot];
-    if (m.open == 0 && m.first == none && m.extra != none) {
+    if (m.open == 0 && m.first == none && m.extras != none) {
         // A notice of delay nobody was asked to write yet is overtaken.
-        std::erase_if(extras_[m.extra].reports,
-                      [](const Due& due) { return due.kind == ReportKind::delayed && due.request == 0; });
+        std::erase_if(extras_[m.extras].reports,
+                      [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; });
     }
-    const bool reports = m.extra != none && !extras_[m.extra].reports.empty();
-    if (m.extra != none && !reports && extras_[m.extra].restored.empty() &&
-        extras_[m.extra].finished.empty() && extras_[m.extra].undecided.empty()) {
+    const bool reports = m.extras != none && !extras_[m.extras].reports.empty();
+    if (m.extras != none && !reports && extras_[m.extras].restored.empty() &&
+        extras_[m.extras].finished.empty() && extras_[m.extras].undecided.empty()) {
         drop_reports(slot);
-        extras_.release(std::exchange(m.extra, none));
+        extras_.release(std::exchange(m.extras, none));
     }
     if (m.open == 0 && m.first == none && !reports) {
         emit(Remove{spool::QueueId{m.id}, m.location});
@@ -225,7 +225,7 @@ void Core::erase(Slot slot) {
     }
     unwatch(slot);
     drop_reports(slot);
-    if (m.extra != none) extras_.release(m.extra);
+    if (m.extras != none) extras_.release(m.extras);
     if (m.held) --held_;
     messages_by_id_.erase(m.id);
     messages_.release(slot);

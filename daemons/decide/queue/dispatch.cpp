@@ -74,7 +74,7 @@ void Core::pump(Slot link) {
     if (!rate_open(link)) return;
     if (l.health.health != Health::ready) {
         if (l.health.probing) return;
-        if (const auto due = std::max(l.health.due, l.crowded_until); now_.monotonic < due)
+        if (const auto due = std::max(l.health.due, l.address_limit_until); now_.monotonic < due)
             link_timers_.bring_forward(link, due);
         else
             l.health.probing = open_one(link);
@@ -84,7 +84,7 @@ void Core::pump(Slot link) {
     for (Slot slot = l.connections.head; slot != none && l.offer > 0;) {
         Connection& c = connections_[slot];
         const Slot next = c.next;
-        if (c.state == ConnectionState::up && !c.alone && !c.stalled && !reserved(c.agent) &&
+        if (c.state == ConnectionState::up && !c.isolated && !c.stalled && !reserved(c.agent) &&
             c.handed < settings_.messages_per_connection) {
             ++usable;
             // Nothing ahead of its turn where the one under way does not come to its end.
@@ -92,9 +92,9 @@ void Core::pump(Slot link) {
             const std::uint32_t room = c.deliveries.empty() || moves ? depth(l) : 0;
             while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection) {
                 if (!rate_open(link)) return;
-                if (!hand_next(slot)) break;
+                if (!hand_over_next(slot)) break;
             }
-            if (l.offer > 0 && turn_of(slot) == none) { // whoever waits authenticates in another way
+            if (l.offer > 0 && next_queue_for(slot) == none) { // whoever waits authenticates in another way
                 --usable;
                 if (c.deliveries.empty() && l.open() >= l.window.size()) close(slot);
             }
@@ -102,7 +102,7 @@ void Core::pump(Slot link) {
         slot = next;
     }
     while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
-        const smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.crowded_until});
+        const smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.address_limit_until});
         if (now_.monotonic < wait_until) {
             link_timers_.bring_forward(link, wait_until);
             return;
@@ -123,18 +123,18 @@ void Core::pump(Slot link) {
 
 bool Core::open_one(Slot link) {
     Link& l = links_[link];
-    const std::size_t others = hungry_.size() - (l.hungry ? 1 : 0);
+    const std::size_t others = waiting_links_.size() - (l.wants_connection ? 1 : 0);
     const std::uint32_t share =
         std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
     Agent* by = open_ < settings_.connections_total ? least_busy(l.kind) : nullptr;
     if (!by || (others > 0 && l.open() >= share)) {
-        hungry(link);
+        want_connection(link);
         if (!by && !idle_.empty()) close(idle_.head); // its place comes free
         return false;
     }
     const Slot slot = make_connection(link, *by, l.health.health == Health::ready ? l.ring : queue_to_probe(l));
     connections_[slot].probe = l.health.health != Health::ready;
-    hand_next(slot);
+    hand_over_next(slot);
     return true;
 }
 
@@ -172,7 +172,7 @@ Slot Core::queue_to_probe(const Link& l) const {
 // Little may be tried: healthy mail first, and where there are problem messages only, one that failed least. Who fails
 // because of an outage has a few failures, what fails by itself has many.
 Slot Core::take_for_probe(Queue& q) {
-    if (q.lanes.healthy() > 0) return flows_.take(q.lanes, settings_, now_.monotonic, Flows::For::probe);
+    if (q.lanes.healthy() > 0) return flows_.take(q.lanes, settings_, now_.monotonic, Flows::Purpose::probe);
     Slot best = flows_.first(q.lanes);
     int looked = 0;
     for (Slot slot = best; slot != none && looked < deliveries_looked_at; slot = flows_.next(q.lanes, slot), ++looked)
@@ -181,7 +181,7 @@ Slot Core::take_for_probe(Queue& q) {
     return best;
 }
 
-Slot Core::turn_of(Slot connection) const {
+Slot Core::next_queue_for(Slot connection) const {
     const Connection& c = connections_[connection];
     const Slot first = links_[c.link].ring;
     if (first == none || queues_[first].auth == c.auth) return first;
@@ -191,10 +191,10 @@ Slot Core::turn_of(Slot connection) const {
 }
 
 // The next delivery of the link's next queue goes over this connection.
-bool Core::hand_next(Slot connection) {
+bool Core::hand_over_next(Slot connection) {
     Link& l = links_[connections_[connection].link];
     const bool link_is_probed = l.health.health != Health::ready; // its connection was opened for that queue
-    const Slot queue = link_is_probed ? queue_to_probe(l) : turn_of(connection);
+    const Slot queue = link_is_probed ? queue_to_probe(l) : next_queue_for(connection);
     if (queue == none) return false;
     Queue& q = queues_[queue];
     l.ring = q.ring_next;
@@ -213,12 +213,12 @@ bool Core::hand_next(Slot connection) {
     }
     if (delivery == none)
         delivery = probe ? take_for_probe(q) : flows_.take(q.lanes, settings_, now_.monotonic);
-    hand(connection, delivery);
+    hand_over(connection, delivery);
     refresh(queue);
     return true;
 }
 
-void Core::hand(Slot connection, Slot slot) {
+void Core::hand_over(Slot connection, Slot slot) {
     Connection& c = connections_[connection];
     Link& l = links_[c.link];
     Delivery& d = deliveries_[slot];
@@ -235,7 +235,7 @@ void Core::hand(Slot connection, Slot slot) {
     d.round = q.health.round;
     d.due = now_.monotonic;
     d.postponed = false;
-    d.unsaid = false; // its agent tells
+    d.unlogged = false; // its agent tells
     c.deliveries.push(deliveries_, slot, End::back);
     if (c.deliveries.count > 1) link_timers_.bring_forward(c.link, c.last_done + 2 * settings_.drain_target);
     ++c.handed;
@@ -248,10 +248,10 @@ void Core::hand(Slot connection, Slot slot) {
                  numbers_of(slot), q.domain(), q.secure});
 }
 
-void Core::settle(Slot slot) {
+void Core::idle_or_close(Slot slot) {
     Connection& c = connections_[slot];
     if (c.state != ConnectionState::up || !c.deliveries.empty()) return;
-    if (c.alone || c.handed >= settings_.messages_per_connection) {
+    if (c.isolated || c.handed >= settings_.messages_per_connection) {
         close(slot);
         return;
     }
@@ -260,7 +260,7 @@ void Core::settle(Slot slot) {
     c.idle_since = now_.monotonic;
     idle_.push(connections_, slot, End::back);
     // Somebody else needs its place more than a rainy day does.
-    const bool wanted = !hungry_.empty() || std::ranges::any_of(c.addresses, [&](Slot each) { return !addresses_[each].line.empty(); });
+    const bool wanted = !waiting_links_.empty() || std::ranges::any_of(c.addresses, [&](Slot each) { return !addresses_[each].waiting_links.empty(); });
     if (wanted && links_[c.link].offer == 0) close(slot);
 }
 
@@ -301,32 +301,32 @@ void Core::release_connection(Slot slot) {
     const std::uint32_t generation = c.generation;
     connections_.release(slot);
     connections_[slot].generation = generation;
-    abandoned(link);
-    dirty(link);
-    room_ = true;
+    check_unused(link);
+    schedule(link);
+    connection_freed_ = true;
 }
 
-void Core::hungry(Slot link) {
-    if (links_[link].hungry) return;
-    links_[link].hungry = true;
-    hungry_.push_back(link);
+void Core::want_connection(Slot link) {
+    if (links_[link].wants_connection) return;
+    links_[link].wants_connection = true;
+    waiting_links_.push_back(link);
 }
 
 // There is room for connections again: to those who asked first, as long as it lasts. Who wants nothing any
 // more leaves the line.
-void Core::feed_hungry() {
-    room_ = false;
-    for (std::size_t n = hungry_.size(); n > 0 && open_ < settings_.connections_total; --n) {
-        const Slot link = hungry_.front();
-        hungry_.pop_front();
-        links_[link].hungry = false;
+void Core::serve_waiting_links() {
+    connection_freed_ = false;
+    for (std::size_t n = waiting_links_.size(); n > 0 && open_ < settings_.connections_total; --n) {
+        const Slot link = waiting_links_.front();
+        waiting_links_.pop_front();
+        links_[link].wants_connection = false;
         pump(link);
     }
 }
 
 void Core::agent_attached(AgentId id, AgentKind kind, std::uint32_t capacity) {
     agents_.push_back(Agent{id, kind, capacity, 0, 0});
-    room_ = true;
+    connection_freed_ = true;
 }
 
 } // namespace decide::queue

@@ -46,12 +46,12 @@ void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacit
                             Actions& out) {
     told(*core_, now, out, [&] { core_->agent_attached(agent, kind, capacity); });
 }
-void Engine::agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out) {
+void Engine::agent_gone(AgentId agent, AgentExit how, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->agent_gone(agent, how); });
 }
-bool Engine::may_connect(ConnectionId connection, std::string_view address, Asks asks, smtp::Now now,
+bool Engine::may_connect(ConnectionId connection, std::string_view address, AddressRequest request, smtp::Now now,
                          Actions& out) {
-    return told(*core_, now, out, [&] { return core_->may_connect(connection, address, asks); });
+    return told(*core_, now, out, [&] { return core_->may_connect(connection, address, request); });
 }
 void Engine::left_address(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->left_address(connection, address); });
@@ -68,8 +68,8 @@ void Engine::closed(const Closed& event, smtp::Now now, Actions& out) {
 void Engine::returned(const Returned& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->returned(event); });
 }
-bool Engine::cut(spool::QueueId id, smtp::Now now, Actions& out) {
-    return told(*core_, now, out, [&] { return core_->cut(id); });
+bool Engine::cancel(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->cancel(id); });
 }
 void Engine::reported(const Reported& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->reported(event); });
@@ -92,8 +92,8 @@ bool Engine::force(spool::QueueId id, smtp::Now now, Actions& out) {
 bool Engine::hold(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->hold(id); });
 }
-void Engine::came_home(spool::QueueId id, smtp::Now now, Actions& out) {
-    told(*core_, now, out, [&] { core_->came_home(id); });
+void Engine::agent_released(spool::QueueId id, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->agent_released(id); });
 }
 bool Engine::release(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->release(id); });
@@ -144,9 +144,9 @@ std::vector<Rank> Engine::ranked(Order order, const std::optional<Rank>& behind,
 }
 std::optional<Rank> Engine::rank(spool::QueueId id, Order order) const { return core_->rank(id, order); }
 std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }
-std::vector<Unlinked> Engine::unlinked(std::size_t at_most) const { return core_->unlinked(at_most); }
-std::vector<Remembered> Engine::remembered() const { return core_->remembered(); }
-void Engine::restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out) {
+std::vector<Unrouted> Engine::unrouted(std::size_t at_most) const { return core_->unrouted(at_most); }
+std::vector<HealthSnapshot> Engine::health_snapshot() const { return core_->health_snapshot(); }
+void Engine::restore(const std::vector<HealthSnapshot>& all, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->restore(all); });
 }
 std::size_t Engine::bytes() const { return core_->bytes(); }

@@ -37,19 +37,19 @@ public:
 
     // capacity: connections it takes. An id may be used again after agent_gone().
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);
-    void agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out);
+    void agent_gone(AgentId agent, AgentExit how, smtp::Now now, Actions& out);
     // Asked before each address a connection tries: has it room for one more? Yes: the place is the
     // connection's until it leaves it, asks for another address instead, or is closed. No: its link waits in
     // line there, unless it was asked for besides others.
-    bool may_connect(ConnectionId connection, std::string_view address, Asks asks, smtp::Now now, Actions& out);
+    bool may_connect(ConnectionId connection, std::string_view address, AddressRequest request, smtp::Now now, Actions& out);
     void left_address(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out);
     void connected(ConnectionId connection, smtp::Now now, Actions& out);
     // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
     void done(const Done& event, smtp::Now now, Actions& out);
     void closed(const Closed& event, smtp::Now now, Actions& out);
     void returned(const Returned& event, smtp::Now now, Actions& out);
-    // What is in flight of it is to end (CutDelivery), as far as agents can. False: nothing is in flight.
-    bool cut(spool::QueueId id, smtp::Now now, Actions& out);
+    // What is in flight of it is to end (CancelDelivery), as far as agents can. False: nothing is in flight.
+    bool cancel(spool::QueueId id, smtp::Now now, Actions& out);
 
     void reported(const Reported& event, smtp::Now now, Actions& out);
     // Services start out up. Down: what was asked is asked again when it is up; nothing is counted against
@@ -65,7 +65,7 @@ public:
     bool force(spool::QueueId id, smtp::Now now, Actions& out);
     bool hold(spool::QueueId id, smtp::Now now, Actions& out);
     bool release(spool::QueueId id, smtp::Now now, Actions& out);
-    void came_home(spool::QueueId id, smtp::Now now, Actions& out); // Accepted::elsewhere holds no more
+    void agent_released(spool::QueueId id, smtp::Now now, Actions& out); // Accepted::with_earlier_agent holds no more
     // The sender is told that it could not be delivered in time. False: no such message.
     bool expire(spool::QueueId id, smtp::Now now, Actions& out);
     // It expires when it is so old, counted from when it was first free to go. False: no such message.
@@ -106,13 +106,13 @@ public:
     std::vector<Rank> ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const;
     std::optional<Rank> rank(spool::QueueId id, Order order) const;
     // What a clean stop must not forget, and a start is told before anything else.
-    std::vector<Remembered> remembered() const;
-    void restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out);
+    std::vector<HealthSnapshot> health_snapshot() const;
+    void restore(const std::vector<HealthSnapshot>& all, smtp::Now now, Actions& out);
     // One for each delivery of the message; none if it is not known.
     std::vector<Explanation> explain(spool::QueueId id) const;
     // Mail without a link, by what it waits for: at most so many lines, what failed first, then the most mail; and of the
     // others one line for each gate. Looks at every queue, and at what waits to be asked about.
-    std::vector<Unlinked> unlinked(std::size_t at_most) const;
+    std::vector<Unrouted> unrouted(std::size_t at_most) const;
     std::size_t bytes() const; // memory held for messages, queues, links
 
 private:

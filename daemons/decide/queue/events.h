@@ -44,7 +44,7 @@ enum class PushBack : std::uint8_t { no, yes };
 // ---- messages ----
 
 // What the spool remembers of one recipient that was tried before.
-struct Restored {
+struct RestoredRecipient {
     RecipientNumber number = 0;
     std::uint32_t failures = 0;         // rungs climbed on its own ladder
     std::uint32_t message_failures = 0; // those that count towards the problem lane
@@ -57,7 +57,7 @@ struct Restored {
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
 // Whether the log has had a chance to tell of it.
-enum class Since : std::uint8_t { now, earlier };
+enum class Origin : std::uint8_t { submitted, recovered };
 
 // A message is durable and ours: newly submitted, or found in the spool.
 struct Accepted {
@@ -74,13 +74,13 @@ struct Accepted {
     std::uint32_t recipients = 1; // numbers 0 … recipients-1 are open …
     std::span<const RecipientNumber>
         open; // … unless these are listed: the ones still open (restored messages)
-    std::span<const Restored> restored;
+    std::span<const RestoredRecipient> restored;
     std::span<const ReportRecipient> unreported; // beside the open ones: done with, their sender is still to be told
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
-    bool elsewhere = false; // an agent of an earlier queue-manager still delivers it: nothing happens until came_home()
-    Since since = Since::earlier;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
+    bool with_earlier_agent = false; // an agent of an earlier queue-manager still delivers it: nothing happens until agent_released()
+    Origin origin = Origin::recovered;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
     std::string_view retry_policy;        // by name; "" the route's
     const RetryPolicy* policy = nullptr;  // … and its values as recorded; null: as Settings have it by that name
     std::string_view pool;         // of source addresses; "" the usual one
@@ -96,7 +96,7 @@ struct FinalRecipient {
     std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
     const Reason* reason = nullptr; // failed, unknown; where it is only verified, also local and discard
     std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
-    bool unchecked = false; // remote, local: the suppression list is asked about it before its first try
+    bool needs_suppression_check = false; // remote, local: the suppression list is asked about it before its first try
 };
 
 // The answer to AskCategorizer: every number asked for that is not replaced by others is named, and those
@@ -144,7 +144,7 @@ struct SuppressionsKnown {
 
 enum class AgentKind : std::uint8_t { smtp, local };
 
-enum class Departure : std::uint8_t {
+enum class AgentExit : std::uint8_t {
     orderly, // stopped, killed from outside, connection lost for another reason: nobody is suspect
     crashed, // died of itself, hung (master killed it for that), or took all the memory: what was in flight is suspect
 };
@@ -170,7 +170,7 @@ struct Done {
 enum class Phase : std::uint8_t { connecting, session };
 
 // An address to connect to: in place of those the connection has, or racing with them.
-enum class Asks : std::uint8_t { instead, besides };
+enum class AddressRequest : std::uint8_t { replace, add };
 
 struct Closed {
     ConnectionId connection = 0;
@@ -181,10 +181,10 @@ struct Closed {
     const Reason* reason = nullptr;
     bool policy = false;  // it failed by what its mail's route demands (FailureKind::policy)
     bool credentials = false; // … because ours are refused (Failure::credentials)
-    bool crowded = false; // not failed: may_connect() allowed none of the addresses it could have taken
+    bool at_address_limit = false; // not failed: may_connect() allowed none of the addresses it could have taken
 };
 
-// The answer to Recall and CutDelivery: these were not begun, or were ended before all of the content was sent. In their
+// The answer to Recall and CancelDelivery: these were not begun, or were ended before all of the content was sent. In their
 // order.
 struct Returned {
     ConnectionId connection = 0;

@@ -25,7 +25,7 @@ std::vector<Explanation> Core::explain(spool::QueueId id) const {
             }))
             whole.next_attempt = {}; // not by itself
         const auto& groups = undecided(deliveries_[each]);
-        for (const Undecided& group : groups) {
+        for (const CategorizerDeferral& group : groups) {
             out.push_back(whole);
             out.back().recipients = group.numbers;
             for (GateInfo& gate : out.back().gates)
@@ -33,27 +33,27 @@ std::vector<Explanation> Core::explain(spool::QueueId id) const {
         }
         if (groups.empty()) out.push_back(std::move(whole));
     }
-    if (const auto extra = messages_[message].extra; extra != none)
-        for (const Due& due : extras_[extra].reports) {
+    if (const auto extra = messages_[message].extras; extra != none)
+        for (const PendingReport& due : extras_[extra].reports) {
             if (due.kind == ReportKind::delayed) continue;
             out.push_back({.recipients = {due.recipient.number}, .waiting = Waiting::report});
             GateInfo& gate = out.back().gates.emplace_back();
-            gate = {.gate = Gate::report, .open = false, .text = report_wait(extras_[extra])};
-            if (extras_[extra].put_off && bounce_up_) gate.until = wall_of(extras_[extra].report_at);
+            gate = {.gate = Gate::report, .open = false, .text = report_wait_text(extras_[extra])};
+            if (extras_[extra].report_deferred && bounce_up_) gate.until = wall_of(extras_[extra].report_at);
             out.back().next_attempt = gate.until;
         }
     return out;
 }
 
-const std::vector<Undecided>& Core::undecided(const Delivery& d) const {
-    static const std::vector<Undecided> nothing;
+const std::vector<CategorizerDeferral>& Core::undecided(const Delivery& d) const {
+    static const std::vector<CategorizerDeferral> nothing;
     const Message& m = messages_[d.message];
     const bool asked_before = d.queue == none && d.round > 0;
-    return asked_before && m.extra != none ? extras_[m.extra].undecided : nothing;
+    return asked_before && m.extras != none ? extras_[m.extras].undecided : nothing;
 }
 
 // Places before it in its own flow: what its own submitter sent before it.
-std::uint32_t Core::before_in_line(Slot slot) const {
+std::uint32_t Core::count_ahead(Slot slot) const {
     std::uint32_t count = 0;
     for (Slot at = deliveries_[slot].prev; at != none && count < counted_at_most; at = deliveries_[at].prev)
         ++count;
@@ -81,7 +81,7 @@ Explanation Core::explanation(Slot slot) const {
     Explanation out;
     out.waiting = waiting(d);
     out.active = d.state == DeliveryState::active;
-    if (!d.whole)
+    if (!d.all_recipients)
         for (const Entry& entry : entries(slot)) out.recipients.push_back(entry.number);
     auto gate = [&](Gate which, bool open) -> GateInfo& {
         out.gates.push_back({.gate = which, .open = open});
@@ -97,13 +97,13 @@ Explanation Core::explanation(Slot slot) const {
     auto& schedule = gate(Gate::schedule, !(m.scheduled && m.free_from > wall_seconds()));
     if (!schedule.open) until(schedule, monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
     gate(Gate::hold, !m.held);
-    if (m.elsewhere)
+    if (m.with_earlier_agent)
         gate(Gate::agent, false).text = "an agent that a queue-manager before this one gave it to is still delivering it";
     if (d.queue == none) {
         gate(Gate::pause, !paused_).name = "";
         auto& categorizer = gate(Gate::categorizer, blocked()); // not asked before the gates above are open
         if (categorizer.open) return out;
-        categorizer.text = waits_for(d);
+        categorizer.text = waiting_for(d);
         if (d.state == DeliveryState::waiting && !d.scheduled) until(categorizer, d.due);
         return out;
     }
@@ -111,16 +111,16 @@ Explanation Core::explanation(Slot slot) const {
     out.queue = q.name;
     const Link* l = q.link == none ? nullptr : &links_[q.link];
     if (l) out.link = l->name;
-    auto& pause = gate(Gate::pause, !paused_ && !q.stopped() && !(l && l->paused));
-    if (auto stop = stop_of(q)) {
+    auto& pause = gate(Gate::pause, !paused_ && !q.is_paused() && !(l && l->paused));
+    if (auto stop = pause_of(q)) {
         pause.scope = stop->scope;
         pause.name = std::move(stop->name);
     }
     gate(Gate::categorizer, true);
-    auto& suppression = gate(Gate::suppression, d.state != DeliveryState::checking && !d.unchecked);
+    auto& suppression = gate(Gate::suppression, d.state != DeliveryState::checking && !d.needs_suppression_check);
     if (d.state == DeliveryState::checking)
         suppression.text = "the suppression list is being asked";
-    else if (d.unchecked)
+    else if (d.needs_suppression_check)
         suppression.text = "the suppression list is asked once more before its next try";
 
     auto& route = gate(Gate::route, l != nullptr);
@@ -130,7 +130,7 @@ Explanation Core::explanation(Slot slot) const {
             route.since = q.route_failing_since;
         }
         route.text = d.state == DeliveryState::waiting && q.route == RouteState::unknown ? "looked up when it is due"
-                                                                                         : route_wait(q);
+                                                                                         : route_wait_text(q);
         if (q.route == RouteState::failed) until(route, q.route_until);
     } else {
         auto& link = gate(Gate::link, l->health.health == Health::ready);
@@ -177,15 +177,15 @@ Explanation Core::explanation(Slot slot) const {
         window.text = fmt::format("all {} connections of the link's window are in use (limit {})",
                                   l->window.size(), l->window.limit());
         window.reason.text = limit_key(*l);
-    } else if (d.state == DeliveryState::ready && room_of(q) == 0) {
+    } else if (d.state == DeliveryState::ready && capacity_of(q) == 0) {
         window.open = false;
         window.text = fmt::format("{} deliveries for this user are under way, as many as may be at a time", q.active);
         window.reason.text = "queue.connections_per_user";
-    } else if (d.state == DeliveryState::ready && is_crowded(*l)) {
+    } else if (d.state == DeliveryState::ready && at_address_limit(*l)) {
         window.open = false;
-        window.text = crowded_why(*l);
+        window.text = address_limit_text(*l);
         window.reason.text = l->mx ? "queue.connections_per_address" : limit_key(*l);
-    } else if (d.state == DeliveryState::ready && l->hungry) {
+    } else if (d.state == DeliveryState::ready && l->wants_connection) {
         window.open = false;
         window.text =
             agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
@@ -195,13 +195,13 @@ Explanation Core::explanation(Slot slot) const {
     }
     // Who is next waits for nothing but the gates above, or for a connection to finish what it has.
     const bool in_line = d.state == DeliveryState::ready && !(is_next(slot) && blocked());
-    auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::alone);
-    if (d.state == DeliveryState::alone)
+    auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::isolated);
+    if (d.state == DeliveryState::isolated)
         turn.text = "it was in flight when an agent died: it waits for an agent to itself";
     if (in_line)
         turn.text =
             fmt::format("{} before it from the same submitter; {} are due in its queue{}",
-                        before_in_line(slot), q.lanes.count,
+                        count_ahead(slot), q.lanes.count,
                         d.problem ? "; it is a problem message: one in " +
                                         std::to_string(settings_.problem_share) + " is its kind's turn"
                                   : "");

@@ -53,18 +53,18 @@ void recover(HealthState& h) {
 void Core::link_succeeded(Slot link) {
     Link& l = links_[link];
     l.last_useful = now_.monotonic;
-    l.dropped_message = 0;
-    l.polite_ends = 0;
+    l.last_dropped_message = 0;
+    l.orderly_closes = 0;
     l.push_backs = 0;
     l.retry_since = {};
-    if (l.down) came_up(link); // mail got through, or two probes did
+    if (l.down) mark_up(link); // mail got through, or two probes did
     if (l.health.health != Health::ready) {
         recover(l.health);
         notice_link(link, 0);
     } else if (l.open() >= l.window.size() && l.offer > 0) {
         l.window.success();
     }
-    dirty(link);
+    schedule(link);
 }
 
 void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase phase, const Reason& reason) {
@@ -95,8 +95,8 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     if (may_go_down(l)) link_timers_.bring_forward(link, l.retry_since + settings_.link_down_after);
     link_timers_.bring_forward(link, l.health.due);
     notice_link(link, phase == Phase::connecting ? 4000 : 4001);
-    if (begins) all_suspended_of(link);
-    tries_delayed_of(link);
+    if (begins) log_link_suspended(link);
+    count_delayed_tries_of_link(link);
 }
 
 void Core::queue_succeeded(Slot queue) {
@@ -122,8 +122,8 @@ void Core::queue_failed(Slot queue, const Reason& reason) {
     refresh(queue);
     arm(queue);
     notice_queue(queue, 4001);
-    if (begins) all_suspended(queue);
-    tries_delayed(queue);
+    if (begins) log_queue_suspended(queue);
+    count_delayed_tries(queue);
 }
 
 smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason& reason) {
@@ -133,7 +133,7 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     const bool evidence = q.last_delivered && now_.monotonic - *q.last_delivered <= settings_.health_evidence;
     const bool earlier = d.round != q.health.round; // handed over before the queue's last failure
     const bool known_problem = d.problem && q.health.health == Health::ready;
-    if (evidence || earlier || known_problem) return own_due(d.message, queue, own);
+    if (evidence || earlier || known_problem) return policy_due(d.message, queue, own);
 
     const bool begins = q.health.health != Health::retry;
     q.policy_failed = false;
@@ -141,7 +141,7 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
     // A message that keeps its own time says nothing of its queue before another one fails, too.
-    if (own_clock && !q.distinct && q.health.health == Health::ready) return own_due(d.message, queue, own);
+    if (own_clock && !q.distinct && q.health.health == Health::ready) return policy_due(d.message, queue, own);
     ++q.health.failures;
     // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch
     // at most.
@@ -154,9 +154,9 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     refresh(queue);
     arm(queue);
     notice_queue(queue, 4001);
-    if (begins && q.health.health == Health::retry) all_suspended(queue);
-    tries_delayed(queue);
-    return !own_clock && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
+    if (begins && q.health.health == Health::retry) log_queue_suspended(queue);
+    count_delayed_tries(queue);
+    return !own_clock && rung(rungs, own) == wait ? due : policy_due(d.message, queue, own);
 }
 
 } // namespace decide::queue

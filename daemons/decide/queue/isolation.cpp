@@ -17,7 +17,7 @@ constexpr auto look_on = std::chrono::seconds(1);
 // From when a link may open a connection for it: its rates and the pauses after push-back hold for all mail.
 smtp::Monotonic opens_at(const Link& l) {
     const auto when_ready = l.health.health == Health::ready ? std::max(l.not_before, l.next_connection) : smtp::Monotonic{};
-    return std::max({l.next_message, l.crowded_until, when_ready});
+    return std::max({l.next_message, l.address_limit_until, when_ready});
 }
 } // namespace
 
@@ -27,9 +27,9 @@ AgentKind Core::kind_of(Slot delivery) const {
 }
 
 // May it be tried now? Where little may be tried, healthy mail goes first.
-bool Core::may_go_alone(const Delivery& d) const {
+bool Core::may_try_isolated(const Delivery& d) const {
     const Queue& q = queues_[d.queue];
-    if (q.link == none || q.stopped()) return false;
+    if (q.link == none || q.is_paused()) return false;
     const Link& l = links_[q.link];
     if (l.paused || l.open() >= l.window.limit() || now_.monotonic < opens_at(l)) return false;
     if (q.health.health == Health::ready && l.health.health == Health::ready) return true;
@@ -39,38 +39,38 @@ bool Core::may_go_alone(const Delivery& d) const {
     return may(q.health) && may(l.health) && l.offer == 0;
 }
 
-Slot Core::eligible_alone(AgentKind kind) {
+Slot Core::next_isolated(AgentKind kind) {
     if (paused_ || open_ >= settings_.connections_total) return none;
-    auto& list = alone_[static_cast<std::size_t>(kind)];
+    auto& list = isolated_[static_cast<std::size_t>(kind)];
     const std::size_t looks = std::min<std::size_t>(list.count, look_at_most);
     for (std::size_t looked = 0; looked < looks; ++looked) {
         const Slot slot = list.head;
-        if (may_go_alone(deliveries_[slot])) return slot;
+        if (may_try_isolated(deliveries_[slot])) return slot;
         list.remove(deliveries_, slot);
         list.push(deliveries_, slot, End::back);
     }
     return none;
 }
 
-void Core::pump_alone(AgentKind kind) {
-    auto& list = alone_[static_cast<std::size_t>(kind)];
+void Core::pump_isolated(AgentKind kind) {
+    auto& list = isolated_[static_cast<std::size_t>(kind)];
     auto& reservation = reservation_[static_cast<std::size_t>(kind)];
     auto give_up = [&] {
         if (!reservation.agent) return;
         reservation.agent.reset();
         reservation.since = now_.monotonic;
         for (Slot slot = 1; slot <= links_.top(); ++slot)
-            if (!links_[slot].name.empty() && links_[slot].offer > 0) dirty(slot);
-        room_ = true;
+            if (!links_[slot].name.empty() && links_[slot].offer > 0) schedule(slot);
+        connection_freed_ = true;
     };
     Agent* mine = reservation.agent ? agent(*reservation.agent) : nullptr;
-    const Slot slot = eligible_alone(kind);
+    const Slot slot = next_isolated(kind);
     if (mine && mine->in_flight > 0) { // at work for a suspect, or still for others
         const bool lone = std::ranges::count(agents_, kind, &Agent::kind) == 1;
         bool serving = false;
         for (Slot c = 1; c <= connections_.top() && !serving; ++c)
             serving =
-                connections_[c].link != none && connections_[c].agent == mine->id && connections_[c].alone;
+                connections_[c].link != none && connections_[c].agent == mine->id && connections_[c].isolated;
         if (lone && !serving && now_.monotonic - reservation.since >= drain_at_most) give_up();
         return;
     }
@@ -103,26 +103,26 @@ void Core::pump_alone(AgentKind kind) {
     const Slot link = queues_[queue].link;
     Link& l = links_[link];
     const Slot connection = make_connection(link, *mine, queue);
-    connections_[connection].alone = true;
+    connections_[connection].isolated = true;
     if (l.health.health != Health::ready) l.health.probing = connections_[connection].probe = true;
     if (queues_[queue].health.health != Health::ready) queues_[queue].health.probing = true;
-    hand(connection, slot);
+    hand_over(connection, slot);
     refresh(queue);
 }
 
 // When a lone, busy agent is to be asked to make room; and when that has taken too long.
-std::optional<smtp::Monotonic> Core::alone_timer() const {
+std::optional<smtp::Monotonic> Core::isolation_timer() const {
     std::optional<smtp::Monotonic> next;
     for (std::size_t kind = 0; kind < 2; ++kind) {
-        if (alone_[kind].empty() && !reservation_[kind].agent) continue;
+        if (isolated_[kind].empty() && !reservation_[kind].agent) continue;
         auto sooner = [&](smtp::Monotonic t) {
             if (t > now_.monotonic) next = next ? std::min(*next, t) : t;
         };
         const Reservation& r = reservation_[kind];
         sooner(r.since + (r.agent ? smtp::Duration(drain_at_most) : settings_.glitch_interval));
-        if (alone_[kind].count > look_at_most) sooner(now_.monotonic + look_on);
+        if (isolated_[kind].count > look_at_most) sooner(now_.monotonic + look_on);
         std::size_t looked = 0;
-        for (Slot slot = alone_[kind].head; slot != none; slot = deliveries_[slot].next) {
+        for (Slot slot = isolated_[kind].head; slot != none; slot = deliveries_[slot].next) {
             if (++looked > look_at_most) break;
             const Queue& q = queues_[deliveries_[slot].queue];
             if (q.health.health != Health::ready) sooner(q.health.due);

@@ -49,7 +49,7 @@ void Flows::push(Lanes& lanes, Slot owner, std::size_t lane, std::uint32_t submi
     if (lane == problem_lane && state.count == 0) lanes.last_problem = now;
     ++state.count;
     ++lanes.count;
-    lanes.unsaid += d.unsaid ? 1 : 0;
+    lanes.unlogged += d.unlogged ? 1 : 0;
     lanes.own_clock += d.own_clock ? 1 : 0;
 }
 
@@ -63,7 +63,7 @@ void Flows::remove(Lanes& lanes, Slot delivery) {
     d.prev = d.next = d.holder = none;
     --state.count;
     --lanes.count;
-    lanes.unsaid -= d.unsaid ? 1 : 0;
+    lanes.unlogged -= d.unlogged ? 1 : 0;
     lanes.own_clock -= d.own_clock ? 1 : 0;
     if (--its.count > 0) return;
     index_.erase(its.key);
@@ -78,12 +78,12 @@ void Flows::remove(Lanes& lanes, Slot delivery) {
 }
 
 // Smooth weighted round-robin over the lanes that have something; the problem lane comes in between.
-std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what) {
+std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now, Purpose purpose) {
     const std::uint32_t problems = lanes.lane[problem_lane].count;
     if (problems > 0) {
         const bool alone = problems == lanes.count;
         const bool share = lanes.since_problem + 1 >= settings.problem_share;
-        const bool due = what == For::turn && (share || now - lanes.last_problem >= settings.retry_interval);
+        const bool due = purpose == Purpose::turn && (share || now - lanes.last_problem >= settings.retry_interval);
         if (alone || due) {
             lanes.since_problem = 0;
             lanes.last_problem = now;
@@ -108,8 +108,8 @@ std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotoni
     return best;
 }
 
-Slot Flows::take(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what) {
-    LaneState& state = lanes.lane[choose(lanes, settings, now, what)];
+Slot Flows::take(Lanes& lanes, const Settings& settings, smtp::Monotonic now, Purpose purpose) {
+    LaneState& state = lanes.lane[choose(lanes, settings, now, purpose)];
     const Slot slot = state.turn;
     state.turn = flows_[slot].next;
     const Slot delivery = flows_[slot].head;

@@ -24,7 +24,7 @@ struct Lanes {
     std::array<LaneState, 4> lane;
     std::uint32_t count = 0;
     std::uint32_t healthy() const { return count - lane[problem_lane].count; }
-    std::uint32_t unsaid = 0;        // of them, whose wait the log has no line of yet (Delivery::unsaid)
+    std::uint32_t unlogged = 0;        // of them, whose wait the log has no line of yet (Delivery::unlogged)
     std::uint32_t own_clock = 0;     // of them, by named policies (Delivery::own_clock)
     std::uint32_t since_problem = 0; // others taken since the last problem message
     smtp::Monotonic last_problem{};
@@ -40,8 +40,8 @@ public:
     void remove(Lanes& lanes, Slot delivery);
     // The delivery whose turn it is, taken out. There must be one. probe: little may be tried, so problem messages are
     // taken only where there is nothing else.
-    enum class For : std::uint8_t { turn, probe };
-    Slot take(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what = For::turn);
+    enum class Purpose : std::uint8_t { turn, probe };
+    Slot take(Lanes& lanes, const Settings& settings, smtp::Monotonic now, Purpose purpose = Purpose::turn);
     // The delivery at the front of a lane; none if it is empty.
     Slot front(const Lanes& lanes, std::size_t lane) const;
     // All deliveries, flow by flow: the first, and the one after it; none: that was the last.
@@ -62,7 +62,7 @@ private:
         std::uint64_t operator()(Slot slot) const { return (*flows)[slot].key; }
     };
     Slot flow(LaneState& state, std::size_t lane, std::uint64_t key);
-    std::size_t choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what);
+    std::size_t choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now, Purpose purpose);
 
     Slab<Delivery>& deliveries_;
     Slab<Flow> flows_;

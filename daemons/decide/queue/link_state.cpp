@@ -12,20 +12,20 @@ constexpr auto between_resets = std::chrono::minutes(1);
 
 // ---- down and up ----
 
-void Core::went_down(Slot link) {
+void Core::mark_down(Slot link) {
     Link& l = links_[link];
     l.down = true;
     l.good_since.reset();
     emit(LinkState{l.name, true});
-    want_reset();
+    schedule_reset();
 }
 
-void Core::came_up(Slot link) {
+void Core::mark_up(Slot link) {
     Link& l = links_[link];
     l.down = false;
     l.good_since.reset();
     emit(LinkState{l.name, false});
-    want_reset();
+    schedule_reset();
 }
 
 // Nothing goes over a link that is down as long as there is another way: it is tried without mail, on its
@@ -33,7 +33,7 @@ void Core::came_up(Slot link) {
 void Core::probe(Slot link) {
     Link& l = links_[link];
     if (l.health.probing || !l.connections.empty()) return;
-    if (const auto due = std::max(l.health.due, l.crowded_until); now_.monotonic < due) {
+    if (const auto due = std::max(l.health.due, l.address_limit_until); now_.monotonic < due) {
         link_timers_.bring_forward(link, due);
         return;
     }
@@ -61,7 +61,7 @@ void Core::probe_succeeded(Slot link) {
 
 // ---- reset routes ----
 
-void Core::want_reset() {
+void Core::schedule_reset() {
     const smtp::Monotonic earliest =
         last_reset_ == smtp::Monotonic{} ? now_.monotonic : last_reset_ + between_resets;
     const smtp::Monotonic at = std::max(earliest, now_.monotonic);
@@ -83,7 +83,7 @@ void Core::reset_routes() {
         q.resetting = true;
         ++reset_open_;
         ++reset_queues_;
-        want_route(slot);
+        queue_lookup(slot);
     }
     if (reset_open_ == 0) emit(NoticeReset{0, 0, {}});
 }
@@ -101,9 +101,9 @@ void Core::route_reset(Slot queue, bool found, bool moved) {
 
 // ---- over a clean restart ----
 
-std::vector<Remembered> Core::remembered() const {
-    std::vector<Remembered> out;
-    const auto keep = [&](const HealthState& h, Remembered r) {
+std::vector<HealthSnapshot> Core::health_snapshot() const {
+    std::vector<HealthSnapshot> out;
+    const auto keep = [&](const HealthState& h, HealthSnapshot r) {
         r.health = h.health;
         r.failures = h.failures;
         r.due = wall_of(h.due);
@@ -132,21 +132,21 @@ std::vector<Remembered> Core::remembered() const {
         out.push_back({.route = true, .name = q.name, .failures = q.route_failures, .due = wall_of(q.route_until),
                        .failing_since = q.route_failing_since, .last_error = q.route_reason});
     }
-    for (const auto* others : {&remembered_links_, &remembered_queues_, &remembered_routes_}) // not met again since the start
+    for (const auto* others : {&snapshot_links_, &snapshot_queues_, &snapshot_routes_}) // not met again since the start
         for (const auto& [name, each] : *others)
             if (each.due + settings_.retry_interval_after > now_.wall) out.push_back(each);
     return out;
 }
 
-void Core::restore(const std::vector<Remembered>& all) {
-    for (const Remembered& each : all) {
-        auto& of = each.link ? remembered_links_ : each.route ? remembered_routes_ : remembered_queues_;
+void Core::restore(const std::vector<HealthSnapshot>& all) {
+    for (const HealthSnapshot& each : all) {
+        auto& of = each.link ? snapshot_links_ : each.route ? snapshot_routes_ : snapshot_queues_;
         of.insert_or_assign(each.name, each);
         if (each.link && each.down) link_for(each.name, AgentKind::smtp, each.mx);
     }
 }
 
-void Core::restore_health(HealthState& h, const Remembered& from) {
+void Core::restore_health(HealthState& h, const HealthSnapshot& from) {
     h.health = from.health;
     h.failures = from.failures;
     h.failing_since = from.failing_since;

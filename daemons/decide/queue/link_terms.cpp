@@ -30,7 +30,7 @@ void Core::make_rules() {
         rule.message_gap = gap(route.messages_per_second, route.messages_per_hour);
         rule.connection_gap = gap(route.connections_per_second, 0);
         rule.by_backlog = route.by_backlog;
-        rule.gives_back = route.auth_failure == RouteSettings::AuthFailure::giving_back;
+        rule.bounces_on_auth_failure = route.auth_failure == RouteSettings::AuthFailure::giving_back;
         rule.policy = route.retry_policy == policies_[1].name ? 0 : policy_of(route.retry_policy);
         longest_rung_ =
             std::max({longest_rung_, rule.ladder.retry_interval, rule.ladder.retry_interval_after});

@@ -8,34 +8,34 @@
 namespace decide::queue {
 
 Waiting Core::waiting(const Delivery& d) const {
-    if (messages_[d.message].elsewhere) return Waiting::active;
+    if (messages_[d.message].with_earlier_agent) return Waiting::active;
     switch (d.state) {
     case DeliveryState::pending:
-    case DeliveryState::asked: return Waiting::categorizer;
+    case DeliveryState::categorizing: return Waiting::categorizer;
     case DeliveryState::active: return Waiting::active;
     case DeliveryState::held: return Waiting::held;
     case DeliveryState::waiting:
         if (d.scheduled) return Waiting::scheduled;
         break;
     case DeliveryState::ready:
-    case DeliveryState::alone:
+    case DeliveryState::isolated:
     case DeliveryState::checking: break;
     }
     if (d.queue == none) return Waiting::own_time;
     const Queue& q = queues_[d.queue];
-    if (paused_ || q.stopped() || (q.link != none && links_[q.link].paused)) return Waiting::paused;
+    if (paused_ || q.is_paused() || (q.link != none && links_[q.link].paused)) return Waiting::paused;
     if (d.state == DeliveryState::waiting) return Waiting::own_time;
     if (q.link == none) return Waiting::route;
     if (links_[q.link].health.health != Health::ready) return Waiting::link;
     if (q.health.health != Health::ready) return Waiting::queue;
-    return d.state == DeliveryState::alone ? Waiting::suspect : Waiting::connection;
+    return d.state == DeliveryState::isolated ? Waiting::suspect : Waiting::connection;
 }
 
-std::optional<Stop> Core::stop_of(const Queue& q) const {
-    if (paused_) return Stop{};
-    if (q.paused) return Stop{Scope::queue, q.name};
-    if (q.pool_paused) return Stop{Scope::pool, pools_[q.sends_from]};
-    if (q.link != none && links_[q.link].paused) return Stop{Scope::link, links_[q.link].name};
+std::optional<PausedObject> Core::pause_of(const Queue& q) const {
+    if (paused_) return PausedObject{};
+    if (q.paused) return PausedObject{Scope::queue, q.name};
+    if (q.pool_paused) return PausedObject{Scope::pool, pools_[q.source_pool]};
+    if (q.link != none && links_[q.link].paused) return PausedObject{Scope::link, links_[q.link].name};
     return {};
 }
 
@@ -49,14 +49,14 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
     out.expiry = smtp::WallTime(std::chrono::seconds(expires(m)));
     out.lane = m.lane;
     out.held = m.held;
-    out.active = m.active > 0 || m.elsewhere;
+    out.active = m.active > 0 || m.with_earlier_agent;
     for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
         const Delivery& d = deliveries_[each];
         DeliveryInfo info;
         info.waiting = waiting(d);
         info.failures = d.failures;
         info.problem = d.problem;
-        if (!d.whole)
+        if (!d.all_recipients)
             for (const Entry& entry : entries(each)) info.recipients.push_back(entry.number);
         smtp::Monotonic next{};
         if (d.state == DeliveryState::waiting) next = d.due;
@@ -70,14 +70,14 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
             info.reason = reason_of(d);
             info.since = failing_since(d);
             if (info.waiting == Waiting::paused) {
-                info.stop = stop_of(q);
+                info.paused_by = pause_of(q);
                 next = {};
             }
         }
-        info.waits_for = waits_for(d);
+        info.waiting_for = waiting_for(d);
         if (next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
         if (d.queue == none) {
-            for (const Undecided& group : undecided(d)) {
+            for (const CategorizerDeferral& group : undecided(d)) {
                 out.deliveries.push_back(info);
                 out.deliveries.back().recipients = group.numbers;
                 out.deliveries.back().reason = group.reason;
@@ -86,15 +86,15 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
         }
         out.deliveries.push_back(std::move(info));
     }
-    if (m.extra == none) return out;
-    for (const Due& due : extras_[m.extra].reports) {
+    if (m.extras == none) return out;
+    for (const PendingReport& due : extras_[m.extras].reports) {
         if (due.kind == ReportKind::delayed) continue;
         DeliveryInfo info;
         info.waiting = Waiting::report;
         info.recipients = {due.recipient.number};
         info.reason = due.recipient.reason;
-        info.waits_for = report_wait(extras_[m.extra]);
-        if (extras_[m.extra].put_off && bounce_up_) info.next_attempt = wall_of(extras_[m.extra].report_at);
+        info.waiting_for = report_wait_text(extras_[m.extras]);
+        if (extras_[m.extras].report_deferred && bounce_up_) info.next_attempt = wall_of(extras_[m.extras].report_at);
         out.deliveries.push_back(std::move(info));
     }
     return out;
@@ -130,7 +130,7 @@ std::map<Slot, Core::Times> Core::times_by_queue() const {
 }
 
 // Its own health is good; that of its domains may not be (TLS that one of them needs, say).
-std::string Core::idle_why(const Link& l, const Resting& resting) const {
+std::string Core::idle_reason(const Link& l, const QueueBackoffs& resting) const {
     if (l.in_flight > 0 || l.opening > 0) return "";
     if (paused_) return "everything is paused";
     if (l.paused) return "the link is paused";
@@ -146,33 +146,33 @@ std::string Core::idle_why(const Link& l, const Resting& resting) const {
     if (l.offer == 0)
         return l.down ? "it is down; probed without mail" : resting.waiting > 0 ? "what waits is not due yet" : "nothing is due";
     if (now_.monotonic < l.next_message) return "its rate is used up for now";
-    if (l.hungry)
+    if (l.wants_connection)
         return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"
                                                     : "no delivery agent has room";
-    if (is_crowded(l)) return crowded_why(l);
+    if (at_address_limit(l)) return address_limit_text(l);
     if (now_.monotonic < l.not_before) return "the peer asked for fewer connections";
     return "";
 }
 
-std::string Core::idle_why(const Queue& q) const {
+std::string Core::idle_reason(const Queue& q) const {
     if (q.active > 0) return "";
     if (paused_) return "everything is paused";
     if (q.paused) return "the queue is paused";
     if (q.pool_paused) return "its pool is paused";
     if (q.lanes.count == 0) return q.waiting > 0 ? "what waits is not due yet" : "nothing is due";
-    if (q.link == none) return route_wait(q);
+    if (q.link == none) return route_wait_text(q);
     if (q.health.health != Health::ready)
         return q.health.probing ? "" : "it failed; the next try is not due yet";
-    Resting here;
+    QueueBackoffs here;
     here.due = q.lanes.count;
-    const std::string of_link = idle_why(links_[q.link], here);
+    const std::string of_link = idle_reason(links_[q.link], here);
     return of_link.empty() ? "other queues of the link have their turn" : "its link: " + of_link;
 }
 
 std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
     std::vector<LinkInfo> out;
     std::map<Slot, LinkInfo> sums; // what its queues come to
-    std::map<Slot, Resting> resting;
+    std::map<Slot, QueueBackoffs> resting;
     std::map<Slot, std::uint32_t> most_waiting; // of its queues: in the one that tells the reason
     const auto times = ages == Ages::yes ? times_by_queue() : std::map<Slot, Times>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
@@ -181,16 +181,16 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         LinkInfo& sum = sums[q.link];
         sum.deliveries += q.deliveries;
         sum.due += q.lanes.count;
-        Resting& rest = resting[q.link];
-        if (!q.stopped()) rest.due += q.lanes.count; // else it is not tried by itself
-        if (!q.stopped()) rest.waiting += q.waiting;
+        QueueBackoffs& rest = resting[q.link];
+        if (!q.is_paused()) rest.due += q.lanes.count; // else it is not tried by itself
+        if (!q.is_paused()) rest.waiting += q.waiting;
         sum.waiting += q.waiting;
         if (q.waiting > most_waiting[q.link] && !q.last_wait.text.empty()) {
             most_waiting[q.link] = q.waiting;
-            sum.waits_for = q.last_wait;
+            sum.last_deferral = q.last_wait;
         }
-        if (q.stopped() && q.lanes.count + q.waiting > 0) rest.stopped = &q;
-        if (!q.stopped() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
+        if (q.is_paused() && q.lanes.count + q.waiting > 0) rest.stopped = &q;
+        if (!q.is_paused() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
             ++rest.queues;
             if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
         }
@@ -198,7 +198,7 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
             const smtp::WallTime arrival{smtp::Duration(its->second.arrival)};
             sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
             const auto next = its->second.next;
-            if (!q.stopped() && next != smtp::Monotonic{} && (rest.next == smtp::Monotonic{} || next < rest.next))
+            if (!q.is_paused() && next != smtp::Monotonic{} && (rest.next == smtp::Monotonic{} || next < rest.next))
                 rest.next = next;
         }
     }
@@ -215,9 +215,9 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.health = l.health.health;
         info.failures = l.health.failures;
         const bool stopped = paused_ || l.paused;
-        const Resting rest = resting[slot];
-        if (stopped) info.stop = paused_ ? Stop{} : Stop{Scope::link, l.name};
-        if (!stopped && l.offer == 0 && !rest.queue && rest.stops()) info.stop = stop_of(*rest.stopped);
+        const QueueBackoffs rest = resting[slot];
+        if (stopped) info.paused_by = paused_ ? PausedObject{} : PausedObject{Scope::link, l.name};
+        if (!stopped && l.offer == 0 && !rest.queue && rest.stops()) info.paused_by = pause_of(*rest.stopped);
         const auto next = l.health.health != Health::ready ? (rest.due > 0 || l.down ? l.health.due : rest.next)
                           : l.offer == 0 && rest.queue     ? rest.queue->health.due
                           : l.offer == 0                   ? rest.next
@@ -232,8 +232,8 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.in_flight = l.in_flight;
         info.offer = l.offer;
         info.transaction = l.transaction;
-        info.idle_why = idle_why(l, rest);
-        info.crowded = is_crowded(l);
+        info.idle_reason = idle_reason(l, rest);
+        info.at_address_limit = at_address_limit(l);
         info.addresses = addresses_of(slot);
         out.push_back(std::move(info));
     }
@@ -263,15 +263,15 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         if (q.name.empty()) continue;
         QueueInfo info;
         info.name = q.name;
-        info.pool = pools_[q.sends_from];
+        info.pool = pools_[q.source_pool];
         if (q.link != none) info.link = links_[q.link].name;
-        info.paused = paused_ || q.stopped();
+        info.paused = paused_ || q.is_paused();
         info.routed = q.link != none;
         info.health = q.health.health;
         info.failures = q.health.failures;
         info.last_error = q.health.last_error;
         info.failing_since = q.health.failing_since;
-        info.stop = stop_of(q);
+        info.paused_by = pause_of(q);
         if (q.health.health != Health::ready && q.lanes.count > 0) info.next_attempt = wall_of(q.health.due);
         if (const Link* l = q.link == none ? nullptr : &links_[q.link]; l && l->health.health != Health::ready) {
             info.of_link = true;
@@ -297,8 +297,8 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
             info.problem = its->second.problem;
             if (q.lanes.count == 0 && its->second.next != smtp::Monotonic{}) info.next_attempt = wall_of(its->second.next);
         }
-        if (info.stop) info.next_attempt = {};
-        info.idle_why = idle_why(q);
+        if (info.paused_by) info.next_attempt = {};
+        info.idle_reason = idle_reason(q);
         out.push_back(std::move(info));
     }
     return out;
@@ -325,7 +325,7 @@ std::optional<smtp::Monotonic> Core::next_try(const Delivery& d) const {
     if (d.queue == none) return d.due;
     const Queue& q = queues_[d.queue];
     const Link* l = q.link == none ? nullptr : &links_[q.link];
-    if (q.stopped() || (l && l->paused)) return {};
+    if (q.is_paused() || (l && l->paused)) return {};
     smtp::Monotonic due = d.due;
     if (q.health.health != Health::ready) due = std::max(due, q.health.due);
     if (l && l->health.health != Health::ready) due = std::max(due, l->health.due);
@@ -396,24 +396,24 @@ Counts Core::counts() const {
     Counts out;
     out.messages = messages_.count();
     out.deliveries = deliveries_.count();
-    out.uncategorized = pending_.count + pending_lengthy_.count + asked_.count;
+    out.uncategorized = pending_.count + pending_large_.count + categorizing_.count;
     out.waiting = waiting_.slots().size();
     out.held = held_;
-    out.reports = reports_due_.size() + reports_asked_.size();
+    out.reports = reports_due_.size() + requested_reports_.size();
     out.links = links_by_name_.size();
     out.queues = queues_by_name_.size();
     out.connections = open_;
     out.scheduled = scheduled_;
     out.retrying = uncategorized_wait_;
-    out.free = alone_[0].count + alone_[1].count + checking_;
+    out.free = isolated_[0].count + isolated_[1].count + checking_;
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty()) continue;
         out.due += q.lanes.count;
-        out.unsaid += q.lanes.unsaid;
+        out.unlogged += q.lanes.unlogged;
         out.active += q.active;
         const Link* l = q.link == none ? nullptr : &links_[q.link];
-        if (paused_ || q.stopped() || (l && l->paused)) {
+        if (paused_ || q.is_paused() || (l && l->paused)) {
             out.paused += q.lanes.count + q.waiting;
             continue;
         }
@@ -425,7 +425,7 @@ Counts Core::counts() const {
 }
 
 std::size_t Core::bytes() const {
-    return messages_.bytes() + deliveries_.bytes() + several_.bytes() + extras_.bytes() + queues_.bytes() +
+    return messages_.bytes() + deliveries_.bytes() + recipient_lists_.bytes() + extras_.bytes() + queues_.bytes() +
            links_.bytes() + connections_.bytes() + messages_by_id_.bytes() + flows_.bytes() +
            waiting_.bytes();
 }

@@ -13,10 +13,10 @@ namespace decide::queue {
 inline constexpr std::string_view store_prefix = "store:";
 
 // What an operator has paused; everything has no name.
-struct Stop {
+struct PausedObject {
     Scope scope = Scope::everything;
     std::string name;
-    bool operator==(const Stop&) const = default;
+    bool operator==(const PausedObject&) const = default;
 };
 
 // Where a delivery stands, and the first thing that keeps it there.
@@ -42,10 +42,10 @@ struct DeliveryInfo {
     std::uint32_t failures = 0;
     bool problem = false;
     smtp::WallTime next_attempt{}; // {}: as soon as its turn comes; of what is held or paused: not by itself
-    std::optional<Stop> stop;      // waiting == paused: by this
+    std::optional<PausedObject> paused_by;      // waiting == paused: by this
     Reason reason;                 // link's, queue's or route's where that is what it waits for; else empty
     smtp::WallTime since{};        // of the reason: since when it has been so; {}: unknown
-    std::string waits_for;         // besides the reason, in plain words; "" when in flight
+    std::string waiting_for;         // besides the reason, in plain words; "" when in flight
 };
 
 struct MessageInfo {
@@ -123,11 +123,11 @@ struct LinkInfo {
     std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
     std::uint32_t offer = 0; // what it could hand out now, the gates of its queues considered
     std::uint32_t waiting = 0; // each for its own time, or for its queue's
-    Reason waits_for;          // … the last that was put off; empty: none was, since the start
+    Reason last_deferral;         // … the last that was put off; empty: none was, since the start
     smtp::WallTime oldest{}; // arrival of its oldest message, where that was asked for
-    std::string idle_why;    // why nothing is happening; "" when something is, or nothing is to be done
-    std::optional<Stop> stop; // nothing happens because of this: it is paused, or what is due there is
-    bool crowded = false;    // waits for room at an address
+    std::string idle_reason;    // why nothing is happening; "" when something is, or nothing is to be done
+    std::optional<PausedObject> paused_by; // nothing happens because of this: it is paused, or what is due there is
+    bool at_address_limit = false;    // waits for room at an address
     std::vector<AddressInfo> addresses;
     smtp::Duration transaction{}; // measured
 };
@@ -144,8 +144,8 @@ struct QueueInfo {
     std::uint32_t deliveries = 0, due = 0, in_flight = 0;
     std::uint32_t problem = 0; // deliveries that have failed too often; all of them only where ages were asked for
     smtp::WallTime oldest{};
-    std::string idle_why;
-    std::optional<Stop> stop; // it is paused by this
+    std::string idle_reason;
+    std::optional<PausedObject> paused_by; // it is paused by this
 };
 
 // In which order messages are listed, and where one of them stands in it.
@@ -162,18 +162,18 @@ struct Rank {
 };
 
 // Mail that waits where there is no link yet, or no more: for its next hop, for the categorizer, for its report.
-struct Unlinked {
+struct Unrouted {
     Gate gate = Gate::route; // or categorizer, report
     std::string queue;       // route: whose next hop it is; "": of all that are not named
     std::uint64_t deliveries = 0;
     std::uint32_t failures = 0; // in a row
     smtp::WallTime failing_since{}, next_attempt{};
     Reason reason;         // why it was in vain; empty: it was not, so far
-    std::string waits_for; // in plain words
+    std::string waiting_for; // in plain words
 };
 
 // Health of a link or queue that is not well, to be kept over a clean restart.
-struct Remembered {
+struct HealthSnapshot {
     bool link = false;  // else a queue
     bool route = false; // of a queue: its next hop could not be found; its health is another one
     std::string name;
@@ -192,7 +192,7 @@ struct Counts {
     std::uint64_t messages = 0, deliveries = 0;
     std::uint64_t uncategorized = 0, waiting = 0, due = 0, active = 0, held = 0, reports = 0;
     std::uint64_t links = 0, queues = 0, connections = 0;
-    std::uint64_t unsaid = 0; // due, new, and the log has no line of them yet
+    std::uint64_t unlogged = 0; // due, new, and the log has no line of them yet
     // Deliveries by what they wait for; `due` above counts all that could be, these only what nothing keeps.
     std::uint64_t free = 0, scheduled = 0, retrying = 0, paused = 0, routing = 0;
 };

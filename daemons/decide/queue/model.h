@@ -18,10 +18,10 @@ using Seconds = std::uint32_t; // of the monotonic clock since the engine began;
 
 enum class DeliveryState : std::uint8_t {
     pending, // pre-categorization: to be asked
-    asked,   // pre-categorization: the categorizer has it
+    categorizing, // pre-categorization: the categorizer has it
     waiting, // in the heap until its own time (ladder, schedule, categorizer's retry)
     ready,   // in a lane of its queue
-    alone,   // due, suspect: waits for an agent to itself
+    isolated, // due, suspect: waits for an agent to itself
     checking, // the suppression list is being asked about it
     active,  // handed to an agent
     held,    // the message is held
@@ -49,12 +49,12 @@ struct Delivery {
     bool suspect : 1 = false;
     bool postponed : 1 = false; // once, to travel with others of its message
     bool scheduled : 1 = false; // waits for a wall-clock time
-    bool traced : 1 = false;    // its sender has been told of its first try
-    bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
-    bool unsaid : 1 = false;    // new, and the log has no line of it yet
-    bool cut : 1 = false;       // active: its agent was told to end it
-    bool unchecked : 1 = false; // the suppression list is to be asked before its next try
-    bool lengthy : 1 = false;   // pending, asked: so many recipients that it waits in the line of such
+    bool first_try_reported : 1 = false;    // its sender has been told of its first try
+    bool all_recipients : 1 = false;     // uncategorized: numbers 0 … count-1
+    bool unlogged : 1 = false;    // new, and the log has no line of it yet
+    bool cancelled : 1 = false;       // active: its agent was told to end it
+    bool needs_suppression_check : 1 = false; // the suppression list is to be asked before its next try
+    bool large : 1 = false;   // pending, asked: so many recipients that it waits in the line of such
     bool own_clock : 1 = false; // ready: its message has a named policy, whose tries count by time
 };
 
@@ -63,7 +63,7 @@ struct Entry { // one of several recipients of a delivery
     std::uint16_t failures = 0;
     std::uint32_t key = 0; // of its address
 };
-using Several = std::vector<Entry>;
+using RecipientList = std::vector<Entry>;
 
 struct Message {
     std::uint64_t id = 0;
@@ -75,7 +75,7 @@ struct Message {
     Slot first = none;           // its deliveries
     std::uint32_t open = 0;      // recipients not accounted for
     std::uint32_t active = 0;    // deliveries in flight
-    Slot extra = none;
+    Slot extras = none;
     Slot time_prev = none, time_next = none;
     std::uint32_t bucket =
         0; // young: Seconds when accepted; else second (1970) of the sweeper's next look; 0: none
@@ -86,40 +86,40 @@ struct Message {
     bool young : 1 = false; // in the list of those that may be done before they need a place in messages/
     bool null_sender : 1 = false;
     bool held : 1 = false;
-    bool noticed : 1 = false; // delay notice sent or asked for
-    bool announced : 1 = false;
+    bool delay_notified : 1 = false; // delay notice sent or asked for
+    bool logged_active : 1 = false;
     bool scheduled : 1 = false; // not before free_from
-    bool elsewhere : 1 = false; // an agent of an earlier queue-manager still delivers it
-    bool fresh : 1 = false;     // newly submitted
+    bool with_earlier_agent : 1 = false; // an agent of an earlier queue-manager still delivers it
+    bool newly_submitted : 1 = false;     // newly submitted
     bool expiry_fixed : 1 = false;
-    bool policy_unwritten : 1 = false; // its file does not have the policy's values yet
+    bool policy_unrecorded : 1 = false; // its file does not have the policy's values yet
     Trace trace : 2 = Trace::none;
 };
 
 // What a finished recipient's sender is still to be told.
-struct Due {
+struct PendingReport {
     ReportKind kind = ReportKind::failed;
     ReportRecipient recipient;
     std::uint64_t request = 0; // 0: not asked for yet
 };
 
 // Recipients for whom the categorizer said to wait, and why.
-struct Undecided {
+struct CategorizerDeferral {
     Reason reason;
     std::vector<RecipientNumber> numbers;
 };
 
 // What only some messages have.
-struct Extra {
-    std::vector<Undecided> undecided;      // by its last answer
-    std::vector<Restored> restored;        // until categorized, sorted by number
+struct MessageExtras {
+    std::vector<CategorizerDeferral> undecided;      // by its last answer
+    std::vector<RestoredRecipient> restored;        // until categorized, sorted by number
     std::vector<RecipientNumber> finished; // told of before categorization (an agent's repeated results)
-    std::vector<Due> reports;
-    std::uint32_t unasked = 0; // of them, those not asked for yet, and what they take
-    std::size_t unasked_size = 0;
+    std::vector<PendingReport> reports;
+    std::uint32_t unrequested = 0; // of them, those not asked for yet, and what they take
+    std::size_t unrequested_size = 0;
     smtp::Monotonic report_at{}; // when to ask for them; {}: not planned
-    bool put_off = false;        // last time it could not be done: not before report_at
-    std::string put_off_why;
+    bool report_deferred = false;        // last time it could not be done: not before report_at
+    std::string report_error;
 };
 
 // Health of a link or a queue: the ladder's state.
@@ -134,22 +134,22 @@ struct HealthState {
     Reason last_error;
 };
 
-enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible, store };
+enum class RouteState : std::uint8_t { unknown, requested, known, failed, impossible, store };
 
 // All deliveries for one destination from one pool of source addresses.
 struct Queue {
     std::string name; // "example.org", "example.org@pool", "store:local/ann"
     std::uint16_t pool = 0, domain_length = 0; // pool: that its mail names
-    std::uint16_t sends_from = 0;              // that pool, or where there is none its route's
+    std::uint16_t source_pool = 0;              // that pool, or where there is none its route's
     std::string_view domain() const { return std::string_view(name).substr(0, domain_length); }
     Slot link = none;
     Slot ring_prev = none, ring_next = none; // among its link's queues with something to hand out
     bool in_ring = false;
     bool paused = false, pool_paused = false;
-    bool stopped() const { return paused || pool_paused; }
-    bool listed = false; // waits to be looked up
-    bool repeats = false; // asked: its last look-up failed
-    bool of_user = false; // of one mailbox or user here: so many deliveries at a time as settings say
+    bool is_paused() const { return paused || pool_paused; }
+    bool lookup_queued = false; // waits to be looked up
+    bool repeated_lookup = false; // asked: its last look-up failed
+    bool per_user = false; // of one mailbox or user here: so many deliveries at a time as settings say
     Lanes lanes;
     std::uint32_t deliveries = 0, active = 0;
     std::uint32_t waiting = 0; // in the heap, by their own ladders
@@ -171,7 +171,7 @@ struct Queue {
     smtp::WallTime route_failing_since{};
     smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try
     Seconds route_failed_at = 0;
-    Seconds mark = 0; // last wait of our own doing ended
+    Seconds last_wait_end = 0; // last wait of our own doing ended
     Reason route_reason;
     Reason last_wait; // why a message of it waits by itself: of the last that was put off
     smtp::Monotonic timer{};
@@ -186,7 +186,7 @@ struct Rule {
     smtp::Duration message_gap{}, connection_gap{}; // by the rates; 0: none
     std::uint16_t policy = 0;
     bool by_backlog = false;
-    bool gives_back = false; // mail, where credentials are refused
+    bool bounces_on_auth_failure = false; // mail, where credentials are refused
 };
 
 // What so many queues of a link bring with them.
@@ -205,7 +205,7 @@ struct Connection {
     Slot prev = none, next = none;           // among the link's
     Slot idle_prev = none, idle_next = none; // among all idle ones, longest idle first
     bool idle = false;
-    bool alone = false; // for one suspect delivery, on an agent with nothing else in flight
+    bool isolated = false; // for one suspect delivery, on an agent with nothing else in flight
     bool probe = false; // the link's one try of this rung
     bool stalled = false; // what waits for its turn on it was asked for; it gets nothing before it completes something
     std::vector<Slot> addresses; // that it tries or has; empty: not known yet, or a local one
@@ -224,7 +224,7 @@ struct Link {
     AgentKind kind = AgentKind::smtp;
     std::uint16_t pool = 0; // that its connections come from
     bool mx = false;
-    bool paused = false, dirty = false, hungry = false;
+    bool paused = false, needs_scheduling = false, wants_connection = false;
     HealthState health;
     std::uint16_t rule = 0;        // of the queue that it failed for last
     std::vector<LinkTerms> terms;  // of its queues; the strictest of each number holds:
@@ -249,13 +249,13 @@ struct Link {
     smtp::Monotonic last_progress{}; // a result, or the first delivery handed to an idle link
     std::optional<smtp::Monotonic> last_useful;
     smtp::Monotonic not_before{};      // no further connection until then (push-back)
-    smtp::Monotonic crowded_until{};   // no further connection until then, unless an address calls
-    std::string crowded_at;            // the address that had no room last
+    smtp::Monotonic address_limit_until{};   // no further connection until then, unless an address calls
+    std::string full_address;            // the address that had no room last
     std::uint32_t push_backs = 0;      // in a row
-    std::uint32_t polite_ends = 0;     // connections in a row that ended in good order having done nothing
+    std::uint32_t orderly_closes = 0;     // connections in a row that ended in good order having done nothing
     smtp::Monotonic empty_since{};     // no queue uses it, no connection is left, nothing to remember
-    std::uint64_t dropped_message = 0; // the last thing that happened was a drop in its data
-    Seconds mark = 0;
+    std::uint64_t last_dropped_message = 0; // the last thing that happened was a drop in its data
+    Seconds last_wait_end = 0;
     smtp::Monotonic timer{};
     std::uint32_t heap = 0;
 
@@ -266,12 +266,12 @@ struct Link {
 struct Address {
     std::string name;
     std::uint32_t connections = 0;
-    std::vector<Slot> line; // links that found no room, first come first; some need it no more
-    struct Called {
+    std::vector<Slot> waiting_links; // links that found no room, first come first; some need it no more
+    struct Invitation {
         Slot link = none;
         smtp::Monotonic until{};
     };
-    std::vector<Called> called; // of them, for whom a place is kept for a while
+    std::vector<Invitation> invited; // of them, for whom a place is kept for a while
 };
 
 struct Agent {

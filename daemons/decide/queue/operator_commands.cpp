@@ -13,11 +13,11 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
     if (scope == Scope::everything) {
         if (paused_ == on) return false;
         paused_ = on;
-        if (!on) mark_ = mark;
+        if (!on) last_wait_end_ = mark;
         for (Slot slot = 1; slot <= links_.top() && !on; ++slot)
-            if (!links_[slot].name.empty()) dirty(slot);
+            if (!links_[slot].name.empty()) schedule(slot);
         for (Slot slot = 1; slot <= queues_.top() && !on; ++slot)
-            if (!queues_[slot].name.empty()) tries_delayed(slot);
+            if (!queues_[slot].name.empty()) count_delayed_tries(slot);
         return true;
     }
     Gates& gates = scope == Scope::link    ? paused_links_
@@ -32,22 +32,22 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         const auto known = links_by_name_.find(name);
         if (known == links_by_name_.end()) return true;
         links_[known->second].paused = on;
-        if (!on) links_[known->second].mark = mark;
+        if (!on) links_[known->second].last_wait_end = mark;
         for (Slot slot = 1; slot <= queues_.top() && !on; ++slot)
-            if (!queues_[slot].name.empty() && queues_[slot].link == known->second) tries_delayed(slot);
-        dirty(known->second);
+            if (!queues_[slot].name.empty() && queues_[slot].link == known->second) count_delayed_tries(slot);
+        schedule(known->second);
         return true;
     }
     if (scope == Scope::pool && !on) // those that are down are probed again
         for (Slot slot = 1; slot <= links_.top(); ++slot)
-            if (!links_[slot].name.empty() && pools_[links_[slot].pool] == name) dirty(slot);
+            if (!links_[slot].name.empty() && pools_[links_[slot].pool] == name) schedule(slot);
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
-        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.sends_from] != name)) continue;
+        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.source_pool] != name)) continue;
         (scope == Scope::queue ? q.paused : q.pool_paused) = on;
-        if (!on) q.mark = mark;
+        if (!on) q.last_wait_end = mark;
         refresh(slot);
-        if (!on) tries_delayed(slot);
+        if (!on) count_delayed_tries(slot);
     }
     return true;
 }
@@ -62,9 +62,9 @@ void Core::try_now(Slot slot) {
 }
 
 // A report that was put off, too.
-template <class Extra, class Due>
-static void report_now(Extra& extra, Due& due, Slot message, smtp::Monotonic now) {
-    if (!extra.put_off || extra.report_at == smtp::Monotonic{}) return;
+template <class Extras, class Schedule>
+static void report_now(Extras& extra, Schedule& due, Slot message, smtp::Monotonic now) {
+    if (!extra.report_deferred || extra.report_at == smtp::Monotonic{}) return;
     due.erase({extra.report_at, message});
     extra.report_at = now;
     due.emplace(now, message);
@@ -76,7 +76,7 @@ bool Core::force(Scope scope, std::string_view name) {
     std::set<Slot> of_pool; // links
     if (scope == Scope::pool) {
         for (Slot slot = 1; slot <= queues_.top(); ++slot)
-            if (!queues_[slot].name.empty() && pools_[queues_[slot].sends_from] == name)
+            if (!queues_[slot].name.empty() && pools_[queues_[slot].source_pool] == name)
                 of_pool.insert(queues_[slot].link);
     } else if (scope == Scope::link) {
         link = links_by_name_.find(name)->second;
@@ -86,15 +86,15 @@ bool Core::force(Scope scope, std::string_view name) {
     }
     auto covers_queue = [&](Slot each) {
         if (scope == Scope::everything) return true;
-        if (scope == Scope::pool) return each != none && pools_[queues_[each].sends_from] == name;
+        if (scope == Scope::pool) return each != none && pools_[queues_[each].source_pool] == name;
         return scope == Scope::queue ? each == queue : each != none && queues_[each].link == link;
     };
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty()) continue;
         if (scope == Scope::pool ? !of_pool.contains(slot) : scope != Scope::everything && slot != link) continue;
-        l.health.due = l.not_before = l.crowded_until = now_.monotonic;
-        dirty(slot);
+        l.health.due = l.not_before = l.address_limit_until = now_.monotonic;
+        schedule(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
@@ -110,7 +110,7 @@ bool Core::force(Scope scope, std::string_view name) {
     if (scope != Scope::everything) return true;
     const auto unreported = reports_due_; // as they are now
     for (const auto& [at, message] : unreported)
-        report_now(extras_[messages_[message].extra], reports_due_, message, now_.monotonic);
+        report_now(extras_[messages_[message].extras], reports_due_, message, now_.monotonic);
     return true;
 }
 
@@ -122,7 +122,7 @@ bool Core::force(spool::QueueId id) {
         m.free_from = std::min(m.free_from, wall_seconds());
         watch(message);
     }
-    if (const auto extra = messages_[message].extra; extra != none)
+    if (const auto extra = messages_[message].extras; extra != none)
         report_now(extras_[extra], reports_due_, message, now_.monotonic);
     std::vector<Slot> all;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
@@ -135,7 +135,7 @@ bool Core::force(spool::QueueId id) {
             if (q.route == RouteState::failed) q.route_until = now_.monotonic;
             if (q.link != none) {
                 links_[q.link].health.due = now_.monotonic;
-                dirty(q.link);
+                schedule(q.link);
             }
             refresh(queue);
         }
@@ -155,7 +155,7 @@ void Core::held_changed(Slot message) {
     std::vector<Slot> all;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
         all.push_back(slot);
-    const bool held = messages_[message].held || messages_[message].elsewhere;
+    const bool held = messages_[message].held || messages_[message].with_earlier_agent;
     for (Slot slot : all) {
         Delivery& d = deliveries_[slot];
         if (d.state == DeliveryState::active || (d.state == DeliveryState::held) == held) continue;
@@ -189,10 +189,10 @@ bool Core::release(spool::QueueId id) {
 }
 
 // The agent that had it has let go, whatever came of it: what is left is ours. It has aged meanwhile.
-void Core::came_home(spool::QueueId id) {
+void Core::agent_released(spool::QueueId id) {
     const Slot message = find(id);
-    if (message == none || !messages_[message].elsewhere) return;
-    messages_[message].elsewhere = false;
+    if (message == none || !messages_[message].with_earlier_agent) return;
+    messages_[message].with_earlier_agent = false;
     held_changed(message);
     watch(message);
 }
@@ -241,7 +241,7 @@ bool Core::change_lifetime(spool::QueueId id, smtp::Duration lifetime) {
     leave_incoming(message);
     m.expiry = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(lifetime).count());
     m.expiry_fixed = false;
-    if (!m.held && !m.elsewhere && expires(m) <= wall_seconds())
+    if (!m.held && !m.with_earlier_agent && expires(m) <= wall_seconds())
         sweep(message); // what of it is not failing now is tried first
     else
         watch(message);
@@ -252,13 +252,13 @@ bool Core::requeue(spool::QueueId id, const RetryPolicy* policy) {
     const Slot message = find(id);
     if (message == none) return false;
     if (policy != nullptr) {
-        messages_[message].policy = kept(*policy);
-        messages_[message].policy_unwritten = false; // its file has it
+        messages_[message].policy = policy_index(*policy);
+        messages_[message].policy_unrecorded = false; // its file has it
     }
     std::vector<Slot> all;
     bool asked = false;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
-        if (deliveries_[slot].state == DeliveryState::asked)
+        if (deliveries_[slot].state == DeliveryState::categorizing)
             asked = true; // the answer that is under way is the one that is wanted; a second might be written down, too
         else if (deliveries_[slot].state != DeliveryState::active)
             all.push_back(slot);
@@ -275,8 +275,8 @@ bool Core::requeue(spool::QueueId id, const RetryPolicy* policy) {
         free_delivery(slot);
     }
     std::ranges::sort(list, {}, &Entry::number);
-    if (const Slot extra = messages_[message].extra; extra != none) // found in the spool, and not categorized since
-        std::erase_if(extras_[extra].restored, [&](const Restored& each) {
+    if (const Slot extra = messages_[message].extras; extra != none) // found in the spool, and not categorized since
+        std::erase_if(extras_[extra].restored, [&](const RestoredRecipient& each) {
             if (!std::ranges::binary_search(list, each.number, {}, &Entry::number)) return false;
             suspect = suspect || each.suspect;
             deaths = std::max(deaths, static_cast<std::uint8_t>(std::min(each.deaths, 255u)));
@@ -285,10 +285,10 @@ bool Core::requeue(spool::QueueId id, const RetryPolicy* policy) {
     const Slot again = new_delivery(message);
     set_entries(again, list);
     if (suspect) {
-        std::vector<Restored> restored;
+        std::vector<RestoredRecipient> restored;
         for (const Entry& each : list)
             restored.push_back({.number = each.number, .deaths = deaths, .suspect = true});
-        remember(message, again, restored, now_.wall);
+        apply_restored(message, again, restored, now_.wall);
     }
     place(again, End::back);
     return true;
@@ -313,23 +313,23 @@ void Core::configure(const Settings& settings) {
             l.window = Window(settings_.connections_local, settings_.connections_local);
         else
             settle_terms(slot);
-        dirty(slot);
+        schedule(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot)
-        if (queues_[slot].of_user && !queues_[slot].name.empty()) refresh(slot);
+        if (queues_[slot].per_user && !queues_[slot].name.empty()) refresh(slot);
     for (Slot slot = 1; slot <= messages_.top(); ++slot)
         if (messages_[slot].id != 0 && !messages_[slot].young) watch(slot);
     for (Slot slot = 1; slot <= addresses_.top(); ++slot)
-        if (!addresses_[slot].name.empty()) call_next(slot);
-    room_ = true;
+        if (!addresses_[slot].name.empty()) invite_next(slot);
+    connection_freed_ = true;
 }
 
 void Core::routes_changed() {
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty() || !l.down || l.queues > 0) continue;
-        came_up(slot); // perhaps no route leads there any more; else it is found out again
-        if (l.connections.empty()) abandoned(slot);
+        mark_up(slot); // perhaps no route leads there any more; else it is found out again
+        if (l.connections.empty()) check_unused(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];

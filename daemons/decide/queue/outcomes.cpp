@@ -29,7 +29,7 @@ struct Core::Verdicts {
     PushBack push_back = PushBack::no;
 };
 
-void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
+void Core::process_results(Slot slot, Slot link, Slot connection, const Done& event) {
     const Delivery like = deliveries_[slot];
     Message& m = messages_[like.message];
     Queue& q = queues_[like.queue];
@@ -45,8 +45,8 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
         finish(like.message);
         return;
     }
-    Verdicts v = sort_out(slot, event);
-    judge_link(link, connection, m.id, v);
+    Verdicts v = classify_results(slot, event);
+    update_link_health(link, connection, m.id, v);
     if (!v.delivered.empty()) q.last_delivered = now_.monotonic;
     if (v.answered && !v.message) queue_succeeded(like.queue);
     const smtp::Monotonic message_due =
@@ -54,32 +54,32 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
     if (v.policy && like.round == q.health.round) queue_failed(like.queue, *v.policy);
 
     m.open -= static_cast<std::uint32_t>(v.delivered.size());
-    if (!v.delivered.empty() && (m.open > 0 || m.extra != none))
+    if (!v.delivered.empty() && (m.open > 0 || m.extras != none))
         emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(v.delivered), Finish::delivered, {}});
     if (!v.told.empty()) emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(v.told), Finish::delivered, {}});
     Slot spare = slot;
-    if (v.message) message_waits(like, spare, v, message_due);
-    recipients_wait(like, spare, v);
+    if (v.message) defer_message(like, spare, v, message_due);
+    defer_recipients(like, spare, v);
     if (!v.untried.empty()) {
-        const Slot again = another(like, spare, v.untried);
+        const Slot again = delivery_like(like, spare, v.untried);
         const Reason& why = v.connection ? *v.connection : *v.policy;
-        if (!counted(again, why)) {
-            tell_first_try(again, v.untried, why);
-            untried(again, v.connection ? End::back : End::front);
+        if (!count_by_policy(again, why)) {
+            report_first_try(again, v.untried, why);
+            return_untried(again, v.connection ? End::back : End::front);
         }
     }
     if (!v.unnamed.empty()) { // an error of ours: not at once again, and not counted
-        const Slot again = another(like, spare, v.unnamed);
+        const Slot again = delivery_like(like, spare, v.unnamed);
         deliveries_[again].due = after(settings_.requeue_retry);
         place(again, End::back);
     }
     if (spare != none) free_delivery(spare);
     refresh(like.queue);
-    tries_delayed(like.queue);
+    count_delayed_tries(like.queue);
     finish(like.message);
 }
 
-Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
+Core::Verdicts Core::classify_results(Slot slot, const Done& event) {
     const Slot message = deliveries_[slot].message;
     const bool verify = messages_[message].trace == Trace::verify;
     Verdicts v;
@@ -103,7 +103,7 @@ Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
         } else if (r.outcome == Outcome::failed) {
             report(message, ReportKind::failed, r.number, false, *why);
         } else if (verify) {
-            verified(message, {entry}, *why);
+            report_verification(message, {entry}, *why);
             if (r.kind == FailureKind::policy) v.policy = why;
             if (r.kind == FailureKind::connection) v.connection = why;
         } else if (r.kind == FailureKind::recipient) {
@@ -122,22 +122,22 @@ Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
 
 // A session that reached a verdict proves the link healthy; but two different messages in a row that were cut
 // off at their data speak against it.
-void Core::judge_link(Slot link, Slot connection, std::uint64_t id, const Verdicts& v) {
+void Core::update_link_health(Slot link, Slot connection, std::uint64_t id, const Verdicts& v) {
     Link& l = links_[link];
-    if (v.dropped && l.dropped_message != 0 && l.dropped_message != id) {
-        l.dropped_message = 0;
+    if (v.dropped && l.last_dropped_message != 0 && l.last_dropped_message != id) {
+        l.last_dropped_message = 0;
         l.last_useful.reset();
         link_failed(link, connection, PushBack::no, Phase::session, *v.message);
     } else if (v.answered) {
         link_succeeded(link);
-        if (v.dropped) l.dropped_message = id;
+        if (v.dropped) l.last_dropped_message = id;
         if (v.push_back == PushBack::yes) push_back(link, l.up > 1 ? l.up - 1 : 1);
     } else if (v.connection) {
         link_failed(link, connection, v.push_back, Phase::session, *v.connection);
     }
 }
 
-void Core::message_waits(const Delivery& like, Slot& spare, Verdicts& v, smtp::Monotonic due) {
+void Core::defer_message(const Delivery& like, Slot& spare, Verdicts& v, smtp::Monotonic due) {
     Queue& q = queues_[like.queue];
     const Slot slot = spare;
     Delivery then = like;
@@ -146,14 +146,14 @@ void Core::message_waits(const Delivery& like, Slot& spare, Verdicts& v, smtp::M
     const std::uint32_t problem = ladder(q).failures_before_problem;
     if (problem != 0 && then.message_failures >= problem) then.problem = true;
     for (Entry& each : v.by_message) each.failures = one_more(each.failures);
-    wait_again(then, spare, v.by_message, due, *v.message);
+    defer_delivery(then, spare, v.by_message, due, *v.message);
     if (then.problem || q.health.health == Health::ready || q.health.due != due) return;
     q.head = slot; // the queue's next try is for the same message
     q.head_generation = deliveries_[slot].generation;
 }
 
 // Those that climbed equally high, for the same reason, wait together.
-void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
+void Core::defer_recipients(const Delivery& like, Slot& spare, Verdicts& v) {
     Delivery then = like;
     then.suspect = false;
     const bool store = queues_[like.queue].route == RouteState::store;
@@ -167,13 +167,13 @@ void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
         });
         const auto due = store && !has_own_clock(like.message, like.queue)
                              ? after(settings_.local_retry)
-                             : own_due(like.message, like.queue, one_more(first.failures));
-        wait_again(then, spare, group, due, *why);
+                             : policy_due(like.message, like.queue, one_more(first.failures));
+        defer_delivery(then, spare, group, due, *why);
     }
 }
 
 // A delivery like the one tried, for these of its recipients: in `spare` if that is still free.
-Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& list) {
+Slot Core::delivery_like(const Delivery& like, Slot& spare, const std::vector<Entry>& list) {
     const bool fresh = spare == none;
     const Slot slot = fresh ? new_delivery(like.message) : std::exchange(spare, none);
     Delivery& d = deliveries_[slot];
@@ -184,8 +184,8 @@ Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& 
     d.deaths = like.deaths;
     d.problem = like.problem;
     d.suspect = like.suspect;
-    d.traced = like.traced;
-    d.unchecked = like.unchecked;
+    d.first_try_reported = like.first_try_reported;
+    d.needs_suppression_check = like.needs_suppression_check;
     d.since = like.since;
     d.tried = like.tried;
     set_entries(slot, list);
@@ -193,7 +193,7 @@ Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& 
 }
 
 // (Of a try that was only counted the sweeper judges whether it is enough to expire.)
-void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
+void Core::defer_delivery(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
                       const Reason& reason, Try how) {
     const Slot message = like.message;
     const Message& m = messages_[message];
@@ -205,12 +205,12 @@ void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry
         std::vector<Entry> over, rest; // the policy allows no further try
         for (const Entry& each : list) (exhausted(message, each.failures) ? over : rest).push_back(each);
         expire(message, over, reason);
-        if (!rest.empty()) wait_again(like, spare, rest, due, reason, how);
+        if (!rest.empty()) defer_delivery(like, spare, rest, due, reason, how);
         return;
     }
-    const Slot slot = another(like, spare, list);
+    const Slot slot = delivery_like(like, spare, list);
     queues_[like.queue].last_wait = reason;
-    tell_first_try(slot, list, reason);
+    report_first_try(slot, list, reason);
     Delivery& d = deliveries_[slot];
     if (how == Try::made) d.tried = seconds(now_.monotonic);
     d.due = due;

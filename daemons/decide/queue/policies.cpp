@@ -14,7 +14,7 @@ constexpr auto between_counts = std::chrono::microseconds(100);
 constexpr auto shortest_wait = std::chrono::milliseconds(1);
 } // namespace
 
-std::uint16_t Core::kept(const RetryPolicy& policy) {
+std::uint16_t Core::policy_index(const RetryPolicy& policy) {
     const auto known = std::ranges::find(policies_.begin() + named_exchange, policies_.end(), policy);
     if (known != policies_.end()) return static_cast<std::uint16_t>(known - policies_.begin());
     if (policies_.size() >= most_policies) return unnamed;
@@ -27,7 +27,7 @@ std::uint16_t Core::policy_of(std::string_view name) {
     if (name.empty()) return unnamed;
     if (name == policies_[named_exchange].name) return named_exchange;
     const auto known = std::ranges::find(settings_.policies, name, &RetryPolicy::name);
-    return known == settings_.policies.end() ? unnamed : kept(*known);
+    return known == settings_.policies.end() ? unnamed : policy_index(*known);
 }
 
 const RetryPolicy& Core::policy(Slot message, Slot queue) {
@@ -35,7 +35,7 @@ const RetryPolicy& Core::policy(Slot message, Slot queue) {
     const std::uint16_t routes = rules_[queues_[queue].rule].policy;
     if (m.policy == unnamed && routes != unnamed) {
         m.policy = routes;
-        m.policy_unwritten = true;
+        m.policy_unrecorded = true;
         if (!m.young) write_policy(message);
     }
     return policies_[m.policy];
@@ -44,12 +44,12 @@ const RetryPolicy& Core::policy(Slot message, Slot queue) {
 // What is done with before it has to wait needs no record.
 void Core::write_policy(Slot message) {
     Message& m = messages_[message];
-    if (!m.policy_unwritten) return;
-    m.policy_unwritten = false;
+    if (!m.policy_unrecorded) return;
+    m.policy_unrecorded = false;
     emit(RecordPolicy{spool::QueueId{m.id}, &policies_[m.policy]});
 }
 
-smtp::Monotonic Core::own_due(Slot message, Slot queue, std::uint32_t failures) {
+smtp::Monotonic Core::policy_due(Slot message, Slot queue, std::uint32_t failures) {
     const RetryPolicy& its = policy(message, queue);
     const Ladder& rungs = ladder(queues_[queue]);
     const double jitter = its.kind == RetryPolicy::Kind::exchange ? rungs.jitter : its.jitter;
@@ -62,9 +62,9 @@ bool Core::exhausted(Slot message, std::uint32_t failures) const {
     return !settings_.soft_bounce && its.counts() && failures >= its.most();
 }
 
-const Reason* Core::backs_off(Slot queue) const {
+const Reason* Core::policy_backoff_reason(Slot queue) const {
     const Queue& q = queues_[queue];
-    if (paused_ || q.stopped()) return nullptr;
+    if (paused_ || q.is_paused()) return nullptr;
     if (q.route == RouteState::failed && now_.monotonic < q.route_until) return &q.route_reason;
     if (q.link == none || links_[q.link].paused) return nullptr;
     const auto rests = [&](const HealthState& h) {
@@ -82,17 +82,17 @@ void Core::count_try(Slot slot, const Reason& reason, Try how) {
         if (each.failures < 0xffff) ++each.failures;
         most = std::max(most, each.failures);
     }
-    if (how == Try::delayed) suspended(slot, reason); // the log has a line of every try
+    if (how == Try::delayed) log_suspended(slot, reason); // the log has a line of every try
     Slot spare = slot;
-    wait_again(like, spare, list, own_due(like.message, like.queue, most), reason, how);
+    defer_delivery(like, spare, list, policy_due(like.message, like.queue, most), reason, how);
     if (spare != none) free_delivery(spare);
-    if (const Slot extra = messages_[like.message].extra; extra != none && !extras_[extra].reports.empty())
+    if (const Slot extra = messages_[like.message].extras; extra != none && !extras_[extra].reports.empty())
         plan_reports(like.message);
 }
 
-void Core::tries_delayed(Slot queue) {
+void Core::count_delayed_tries(Slot queue) {
     const Queue& q = queues_[queue];
-    if (q.lanes.own_clock == 0 || backs_off(queue) == nullptr) return;
+    if (q.lanes.own_clock == 0 || policy_backoff_reason(queue) == nullptr) return;
     std::vector<Slot> all;
     for (Slot slot = flows_.first(q.lanes); slot != none && all.size() < q.lanes.own_clock;
          slot = flows_.next(q.lanes, slot))
@@ -106,11 +106,11 @@ void Core::tries_delayed(Slot queue) {
     }
 }
 
-void Core::tries_delayed_of(Slot link) {
-    for (const Slot queue : ring_of(link)) tries_delayed(queue);
+void Core::count_delayed_tries_of_link(Slot link) {
+    for (const Slot queue : ring_of(link)) count_delayed_tries(queue);
 }
 
-void Core::given_policy(Slot queue) {
+void Core::apply_route_policy(Slot queue) {
     const Queue& q = queues_[queue];
     if (rules_[q.rule].policy == unnamed || q.lanes.count == q.lanes.own_clock) return;
     std::vector<Slot> all;

@@ -6,7 +6,7 @@
 namespace decide::queue {
 
 namespace {
-constexpr auto cut_after = std::chrono::minutes(10); // in flight for so long, and expired
+constexpr auto cancel_after = std::chrono::minutes(10); // in flight for so long, and expired
 }
 
 // Nothing was completed on a connection for twice the time in which all that waits should be gone: what was handed to it
@@ -36,45 +36,45 @@ void Core::returned(const Returned& event) {
         if (delivery == none || deliveries_[delivery].holder != slot) continue;
         --connections_[slot].handed;
         const Slot message = deliveries_[delivery].message;
-        const bool expired = deliveries_[delivery].cut && expires(messages_[message]) <= wall_seconds();
-        take_back(delivery);
+        const bool expired = deliveries_[delivery].cancelled && expires(messages_[message]) <= wall_seconds();
+        remove_from_connection(delivery);
         if (expired && !messages_[message].held) {
             expire(message, entries(delivery), {"4.4.7", "its delivery was under way for too long, and was ended", "", ""});
             refresh(deliveries_[delivery].queue);
             free_delivery(delivery);
             finish(message);
         } else {
-            untried(delivery, End::front);
+            return_untried(delivery, End::front);
         }
     }
-    settle(slot);
-    dirty(link);
+    idle_or_close(slot);
+    schedule(link);
 }
 
 // What is in flight is not to be delivered any more; what cannot be stopped comes back as Done.
-void Core::cut(Slot slot) {
+void Core::cancel(Slot slot) {
     Delivery& d = deliveries_[slot];
-    if (d.cut || d.state != DeliveryState::active) return;
+    if (d.cancelled || d.state != DeliveryState::active) return;
     const Connection& c = connections_[d.holder];
     if (links_[c.link].kind != AgentKind::smtp) return;
-    d.cut = true;
-    emit(CutDelivery{c.agent, id_of(d.holder), (std::uint64_t{d.generation} << 32) | slot,
+    d.cancelled = true;
+    emit(CancelDelivery{c.agent, id_of(d.holder), (std::uint64_t{d.generation} << 32) | slot,
                      spool::QueueId{messages_[d.message].id}});
 }
 
-bool Core::cut(spool::QueueId id) {
+bool Core::cancel(spool::QueueId id) {
     const Slot message = find(id);
     if (message == none) return false;
     for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message) {
-        deliveries_[each].cut = false; // asked for again
-        cut(each);
+        deliveries_[each].cancelled = false; // asked for again
+        cancel(each);
     }
     return messages_[message].active > 0;
 }
 
-void Core::cut_expired(Slot slot) {
+void Core::cancel_expired(Slot slot) {
     const Delivery& d = deliveries_[slot];
-    if (d.state == DeliveryState::active && now_.monotonic - d.due >= cut_after) cut(slot);
+    if (d.state == DeliveryState::active && now_.monotonic - d.due >= cancel_after) cancel(slot);
 }
 
 } // namespace decide::queue

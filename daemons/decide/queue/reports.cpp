@@ -18,10 +18,10 @@ std::size_t size_of(const ReportRecipient& recipient) {
 
 } // namespace
 
-void Core::owe(Slot message, Due&& due) {
-    Extra& e = extra_of(message);
-    ++e.unasked;
-    e.unasked_size += size_of(due.recipient);
+void Core::add_report(Slot message, PendingReport&& due) {
+    MessageExtras& e = extras_of(message);
+    ++e.unrequested;
+    e.unrequested_size += size_of(due.recipient);
     e.reports.push_back(std::move(due));
 }
 
@@ -31,20 +31,20 @@ void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool ex
     if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
     // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
     const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
-    owe(message, Due{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
+    add_report(message, PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
 }
 
 // The first try was in vain, and others follow.
-void Core::tell_first_try(Slot delivery, const std::vector<Entry>& list, const Reason& reason) {
+void Core::report_first_try(Slot delivery, const std::vector<Entry>& list, const Reason& reason) {
     Delivery& d = deliveries_[delivery];
-    if (messages_[d.message].trace != Trace::first_try || d.traced) return;
-    d.traced = true;
+    if (messages_[d.message].trace != Trace::first_try || d.first_try_reported) return;
+    d.first_try_reported = true;
     for (const Entry& each : list)
-        owe(d.message, Due{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
+        add_report(d.message, PendingReport{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
 }
 
 // What a try came to is all that was asked: there is no other.
-void Core::verified(Slot message, const std::vector<Entry>& list, const Reason& reason) {
+void Core::report_verification(Slot message, const std::vector<Entry>& list, const Reason& reason) {
     for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 
@@ -52,9 +52,9 @@ void Core::verified(Slot message, const std::vector<Entry>& list, const Reason& 
 // later, so that what fails meanwhile goes into the same one.
 void Core::plan_reports(Slot message) {
     const Message& m = messages_[message];
-    Extra& e = extras_[m.extra];
-    if (std::ranges::none_of(e.reports, [](const Due& due) { return due.request == 0; })) return;
-    const bool enough = e.unasked >= most_in_report || e.unasked_size >= largest_report;
+    MessageExtras& e = extras_[m.extras];
+    if (std::ranges::none_of(e.reports, [](const PendingReport& due) { return due.request == 0; })) return;
+    const bool enough = e.unrequested >= max_report_recipients || e.unrequested_size >= max_report_size;
     bool settled = m.active == 0;
     for (Slot slot = m.first; slot != none && settled; slot = deliveries_[slot].next_of_message) {
         const DeliveryState state = deliveries_[slot].state;
@@ -62,56 +62,56 @@ void Core::plan_reports(Slot message) {
     }
     const bool planned = e.report_at != smtp::Monotonic{};
     const smtp::Monotonic at = now_.monotonic + (settled || enough ? smtp::Duration{} : settings_.report_gather);
-    if (planned && (e.put_off || e.report_at <= at)) return;
+    if (planned && (e.report_deferred || e.report_at <= at)) return;
     if (planned) reports_due_.erase({e.report_at, message});
     e.report_at = at;
     reports_due_.emplace(at, message);
 }
 
 // A notice of delay for a recipient that is done meanwhile is not wanted any more.
-void Core::forget_overtaken(Slot message) {
-    auto& reports = extras_[messages_[message].extra].reports;
-    const auto wanted = [](const Due& due) { return due.kind == ReportKind::delayed && due.request == 0; };
+void Core::drop_superseded_notices(Slot message) {
+    auto& reports = extras_[messages_[message].extras].reports;
+    const auto wanted = [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; };
     if (std::ranges::none_of(reports, wanted)) return;
     std::vector<RecipientNumber> waiting;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
         for (const Entry& each : entries(slot)) waiting.push_back(each.number);
     std::ranges::sort(waiting);
-    std::erase_if(reports, [&](const Due& due) {
+    std::erase_if(reports, [&](const PendingReport& due) {
         return wanted(due) && !std::ranges::binary_search(waiting, due.recipient.number);
     });
 }
 
-void Core::count_unasked(Extra& e) {
-    e.unasked = 0;
-    e.unasked_size = 0;
-    for (const Due& due : e.reports) {
+void Core::count_unrequested(MessageExtras& e) {
+    e.unrequested = 0;
+    e.unrequested_size = 0;
+    for (const PendingReport& due : e.reports) {
         if (due.request != 0) continue;
-        ++e.unasked;
-        e.unasked_size += size_of(due.recipient);
+        ++e.unrequested;
+        e.unrequested_size += size_of(due.recipient);
     }
 }
 
-bool Core::may_ask_for_reports() const {
-    return bounce_up_ && reports_asked_.size() < reports_window_ && reports_asked_size_ < reports_at_once;
+bool Core::may_request_reports() const {
+    return bounce_up_ && requested_reports_.size() < reports_window_ && requested_reports_size_ < max_requested_size;
 }
 
-bool Core::reports_wanted() const { return may_ask_for_reports() && !reports_due_.empty(); }
+bool Core::reports_wanted() const { return may_request_reports() && !reports_due_.empty(); }
 
 void Core::pump_reports() {
     while (reports_wanted() && reports_due_.begin()->first <= now_.monotonic) {
         const Slot message = reports_due_.begin()->second;
         reports_due_.erase(reports_due_.begin());
-        Extra& e = extras_[messages_[message].extra];
+        MessageExtras& e = extras_[messages_[message].extras];
         e.report_at = {};
-        e.put_off = false;
-        forget_overtaken(message);
+        e.report_deferred = false;
+        drop_superseded_notices(message);
         for (const ReportKind kind :
              {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed,
               ReportKind::expanded, ReportKind::status})
-            while (may_ask_for_reports() && ask_for_report(message, kind)) {}
-        count_unasked(e);
-        if (e.unasked == 0) continue;
+            while (may_request_reports() && request_report(message, kind)) {}
+        count_unrequested(e);
+        if (e.unrequested == 0) continue;
         e.report_at = now_.monotonic; // when others are done
         reports_due_.emplace(e.report_at, message);
     }
@@ -119,14 +119,14 @@ void Core::pump_reports() {
 
 // False: there is nothing of that kind to be told. Many recipients make several reports, so that each can be held in
 // memory, and be read.
-bool Core::ask_for_report(Slot message, ReportKind kind) {
+bool Core::request_report(Slot message, ReportKind kind) {
     const Message& m = messages_[message];
     MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
     std::size_t size = 0;
-    for (Due& due : extras_[m.extra].reports) {
+    for (PendingReport& due : extras_[m.extras].reports) {
         if (due.kind != kind || due.request != 0) continue;
         const auto its = size_of(due.recipient);
-        if (ask.recipients.size() >= most_in_report || (size + its > largest_report && size > 0)) break;
+        if (ask.recipients.size() >= max_report_recipients || (size + its > max_report_size && size > 0)) break;
         if (ask.request == 0) ask.request = ++last_request_;
         due.request = ask.request;
         size += its;
@@ -134,66 +134,66 @@ bool Core::ask_for_report(Slot message, ReportKind kind) {
     }
     if (ask.request == 0) return false;
     if (kind == ReportKind::delayed) ask.retry_until = smtp::WallTime(std::chrono::seconds(expires(m)));
-    reports_asked_.emplace(ask.request, AskedReport{message, size});
-    reports_asked_size_ += size;
+    requested_reports_.emplace(ask.request, RequestedReport{message, size});
+    requested_reports_size_ += size;
     emit(std::move(ask));
     return true;
 }
 
-void Core::no_longer_asked(std::unordered_map<std::uint64_t, AskedReport>::iterator asked) {
-    reports_asked_size_ -= asked->second.size;
-    reports_asked_.erase(asked);
+void Core::forget_request(std::unordered_map<std::uint64_t, RequestedReport>::iterator asked) {
+    requested_reports_size_ -= asked->second.size;
+    requested_reports_.erase(asked);
 }
 
 // As categorizer_gone(): one of the reports may be why.
 void Core::bounce_gone() {
-    if (reports_asked_.empty()) return;
-    reports_window_ = std::max<std::size_t>(reports_asked_.size() / 2, 1);
-    const bool alone = reports_asked_.size() == 1;
-    const std::uint64_t suspected = alone ? messages_[reports_asked_.begin()->second.message].id : 0;
+    if (requested_reports_.empty()) return;
+    reports_window_ = std::max<std::size_t>(requested_reports_.size() / 2, 1);
+    const bool alone = requested_reports_.size() == 1;
+    const std::uint64_t suspected = alone ? messages_[requested_reports_.begin()->second.message].id : 0;
     const bool again = alone && suspected == last_alone_with_bounce_;
     last_alone_with_bounce_ = again ? 0 : suspected;
-    if (again) reports_window_ = most_reports_asked;
-    while (!reports_asked_.empty()) {
-        const auto [request, asked] = *reports_asked_.begin();
-        no_longer_asked(reports_asked_.begin());
-        put_off_report(asked.message, request, again ? settings_.submit_retry : smtp::Duration{},
+    if (again) reports_window_ = max_requested_reports;
+    while (!requested_reports_.empty()) {
+        const auto [request, asked] = *requested_reports_.begin();
+        forget_request(requested_reports_.begin());
+        defer_report(asked.message, request, again ? settings_.submit_retry : smtp::Duration{},
                        again ? "the bounce daemon ended, twice in a row, while it made this report alone" : "");
     }
 }
 
-void Core::put_off_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why) {
-    Extra& e = extras_[messages_[message].extra];
-    for (Due& due : e.reports)
+void Core::defer_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why) {
+    MessageExtras& e = extras_[messages_[message].extras];
+    for (PendingReport& due : e.reports)
         if (due.request == request) due.request = 0;
-    count_unasked(e);
+    count_unrequested(e);
     if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
-    e.put_off = !why.empty();
-    if (e.put_off) e.put_off_why = std::move(why);
-    e.report_at = e.put_off ? after(wait) : now_.monotonic + wait;
+    e.report_deferred = !why.empty();
+    if (e.report_deferred) e.report_error = std::move(why);
+    e.report_at = e.report_deferred ? after(wait) : now_.monotonic + wait;
     reports_due_.emplace(e.report_at, message);
 }
 
 void Core::reported(const Reported& event) {
-    const auto asked = reports_asked_.find(event.request);
-    if (asked == reports_asked_.end()) return;
+    const auto asked = requested_reports_.find(event.request);
+    if (asked == requested_reports_.end()) return;
     const Slot message = asked->second.message;
-    no_longer_asked(asked);
-    if (reports_window_ < most_reports_asked) ++reports_window_;
+    forget_request(asked);
+    if (reports_window_ < max_requested_reports) ++reports_window_;
     last_alone_with_bounce_ = 0;
     Message& m = messages_[message];
-    Extra& e = extras_[m.extra];
+    MessageExtras& e = extras_[m.extras];
     if (event.outcome == ReportOutcome::try_later) {
         // The first time soon: what is kept in reserve for reports is being given up.
-        const auto wait = e.put_off_why.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
+        const auto wait = e.report_error.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
                                                 : settings_.submit_retry;
-        put_off_report(message, event.request, wait, event.why.empty() ? "it said not why" : std::string(event.why));
+        defer_report(message, event.request, wait, event.why.empty() ? "it said not why" : std::string(event.why));
         leave_incoming(message);
         return;
     }
     std::vector<Entry> failed, expired, told;
     bool delayed = false;
-    std::erase_if(e.reports, [&](const Due& due) {
+    std::erase_if(e.reports, [&](const PendingReport& due) {
         if (due.request != event.request) return false;
         const Entry entry{due.recipient.number, 0};
         switch (due.recipient.kind) {
@@ -217,11 +217,11 @@ void Core::reported(const Reported& event) {
 
 void Core::drop_reports(Slot message) {
     const Message& m = messages_[message];
-    if (m.extra == none) return;
-    Extra& e = extras_[m.extra];
+    if (m.extras == none) return;
+    MessageExtras& e = extras_[m.extras];
     if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
-    for (const Due& due : e.reports)
-        if (const auto asked = reports_asked_.find(due.request); asked != reports_asked_.end()) no_longer_asked(asked);
+    for (const PendingReport& due : e.reports)
+        if (const auto asked = requested_reports_.find(due.request); asked != requested_reports_.end()) forget_request(asked);
 }
 
 void Core::service(Service which, Presence presence) {
@@ -237,16 +237,16 @@ void Core::service(Service which, Presence presence) {
             for (Slot slot = 1; slot <= links_.top(); ++slot)
                 if (!links_[slot].name.empty() && links_[slot].down) {
                     emit(LinkState{links_[slot].name, true});
-                    want_reset();
+                    schedule_reset();
                 }
             break;
         }
         lookups_ = repeats_ = 0;
         for (Slot slot = 1; slot <= queues_.top(); ++slot) {
             Queue& q = queues_[slot];
-            if (q.name.empty() || q.route != RouteState::asked) continue;
+            if (q.name.empty() || q.route != RouteState::requested) continue;
             q.route = q.link != none ? RouteState::known : RouteState::unknown;
-            want_route(slot);
+            queue_lookup(slot);
         }
         break;
     case Service::bounce:

@@ -20,11 +20,11 @@ void Core::connected(ConnectionId id) {
         probe_succeeded(c.link); // without mail, or its message was taken away: this must do
         close(slot);
     }
-    settle(slot);
-    dirty(c.link);
+    idle_or_close(slot);
+    schedule(c.link);
 }
 
-void Core::take_back(Slot slot) {
+void Core::remove_from_connection(Slot slot) {
     Delivery& d = deliveries_[slot];
     Connection& c = connections_[d.holder];
     Queue& q = queues_[d.queue];
@@ -34,23 +34,23 @@ void Core::take_back(Slot slot) {
     --messages_[d.message].active;
     --agent(c.agent)->in_flight;
     d.holder = none;
-    d.cut = false;
+    d.cancelled = false;
     d.state = DeliveryState::held; // nowhere
     if (q.health.health != Health::ready && d.round == q.health.round) q.health.probing = false;
-    if (q.of_user) refresh(d.queue);
+    if (q.per_user) refresh(d.queue);
 }
 
-void Core::untried(Slot slot, End end) {
+void Core::return_untried(Slot slot, End end) {
     const Slot queue = deliveries_[slot].queue;
     deliveries_[slot].due = now_.monotonic;
     place(slot, end); // a try that is delayed may have been its last
     refresh(queue);
-    tries_delayed(queue); // its link may have failed while this was the queue's one try, and the queue in no ring
+    count_delayed_tries(queue); // its link may have failed while this was the queue's one try, and the queue in no ring
 }
 
 // The quickest recent transaction tells what the peer needs; ours slow each other down when they are many. It
 // may rise to twice the value every two seconds.
-void Core::measured(Slot connection, Slot delivery) {
+void Core::record_transaction_time(Slot connection, Slot delivery) {
     Connection& c = connections_[connection];
     Link& l = links_[c.link];
     const auto sample =
@@ -86,16 +86,16 @@ Slot Core::active_delivery(DeliveryId id) const {
 void Core::done(const Done& event) {
     const Slot slot = active_delivery(event.delivery);
     if (slot == none) {
-        repeated(event);
+        accept_repeated(event);
         return;
     }
     const Slot connection = deliveries_[slot].holder;
     const Slot link = connections_[connection].link;
-    measured(connection, slot);
-    take_back(slot);
-    outcomes(slot, link, connection, event);
-    settle(connection);
-    dirty(link);
+    record_transaction_time(connection, slot);
+    remove_from_connection(slot);
+    process_results(slot, link, connection, event);
+    idle_or_close(connection);
+    schedule(link);
 }
 
 void Core::closed(const Closed& event) {
@@ -107,10 +107,10 @@ void Core::closed(const Closed& event) {
     const bool nothing_done = c.completed == 0;
     bool failed = event.failed && nothing_done;
     Reason reason = event.reason ? *event.reason : Reason{};
-    if (event.crowded) {
-        crowded(link); // its message was not tried
+    if (event.at_address_limit) {
+        reached_address_limit(link); // its message was not tried
     } else if (!event.failed && nothing_done && !c.deliveries.empty() &&
-               c.state != ConnectionState::closing && ++l.polite_ends >= 3) {
+               c.state != ConnectionState::closing && ++l.orderly_closes >= 3) {
         failed = true; // a peer that is polite for ever would keep us busy for ever
         reason =
             Reason{"4.4.2", "the connection was closed again and again before anything was sent", "", ""};
@@ -131,49 +131,49 @@ void Core::closed(const Closed& event) {
         const Slot delivery = c.deliveries.tail;
         const bool first = c.deliveries.count == 1;
         turn = deliveries_[delivery].queue;
-        take_back(delivery);
+        remove_from_connection(delivery);
         if (failed && first) {
             if (messages_[deliveries_[delivery].message].trace == Trace::verify) {
                 const Slot message = deliveries_[delivery].message;
-                verified(message, entries(delivery), reason);
+                report_verification(message, entries(delivery), reason);
                 free_delivery(delivery);
                 finish(message);
                 continue;
             }
-            if (const Slot message = deliveries_[delivery].message; counted(delivery, reason)) { // tells, too
+            if (const Slot message = deliveries_[delivery].message; count_by_policy(delivery, reason)) { // tells, too
                 finish(message);
                 refresh(turn);
-                tries_delayed(turn);
+                count_delayed_tries(turn);
                 continue;
             }
-            tell_first_try(delivery, entries(delivery), reason);
+            report_first_try(delivery, entries(delivery), reason);
             finish(deliveries_[delivery].message);
         }
-        untried(delivery, failed && first ? End::back : End::front);
+        return_untried(delivery, failed && first ? End::back : End::front);
     }
     // The first of them is the next connection's first: it may need one that others can do without (TLS).
     if (!failed && turn != none && queues_[turn].in_ring && queues_[turn].link == link) l.ring = turn;
     release_connection(slot);
-    if (failed && event.credentials) give_back(link, reason);
+    if (failed && event.credentials) bounce_for_credentials(link, reason);
 }
 
 // Credentials that are refused do not become good by waiting, says the route of this mail.
-void Core::give_back(Slot link, Reason reason) {
+void Core::bounce_for_credentials(Slot link, Reason reason) {
     if (settings_.soft_bounce) return;
     reason.status = status_as(std::move(reason.status), Severity::permanent);
     for (const Slot queue : ring_of(link))
-        if (rules_[queues_[queue].rule].gives_back) fail_ready(queue, reason);
+        if (rules_[queues_[queue].rule].bounces_on_auth_failure) fail_ready(queue, reason);
 }
 
 // By a named policy the failure that its link or queue rests after now is one of the message the try was made for.
-bool Core::counted(Slot slot, const Reason& reason) {
+bool Core::count_by_policy(Slot slot, const Reason& reason) {
     const Delivery& d = deliveries_[slot];
-    if (d.queue == none || d.suspect || !has_own_clock(d.message, d.queue) || !backs_off(d.queue)) return false;
+    if (d.queue == none || d.suspect || !has_own_clock(d.message, d.queue) || !policy_backoff_reason(d.queue)) return false;
     count_try(slot, reason, Try::made);
     return true;
 }
 
-void Core::agent_gone(AgentId id, Departure how) {
+void Core::agent_gone(AgentId id, AgentExit how) {
     Agent* gone = agent(id);
     if (!gone) return;
     const bool alone = gone->in_flight == 1;
@@ -187,26 +187,26 @@ void Core::agent_gone(AgentId id, Departure how) {
         if (c.link == none || c.agent != id) continue;
         while (!c.deliveries.empty()) {
             const Slot delivery = c.deliveries.tail;
-            take_back(delivery);
-            if (how == Departure::crashed) suspect(delivery, alone);
-            untried(delivery, End::front);
+            remove_from_connection(delivery);
+            if (how == AgentExit::crashed) suspect(delivery, alone);
+            return_untried(delivery, End::front);
         }
         release_connection(slot);
     }
     std::erase_if(agents_, [&](const Agent& each) { return each.id == id; });
     for (Slot slot = 1; slot <= links_.top(); ++slot)
-        if (!links_[slot].name.empty() && links_[slot].offer > 0) dirty(slot);
+        if (!links_[slot].name.empty() && links_[slot].offer > 0) schedule(slot);
 }
 
 // An agent tells a new queue-manager what it did for the old one.
-void Core::repeated(const Done& event) {
+void Core::accept_repeated(const Done& event) {
     const Slot message = find(event.id);
     if (message == none) return;
-    for (const Result& each : event.results) one_repeated(message, each);
+    for (const Result& each : event.results) accept_repeated_result(message, each);
     finish(message);
 }
 
-void Core::one_repeated(Slot message, const Result& r) {
+void Core::accept_repeated_result(Slot message, const Result& r) {
     if (r.outcome == Outcome::deferred) return; // it will be tried again anyway
     Message& m = messages_[message];
     Slot slot = m.first;
@@ -233,9 +233,9 @@ void Core::one_repeated(Slot message, const Result& r) {
                     spool::QueueId{m.id}, numbers_of({Entry{r.number, 0}}), Finish::delivered, {}});
         }
     };
-    if (deliveries_[slot].state == DeliveryState::asked) {
+    if (deliveries_[slot].state == DeliveryState::categorizing) {
         // The answer will name it: it is passed over then, and accounted for as one more.
-        extra_of(message).finished.push_back(r.number);
+        extras_of(message).finished.push_back(r.number);
         ++m.open;
         settle_it();
         return;

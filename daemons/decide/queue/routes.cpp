@@ -34,8 +34,8 @@ std::vector<Slot> Core::queues_of(std::string_view domain) const {
     return out;
 }
 
-void Core::goes_by(Queue& queue, std::uint16_t pool) {
-    queue.sends_from = pool;
+void Core::set_pool(Queue& queue, std::uint16_t pool) {
+    queue.source_pool = pool;
     queue.pool_paused = pool != 0 && paused_pools_.contains(pools_[pool]);
 }
 
@@ -56,11 +56,11 @@ Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool
     q.pool = store ? 0 : pool;
     q.domain_length = static_cast<std::uint16_t>(store ? key.size() : destination.size());
     q.paused = paused_queues_.contains(key);
-    goes_by(q, q.pool);
-    q.of_user = store && destination.find('/') != destination.npos;
+    set_pool(q, q.pool);
+    q.per_user = store && destination.find('/') != destination.npos;
     q.empty_since = now_.monotonic;
-    if (const auto known = remembered_queues_.extract(key)) restore_health(q.health, known.mapped());
-    if (const auto known = remembered_routes_.extract(key)) { // looked up at once: it may be for this that we were restarted
+    if (const auto known = snapshot_queues_.extract(key)) restore_health(q.health, known.mapped());
+    if (const auto known = snapshot_routes_.extract(key)) { // looked up at once: it may be for this that we were restarted
         q.route_failures = known.mapped().failures;
         q.route_failing_since = known.mapped().failing_since;
         q.route_reason = known.mapped().last_error;
@@ -92,8 +92,8 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     else
         l.window = Window(mx ? settings_.window_start : settings_.window_start_route, limit_of(l));
     links_by_name_.emplace(l.name, slot);
-    if (const auto known = remembered_links_.extract(l.name)) {
-        const Remembered& r = known.mapped();
+    if (const auto known = snapshot_links_.extract(l.name)) {
+        const HealthSnapshot& r = known.mapped();
         restore_health(l.health, r);
         l.window.failed();
         if (r.retry_since != smtp::WallTime{})
@@ -101,7 +101,7 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
         l.down = r.down && !mx;
         l.history = r.history;
         if (l.down && router_up_) emit(LinkState{l.name, true});
-        dirty(slot);
+        schedule(slot);
     }
     return slot;
 }
@@ -133,39 +133,39 @@ void Core::detach(Slot queue) {
         q.in_ring = false;
     }
     --l.queues;
-    abandoned(link);
+    check_unused(link);
 }
 
-void Core::dirty(Slot link) {
-    if (link == none || links_[link].dirty) return;
-    links_[link].dirty = true;
-    dirty_.push_back(link);
+void Core::schedule(Slot link) {
+    if (link == none || links_[link].needs_scheduling) return;
+    links_[link].needs_scheduling = true;
+    links_to_schedule_.push_back(link);
 }
 
 bool Core::routable(Slot queue) {
     Queue& q = queues_[queue];
     if (q.route == RouteState::store) return true;
     if (q.link == none) {
-        if (q.lanes.count > 0) want_route(queue);
+        if (q.lanes.count > 0) queue_lookup(queue);
         return false;
     }
     // Out of date: ask, and go on by what is known until the answer comes.
     if (q.route == RouteState::known && now_.monotonic >= q.route_until && q.lanes.count > 0)
-        want_route(queue);
+        queue_lookup(queue);
     return true;
 }
 
-std::uint32_t Core::room_of(const Queue& q) const {
-    if (!q.of_user) return std::numeric_limits<std::uint32_t>::max();
+std::uint32_t Core::capacity_of(const Queue& q) const {
+    if (!q.per_user) return std::numeric_limits<std::uint32_t>::max();
     return settings_.connections_per_user - std::min(q.active, settings_.connections_per_user);
 }
 
 void Core::refresh(Slot queue) {
     Queue& q = queues_[queue];
     std::uint32_t offer = 0;
-    if (routable(queue) && !q.stopped() && q.lanes.count > 0) {
+    if (routable(queue) && !q.is_paused() && q.lanes.count > 0) {
         if (q.health.health == Health::ready) {
-            offer = std::min(q.lanes.count, room_of(q));
+            offer = std::min(q.lanes.count, capacity_of(q));
         } else if (!q.health.probing) {
             if (now_.monotonic >= q.health.due)
                 offer = 1;
@@ -175,7 +175,7 @@ void Core::refresh(Slot queue) {
     }
     if (q.link == none) return;
     Link& l = links_[q.link];
-    if (offer > q.offer) dirty(q.link);
+    if (offer > q.offer) schedule(q.link);
     l.offer += offer;
     l.offer -= q.offer;
     q.offer = offer;
@@ -204,63 +204,63 @@ void Core::refresh(Slot queue) {
     if (l.ring == queue) l.ring = q.ring_next;
 }
 
-void Core::want_route(Slot queue) {
+void Core::queue_lookup(Slot queue) {
     Queue& q = queues_[queue];
-    if (q.listed || q.route == RouteState::asked || q.route == RouteState::store) return;
+    if (q.lookup_queued || q.route == RouteState::requested || q.route == RouteState::store) return;
     if (q.route == RouteState::failed && now_.monotonic < q.route_until) {
         queue_timers_.bring_forward(queue, q.route_until);
         return;
     }
-    q.listed = true;
+    q.lookup_queued = true;
     if (q.route == RouteState::impossible && now_.monotonic < q.route_until)
-        unrouted_.push_front(queue); // nothing to ask
+        pending_lookups_.push_front(queue); // nothing to ask
     else
-        (q.route_failures > 0 ? unrouted_again_ : unrouted_).push_back(queue);
+        (q.route_failures > 0 ? repeated_lookups_ : pending_lookups_).push_back(queue);
 }
 
-void Core::ask_route(Slot queue) {
+void Core::request_route(Slot queue) {
     Queue& q = queues_[queue];
-    q.listed = false;
-    q.route = RouteState::asked;
-    q.repeats = q.route_failures > 0;
+    q.lookup_queued = false;
+    q.route = RouteState::requested;
+    q.repeated_lookup = q.route_failures > 0;
     ++lookups_;
-    repeats_ += q.repeats;
+    repeats_ += q.repeated_lookup;
     emit(AskRoute{q.domain(), pools_[q.pool]});
 }
 
 // Called as an event ends: deliveries of a domain that cannot receive mail end here, not inside another's
 // step. Who was never looked up, or last with success, comes before those that failed.
 void Core::pump_routes() {
-    while (!unrouted_.empty()) {
-        const Slot queue = unrouted_.front();
+    while (!pending_lookups_.empty()) {
+        const Slot queue = pending_lookups_.front();
         Queue& q = queues_[queue];
         if (q.route == RouteState::impossible && now_.monotonic < q.route_until) {
-            unrouted_.pop_front();
-            q.listed = false;
+            pending_lookups_.pop_front();
+            q.lookup_queued = false;
             fail_ready(queue, q.route_reason);
             continue;
         }
         if (!router_up_ || lookups_ >= max_lookups) break;
-        unrouted_.pop_front();
-        ask_route(queue);
+        pending_lookups_.pop_front();
+        request_route(queue);
     }
-    while (!unrouted_again_.empty() && router_up_ && lookups_ < max_lookups && repeats_ < max_repeats) {
-        const Slot queue = unrouted_again_.front();
-        unrouted_again_.pop_front();
-        ask_route(queue);
+    while (!repeated_lookups_.empty() && router_up_ && lookups_ < max_lookups && repeats_ < max_repeats) {
+        const Slot queue = repeated_lookups_.front();
+        repeated_lookups_.pop_front();
+        request_route(queue);
     }
 }
 
 void Core::routed(const Routed& event) {
     for (const Slot queue : queues_of(event.domain))
-        if (queues_[queue].route == RouteState::asked && pools_[queues_[queue].pool] == event.pool)
+        if (queues_[queue].route == RouteState::requested && pools_[queues_[queue].pool] == event.pool)
             routed(queue, event);
 }
 
 void Core::routed(Slot queue, const Routed& event) {
     Queue& q = queues_[queue];
     --lookups_;
-    repeats_ -= std::exchange(q.repeats, false);
+    repeats_ -= std::exchange(q.repeated_lookup, false);
     const Slot before = q.link;
     const bool found = event.kind != RouteKind::temporary;
     q.route_reason = event.reason ? *event.reason : Reason{};
@@ -277,13 +277,13 @@ void Core::routed(Slot queue, const Routed& event) {
         q.connections = event.connections;
         if (before != none) join_terms(q);
         q.secure = event.secure;
-        goes_by(q, links_[link].pool);
+        set_pool(q, links_[link].pool);
         if (link != before) {
             detach(queue);
             attach(queue, link);
-            if (before == none) all_suspended(queue);
+            if (before == none) log_queue_suspended(queue);
         }
-        given_policy(queue);
+        apply_route_policy(queue);
         break;
     }
     case RouteKind::temporary:
@@ -298,9 +298,9 @@ void Core::routed(Slot queue, const Routed& event) {
                          &q.route_reason});
         for (std::size_t lane = 0; lane < q.lanes.lane.size(); ++lane)
             if (const Slot front = flows_.front(q.lanes, lane); front != none)
-                not_tried(front, Outcome::deferred, q.route_reason);
-        all_suspended(queue);
-        tries_delayed(queue);
+                log_undelivered(front, Outcome::deferred, q.route_reason);
+        log_queue_suspended(queue);
+        count_delayed_tries(queue);
         break;
     case RouteKind::permanent:
         detach(queue);
@@ -311,7 +311,7 @@ void Core::routed(Slot queue, const Routed& event) {
     }
     route_reset(queue, found, q.link != before);
     refresh(queue);
-    if (found) tries_delayed(queue);
+    if (found) count_delayed_tries(queue);
 }
 
 // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows
@@ -320,14 +320,14 @@ void Core::fail_ready(Slot queue, const Reason& why) {
     const Reason reason = why; // it may be the queue's own
     auto fail = [&](Slot slot) {
         const Slot message = deliveries_[slot].message;
-        not_tried(slot, Outcome::failed, reason);
+        log_undelivered(slot, Outcome::failed, reason);
         for (const Entry& each : entries(slot))
             report(message, ReportKind::failed, each.number, false, reason);
         free_delivery(slot);
         finish(message);
     };
     while (queues_[queue].lanes.count > 0) fail(flows_.take(queues_[queue].lanes, settings_, now_.monotonic));
-    auto& alone = alone_[static_cast<std::size_t>(AgentKind::smtp)];
+    auto& alone = isolated_[static_cast<std::size_t>(AgentKind::smtp)];
     for (Slot slot = alone.head; slot != none;) {
         const Slot next = deliveries_[slot].next;
         if (deliveries_[slot].queue == queue) {
@@ -348,13 +348,13 @@ std::vector<Slot> Core::ring_of(Slot link) const {
     return out;
 }
 
-void Core::not_tried(Slot slot, Outcome outcome, const Reason& reason) {
-    said(slot);
+void Core::log_undelivered(Slot slot, Outcome outcome, const Reason& reason) {
+    mark_logged(slot);
     const Delivery& d = deliveries_[slot];
     const Queue& q = queues_[d.queue];
     const auto why = static_cast<std::uint32_t>(out_->reasons.size());
     out_->reasons.push_back(reason);
-    emit(NoticeUntried{spool::QueueId{messages_[d.message].id}, numbers_of(slot), outcome, q.name, why});
+    emit(NoticeUndelivered{spool::QueueId{messages_[d.message].id}, numbers_of(slot), outcome, q.name, why});
 }
 
 // When is the queue's next own moment?
@@ -370,7 +370,7 @@ void Core::queue_timer(Slot queue) {
     queue_timers_.remove(queue);
     Queue& q = queues_[queue];
     const bool old = q.deliveries == 0 && now_.monotonic - q.empty_since >= settings_.forget_after;
-    if (old && !q.listed && q.route != RouteState::asked && !q.resetting) {
+    if (old && !q.lookup_queued && q.route != RouteState::requested && !q.resetting) {
         detach(queue);
         forgotten_.emplace_back(q.domain());
         queues_by_name_.erase(q.name);
@@ -383,14 +383,14 @@ void Core::queue_timer(Slot queue) {
         return;
     }
     refresh(queue);
-    if (q.route == RouteState::failed && !alone_[0].empty()) want_route(queue); // may be for a suspect
+    if (q.route == RouteState::failed && !isolated_[0].empty()) queue_lookup(queue); // may be for a suspect
 }
 
 // It may be needed again soon, and what is known of its health with it.
-void Core::abandoned(Slot link) {
+void Core::check_unused(Slot link) {
     Link& l = links_[link];
     if (l.queues > 0 || !l.connections.empty()) return;
-    if (l.down) return dirty(link); // it is probed
+    if (l.down) return schedule(link); // it is probed
     l.empty_since = std::max(now_.monotonic, l.health.due);
     link_timers_.bring_forward(link, l.empty_since + settings_.forget_after);
 }
@@ -401,12 +401,12 @@ void Core::link_timer(Slot link) {
     recall_stalled(link);
     if (may_go_down(l)) {
         if (now_.monotonic - l.retry_since >= settings_.link_down_after)
-            went_down(link);
+            mark_down(link);
         else
             link_timers_.bring_forward(link, l.retry_since + settings_.link_down_after);
     }
     if (l.queues > 0 || !l.connections.empty() || l.down)
-        dirty(link);
+        schedule(link);
     else if (now_.monotonic - l.empty_since >= settings_.forget_after)
         forget_link(link);
     else
@@ -415,12 +415,12 @@ void Core::link_timer(Slot link) {
 
 void Core::forget_link(Slot link) {
     Link& l = links_[link];
-    if (l.dirty || l.hungry) { // it is still in a list; next time
+    if (l.needs_scheduling || l.wants_connection) { // it is still in a list; next time
         link_timers_.set(link, now_.monotonic + settings_.forget_after);
         return;
     }
     emit(LinkForgotten{{}});
-    forget_waiting(link);
+    leave_waiting_lines(link);
     forgotten_.push_back(l.name);
     std::get<LinkForgotten>(out_->list.back()).link = forgotten_.back();
     links_by_name_.erase(l.name);

@@ -7,12 +7,12 @@
 
 namespace decide::queue {
 
-bool Core::concerns(const SuppressionChanged& event, Slot slot) const {
+bool Core::is_affected(const SuppressionChanged& event, Slot slot) const {
     const auto is_named = [&](std::uint32_t key) {
         return key == 0 || std::ranges::binary_search(event.keys, key);
     };
     const Delivery& d = deliveries_[slot];
-    if (d.count == 1 ? is_named(d.key) : std::ranges::any_of(several_[d.number], is_named, &Entry::key))
+    if (d.count == 1 ? is_named(d.key) : std::ranges::any_of(recipient_lists_[d.number], is_named, &Entry::key))
         return true;
     const auto domain = queues_[d.queue].domain();
     const bool rerouted = domain.find(':') != domain.npos; // or of a store: anybody's domain may be in it
@@ -30,26 +30,26 @@ void Core::suppression_changed(const SuppressionChanged& event) {
         Delivery& d = deliveries_[slot];
         if (d.message == none) continue;
         if (d.queue == none) { // what was asked may have been answered from the list as it was
-            d.unchecked = d.unchecked || d.state == DeliveryState::asked;
+            d.needs_suppression_check = d.needs_suppression_check || d.state == DeliveryState::categorizing;
             continue;
         }
-        if (!concerns(sorted, slot)) continue;
-        d.unchecked = true;
-        const bool due = d.state == DeliveryState::ready || d.state == DeliveryState::alone;
+        if (!is_affected(sorted, slot)) continue;
+        d.needs_suppression_check = true;
+        const bool due = d.state == DeliveryState::ready || d.state == DeliveryState::isolated;
         const bool waits = d.state == DeliveryState::waiting && !d.scheduled;
         if (due || waits) at_once.push_back(slot);
     }
     for (const Slot slot : at_once) {
         take_out(slot);
-        ask_suppressions(slot);
+        check_suppressions(slot);
     }
 }
 
-void Core::ask_suppressions(Slot slot) {
+void Core::check_suppressions(Slot slot) {
     Delivery& d = deliveries_[slot];
     const Message& m = messages_[d.message];
     d.state = DeliveryState::checking;
-    d.unchecked = false; // set again if the list changes before the answer
+    d.needs_suppression_check = false; // set again if the list changes before the answer
     ++checking_;
     emit(AskSuppressions{(std::uint64_t{d.generation} << 32) | slot, spool::QueueId{m.id}, m.location,
                          numbers_of(slot)});
@@ -63,9 +63,9 @@ void Core::suppressions_known(const SuppressionsKnown& event) {
         d.state != DeliveryState::checking)
         return; // held, expired or removed meanwhile
     const Slot message = d.message;
-    const bool again = d.unchecked || !event.known;
+    const bool again = d.needs_suppression_check || !event.known;
     take_out(slot);
-    d.unchecked = again;
+    d.needs_suppression_check = again;
     std::vector<Entry> rest = entries(slot);
     std::erase_if(rest, [&](const Entry& each) {
         const auto found = std::ranges::find(event.suppressed, each.number, &SuppressionsKnown::Suppressed::number);

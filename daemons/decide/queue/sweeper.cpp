@@ -45,10 +45,10 @@ void Core::watch(Slot slot) {
     Message& m = messages_[slot];
     if (m.young) return;
     unwatch(slot);
-    if (m.held || m.elsewhere) return;
+    if (m.held || m.with_earlier_agent) return;
     const std::uint32_t now = wall_seconds(), step = sweep_step();
     std::uint32_t at = expires(m);
-    if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0) {
+    if (!m.delay_notified && !m.null_sender && settings_.delay_notice.count() > 0) {
         const std::uint32_t notice = m.free_from + whole_seconds(settings_.delay_notice);
         at = std::min(at, notice > now ? notice : now + look_again * step);
     }
@@ -70,27 +70,27 @@ void Core::unwatch(Slot slot) {
 }
 
 // The glitch that one message's failure costs its queue says nothing of the others.
-bool Core::says_of_all(const Queue& q) {
+bool Core::affects_whole_queue(const Queue& q) {
     return q.health.health == Health::retry || (q.health.health == Health::glitch && q.policy_failed);
 }
 
 // Is it a failure, not our own doing, that keeps it waiting, and was it tried since our own doing last did?
 bool Core::expirable(const Delivery& d) const {
     if (paused_ || d.scheduled) return false;
-    Seconds tried = d.tried, mark = std::max(mark_, d.since);
-    const bool alone = d.state == DeliveryState::alone; // an agent has died with it
+    Seconds tried = d.tried, mark = std::max(last_wait_end_, d.since);
+    const bool alone = d.state == DeliveryState::isolated; // an agent has died with it
     bool failing = d.state == DeliveryState::waiting || alone;
     if (d.queue != none) {
         const Queue& q = queues_[d.queue];
-        if (q.stopped()) return false;
-        mark = std::max(mark, q.mark);
+        if (q.is_paused()) return false;
+        mark = std::max(mark, q.last_wait_end);
         tried = std::max(tried, q.route_failed_at);
-        if (says_of_all(q)) tried = std::max(tried, q.health.last_failure);
-        failing = failing || says_of_all(q) || q.route == RouteState::failed;
+        if (affects_whole_queue(q)) tried = std::max(tried, q.health.last_failure);
+        failing = failing || affects_whole_queue(q) || q.route == RouteState::failed;
         if (q.link != none) {
             const Link& l = links_[q.link];
             if (l.paused) return false;
-            mark = std::max(mark, l.mark);
+            mark = std::max(mark, l.last_wait_end);
             tried = std::max(tried, l.health.last_failure);
             failing = failing || l.health.health != Health::ready;
         }
@@ -109,7 +109,7 @@ Reason Core::reason_of(const Delivery& d) const {
     if (q.link != none && links_[q.link].health.health != Health::ready)
         return links_[q.link].health.last_error;
     if (q.health.health != Health::ready) return q.health.last_error;
-    if (d.state == DeliveryState::alone)
+    if (d.state == DeliveryState::isolated)
         return {"4.3.0", "a delivery agent crashed with this message in flight; it waits for an agent to itself", "", ""};
     return {};
 }
@@ -125,7 +125,7 @@ void Core::sweep(Slot slot) {
     if (expires(m) <= now) {
         for (Slot each = m.first; each != none;) {
             const Slot next = deliveries_[each].next_of_message;
-            cut_expired(each);
+            cancel_expired(each);
             if (expirable(deliveries_[each])) {
                 expire(slot, entries(each), reason_of(deliveries_[each]));
                 take_out(each);
@@ -133,13 +133,13 @@ void Core::sweep(Slot slot) {
             }
             each = next;
         }
-    } else if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0 &&
+    } else if (!m.delay_notified && !m.null_sender && settings_.delay_notice.count() > 0 &&
                m.free_from + whole_seconds(settings_.delay_notice) <= now) {
         for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
             const bool unsorted =
                 deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
             if (!expirable(deliveries_[each]) && !unsorted) continue;
-            m.noticed = true;
+            m.delay_notified = true;
             for (const Entry& entry : entries(each))
                 report(slot, ReportKind::delayed, entry.number, false, reason_of(deliveries_[each]));
         }

@@ -7,30 +7,30 @@
 
 namespace decide::queue {
 
-std::string Core::route_wait(const Queue& q) const {
+std::string Core::route_wait_text(const Queue& q) const {
     if (!router_up_) return "the router is not there";
-    if (q.route == RouteState::asked)
+    if (q.route == RouteState::requested)
         return q.route_failures > 0 ? "its next hop could not be found, and is being looked up again"
                                     : "its next hop is being looked up";
     if (unroutable(q)) return "its next hop could not be found; it is looked up again";
     return "its next hop is looked up when its turn comes";
 }
 
-std::string Core::waits_for(const Delivery& d) const {
+std::string Core::waiting_for(const Delivery& d) const {
     const Queue* q = d.queue == none ? nullptr : &queues_[d.queue];
     switch (waiting(d)) {
     case Waiting::categorizer:
         return !categorizer_up_                  ? "the categorizer is not there"
-               : d.state == DeliveryState::asked ? "the categorizer is being asked"
+               : d.state == DeliveryState::categorizing ? "the categorizer is being asked"
                                                  : "the categorizer is asked when its turn comes";
     case Waiting::own_time:
         if (q != nullptr) return "";
         return undecided(d).empty() ? "the categorizer had no answer; it is asked again"
                                     : "the categorizer said to wait; it is asked again";
-    case Waiting::route: return route_wait(*q);
+    case Waiting::route: return route_wait_text(*q);
     case Waiting::suspect: return "it was in flight when an agent died: it waits for an agent to itself";
     case Waiting::connection:
-        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_why(*q);
+        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_reason(*q);
     case Waiting::scheduled:
     case Waiting::held:
     case Waiting::paused: // who paused it, and why, is known elsewhere
@@ -50,21 +50,21 @@ smtp::WallTime Core::failing_since(const Delivery& d) const {
     return q.health.health != Health::ready ? q.health.failing_since : smtp::WallTime{};
 }
 
-std::string Core::report_wait(const Extra& extra) const {
+std::string Core::report_wait_text(const MessageExtras& extra) const {
     if (!bounce_up_) return "its sender is to be told, but the bounce daemon is not there";
-    if (!extra.put_off_why.empty())
-        return fmt::format("its sender is to be told, but no report could be made: {}", extra.put_off_why);
+    if (!extra.report_error.empty())
+        return fmt::format("its sender is to be told, but no report could be made: {}", extra.report_error);
     return "its sender is being told";
 }
 
-void Core::unlinked_routes(std::vector<Unlinked>& out) const {
+void Core::add_unrouted_queues(std::vector<Unrouted>& out) const {
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty() || q.link != none || q.lanes.count + q.waiting == 0) continue;
-        Unlinked one{.queue = q.name, .deliveries = q.lanes.count + q.waiting, .failures = q.route_failures};
-        const auto stop = stop_of(q);
-        one.waits_for = stop              ? idle_why(q)
-                        : q.lanes.count > 0 ? route_wait(q)
+        Unrouted one{.queue = q.name, .deliveries = q.lanes.count + q.waiting, .failures = q.route_failures};
+        const auto stop = pause_of(q);
+        one.waiting_for = stop              ? idle_reason(q)
+                        : q.lanes.count > 0 ? route_wait_text(q)
                                           : "each message for its own time";
         if (!unroutable(q)) one.reason = q.last_wait;
         if (stop) {
@@ -81,9 +81,9 @@ void Core::unlinked_routes(std::vector<Unlinked>& out) const {
 }
 
 // By reason: one table that does not answer is one line, whatever mail waits for it.
-void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
-    std::map<std::string_view, Unlinked> by_reason;
-    Unlinked others; // told apart no more
+void Core::add_uncategorized(std::vector<Unrouted>& out) const {
+    std::map<std::string_view, Unrouted> by_reason;
+    Unrouted others; // told apart no more
     std::uint64_t left = uncategorized_wait_;
     for (const Slot slot : waiting_.slots()) {
         if (left == 0) break;
@@ -91,55 +91,55 @@ void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
         if (d.queue != none || d.scheduled) continue;
         --left;
         const auto add = [&](const Reason& reason, std::uint64_t recipients) {
-            const bool room = by_reason.size() < most_reasons || by_reason.contains(reason.text);
-            Unlinked& one = room ? by_reason[reason.text] : others;
+            const bool room = by_reason.size() < max_reasons || by_reason.contains(reason.text);
+            Unrouted& one = room ? by_reason[reason.text] : others;
             one.gate = Gate::categorizer;
             one.deliveries += recipients;
             one.failures = std::max<std::uint32_t>(one.failures, d.round);
             const auto next = wall_of(d.due);
             one.next_attempt = one.next_attempt == smtp::WallTime{} ? next : std::min(one.next_attempt, next);
             one.reason = reason;
-            one.waits_for = waits_for(d);
+            one.waiting_for = waiting_for(d);
             if (!room) one.reason = {reason.status, "other reasons", {}, {}};
         };
         static const Reason no_answer;
         const auto& groups = undecided(d);
-        for (const Undecided& group : groups) add(group.reason, group.numbers.size());
+        for (const CategorizerDeferral& group : groups) add(group.reason, group.numbers.size());
         if (groups.empty()) add(no_answer, d.count);
     }
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));
     if (others.deliveries > 0) out.push_back(std::move(others));
-    if (const auto count = pending_.count + pending_lengthy_.count; !categorizer_up_ && count > 0)
-        out.push_back({.gate = Gate::categorizer, .deliveries = count, .waits_for = "the categorizer is not there"});
+    if (const auto count = pending_.count + pending_large_.count; !categorizer_up_ && count > 0)
+        out.push_back({.gate = Gate::categorizer, .deliveries = count, .waiting_for = "the categorizer is not there"});
 }
 
-void Core::unlinked_reports(std::vector<Unlinked>& out) const {
-    std::map<std::string, Unlinked> by_reason;
+void Core::add_pending_reports(std::vector<Unrouted>& out) const {
+    std::map<std::string, Unrouted> by_reason;
     for (const auto& [at, message] : reports_due_) {
-        const Extra& e = extras_[messages_[message].extra];
-        if (bounce_up_ && !e.put_off) continue; // gathered with others for a moment
-        auto why = report_wait(e);
-        if (by_reason.size() >= most_reasons && !by_reason.contains(why)) why = "its sender is to be told: other reasons";
-        Unlinked& one = by_reason[why];
+        const MessageExtras& e = extras_[messages_[message].extras];
+        if (bounce_up_ && !e.report_deferred) continue; // gathered with others for a moment
+        auto why = report_wait_text(e);
+        if (by_reason.size() >= max_reasons && !by_reason.contains(why)) why = "its sender is to be told: other reasons";
+        Unrouted& one = by_reason[why];
         one.gate = Gate::report;
         one.deliveries += e.reports.size();
         if (bounce_up_ && one.next_attempt == smtp::WallTime{}) one.next_attempt = wall_of(at); // in the order of time
-        one.waits_for = std::move(why);
+        one.waiting_for = std::move(why);
     }
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));
 }
 
-std::vector<Unlinked> Core::unlinked(std::size_t at_most) const {
-    std::vector<Unlinked> out;
-    unlinked_routes(out);
-    unlinked_uncategorized(out);
-    unlinked_reports(out);
-    const auto before = [](const Unlinked& a, const Unlinked& b) {
+std::vector<Unrouted> Core::unrouted(std::size_t at_most) const {
+    std::vector<Unrouted> out;
+    add_unrouted_queues(out);
+    add_uncategorized(out);
+    add_pending_reports(out);
+    const auto before = [](const Unrouted& a, const Unrouted& b) {
         return std::tuple(a.failures == 0, b.deliveries) < std::tuple(b.failures == 0, a.deliveries);
     };
     std::ranges::stable_sort(out, before);
     if (out.size() <= at_most) return out;
-    std::map<Gate, Unlinked> rest;
+    std::map<Gate, Unrouted> rest;
     std::map<Gate, std::size_t> lines;
     for (std::size_t i = at_most; i < out.size(); ++i) {
         rest[out[i].gate].deliveries += out[i].deliveries;
@@ -148,7 +148,7 @@ std::vector<Unlinked> Core::unlinked(std::size_t at_most) const {
     out.resize(at_most);
     for (auto& [gate, one] : rest) {
         one.gate = gate;
-        one.waits_for = lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
+        one.waiting_for = lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
         out.push_back(std::move(one));
     }
     return out;

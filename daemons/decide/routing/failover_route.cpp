@@ -17,7 +17,7 @@ Destination best(const RouteRule& rule, const IsDown& is_down) {
 }
 
 Destination with_fallback(Destination destination, const std::vector<NextHop>& fallback) {
-    if (fallback.empty() || destination.ours) return destination;
+    if (fallback.empty() || destination.includes_self) return destination;
     if (destination.kind == RouteKind::temporary) return configured(fallback);
     if (destination.kind != RouteKind::mx) return destination;
     for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol, hop.account});

@@ -9,7 +9,7 @@ namespace decide {
 
 namespace {
 
-using Kind = TransportWord::Kind;
+using Kind = TransportEntry::Kind;
 
 std::string_view trimmed(std::string_view text) {
     const auto blank = [](char c) { return c == ' ' || c == '\t'; };
@@ -20,14 +20,14 @@ std::string_view trimmed(std::string_view text) {
 
 // "5.1.2 moved away": status and text, as Postfix's error(8) and discard(8) have it: a status of another class is
 // none, and no part of the text either.
-TransportWord ended(Kind kind, std::string_view rest, std::string_view otherwise, std::string_view default_text) {
+TransportEntry ended(Kind kind, std::string_view rest, std::string_view otherwise, std::string_view default_text) {
     const auto blank = rest.find_first_of(" \t");
-    TransportWord out{kind, {}, std::string(otherwise), {}};
+    TransportEntry out{kind, {}, std::string(otherwise), {}};
     if (const auto status = smtp::EnhancedStatus::parse(rest.substr(0, blank))) {
         if (rest.front() == otherwise.front())
             out.status = rest.substr(0, blank);
         else
-            out.odd = fmt::format("{} is not of the class this means: {} is said in its place{}", status->text(),
+            out.warning = fmt::format("{} is not of the class this means: {} is said in its place{}", status->text(),
                                   otherwise,
                                   kind == Kind::fail && status->klass == 4 ? " (\"retry:\" makes mail wait)" : "");
         rest = blank == rest.npos ? std::string_view() : trimmed(rest.substr(blank));
@@ -36,18 +36,18 @@ TransportWord ended(Kind kind, std::string_view rest, std::string_view otherwise
     return out;
 }
 
-std::optional<TransportWord> hop(std::string text) {
+std::optional<TransportEntry> hop(std::string text) {
     const auto parsed = NextHop::parse(text);
     if (!parsed) return {};
-    return TransportWord{Kind::next_hop, parsed->to_string(), {}, {}};
+    return TransportEntry{Kind::next_hop, parsed->to_string(), {}, {}};
 }
 
 // Postfix's "smtp:HOST" and ":HOST": brackets, a port, or nothing at all for the recipient's own domain.
-std::optional<TransportWord> by_smtp(std::string_view rest) {
+std::optional<TransportEntry> by_smtp(std::string_view rest) {
     return hop(rest.empty() ? "mx" : std::string(rest));
 }
 
-std::optional<TransportWord> by_lmtp(std::string_view rest) {
+std::optional<TransportEntry> by_lmtp(std::string_view rest) {
     if (rest.starts_with("unix:")) return hop("lmtp:" + std::string(rest.substr(5)));
     if (rest.starts_with("inet:")) rest.remove_prefix(5);
     if (rest.starts_with('/') || rest.starts_with('[')) return hop("lmtp:" + std::string(rest));
@@ -58,15 +58,15 @@ std::optional<TransportWord> by_lmtp(std::string_view rest) {
 
 } // namespace
 
-std::optional<TransportWord> TransportWord::parse(std::string_view text) {
+std::optional<TransportEntry> TransportEntry::parse(std::string_view text) {
     text = trimmed(text);
     const auto colon = text.find(':');
     const auto word = smtp::lowered(text.substr(0, colon));
     const auto rest = colon == text.npos ? std::string_view() : trimmed(text.substr(colon + 1));
-    if (colon == text.npos || text.starts_with('[')) return text.empty() ? TransportWord{} : hop(std::string(text));
-    if (word.empty()) return rest.empty() ? TransportWord{} : by_smtp(rest);
-    if (word == "local") return TransportWord{Kind::local, {}, {}, {}};
-    if (word == "virtual") return TransportWord{Kind::mailbox, {}, {}, {}};
+    if (colon == text.npos || text.starts_with('[')) return text.empty() ? TransportEntry{} : hop(std::string(text));
+    if (word.empty()) return rest.empty() ? TransportEntry{} : by_smtp(rest);
+    if (word == "local") return TransportEntry{Kind::local, {}, {}, {}};
+    if (word == "virtual") return TransportEntry{Kind::mailbox, {}, {}, {}};
     if (word == "smtp" || word == "relay") return by_smtp(rest);
     if (word == "lmtp") return by_lmtp(rest);
     if (word == "discard") return ended(Kind::discard, rest, "2.0.0", "thrown away by a transport table");

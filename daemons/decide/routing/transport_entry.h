@@ -8,7 +8,7 @@
 
 namespace decide {
 
-struct TransportWord {
+struct TransportEntry {
     enum class Kind {
         as_usual, // "", ":": as the address's class says
         local,    // "local:": to the alias or user of its local part, as if its domain were a local one
@@ -21,11 +21,11 @@ struct TransportWord {
     Kind kind = Kind::as_usual;
     std::string value;
     std::string status; // discard, fail, defer: "5.1.2", of the class that belongs to it
-    std::string odd;    // what whoever wrote it should know; "" nothing
+    std::string warning;    // what whoever wrote it should know; "" nothing
 
     // Empty: it makes no sense.
-    static std::optional<TransportWord> parse(std::string_view text);
-    bool operator==(const TransportWord&) const = default;
+    static std::optional<TransportEntry> parse(std::string_view text);
+    bool operator==(const TransportEntry&) const = default;
 };
 
 } // namespace decide

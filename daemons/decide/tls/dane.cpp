@@ -4,8 +4,8 @@
 
 namespace decide {
 
-using State = DaneFindings::State;
-using About = DaneInquiry::Question::About;
+using State = DaneResult::State;
+using About = DaneLookup::Question::About;
 
 bool TlsaRecord::usable() const {
     if ((usage != 2 && usage != 3) || selector > 1) return false;
@@ -23,7 +23,7 @@ std::string TlsaRecord::to_string() const {
     return out;
 }
 
-DaneInquiry::DaneInquiry(std::string host, std::uint16_t port, bool secure, WellFormed well_formed)
+DaneLookup::DaneLookup(std::string host, std::uint16_t port, bool secure, WellFormed well_formed)
     : host_(std::move(host)), port_(port), well_formed_(std::move(well_formed)) {
     if (secure) question_ = {About::addresses, host_};
 }
@@ -31,10 +31,10 @@ DaneInquiry::DaneInquiry(std::string host, std::uint16_t port, bool secure, Well
 // An unsigned host is not asked for TLSA records: the name servers of some answer such questions badly, and what
 // they said could not be believed (RFC 7672, 2.2.2). An alias in a signed zone may have records of its own even
 // though it leads out of it.
-void DaneInquiry::addresses(Said said, bool secure, std::string_view canonical, std::string_view why) {
+void DaneLookup::addresses(LookupStatus said, bool secure, std::string_view canonical, std::string_view why) {
     question_.reset();
-    if (said == Said::failed) return unavailable(why);
-    if (said != Said::records) return;
+    if (said == LookupStatus::failed) return unavailable(why);
+    if (said != LookupStatus::records) return;
     const bool aliased = !canonical.empty() && canonical != host_;
     if (secure) {
         bases_ = {host_};
@@ -45,15 +45,15 @@ void DaneInquiry::addresses(Said said, bool secure, std::string_view canonical, 
     }
 }
 
-void DaneInquiry::alias(Said said, bool secure, std::string_view why) {
+void DaneLookup::alias(LookupStatus said, bool secure, std::string_view why) {
     question_.reset();
-    if (said == Said::failed) return unavailable(why);
-    if (said != Said::records || !secure) return;
+    if (said == LookupStatus::failed) return unavailable(why);
+    if (said != LookupStatus::records || !secure) return;
     bases_ = {host_};
     ask_tlsa();
 }
 
-void DaneInquiry::ask_tlsa() {
+void DaneLookup::ask_tlsa() {
     question_.reset();
     if (bases_.empty()) {
         findings_ = {};
@@ -66,10 +66,10 @@ void DaneInquiry::ask_tlsa() {
     question_ = {About::tlsa, findings_.owner};
 }
 
-void DaneInquiry::tlsa(Said said, bool secure, std::vector<TlsaRecord> records, std::string_view why) {
+void DaneLookup::tlsa(LookupStatus said, bool secure, std::vector<TlsaRecord> records, std::string_view why) {
     question_.reset();
-    if (said == Said::failed) return unavailable(why);
-    if (said != Said::records || !secure || records.empty()) return ask_tlsa();
+    if (said == LookupStatus::failed) return unavailable(why);
+    if (said != LookupStatus::records || !secure || records.empty()) return ask_tlsa();
     std::ranges::sort(records);
     const auto [same, end] = std::ranges::unique(records);
     records.erase(same, end);
@@ -81,7 +81,7 @@ void DaneInquiry::tlsa(Said said, bool secure, std::vector<TlsaRecord> records, 
     findings_.records = usable.empty() ? std::move(records) : std::move(usable);
 }
 
-void DaneInquiry::unavailable(std::string_view why) {
+void DaneLookup::unavailable(std::string_view why) {
     findings_.state = State::unavailable;
     findings_.why = why;
     if (findings_.owner.empty()) findings_.owner = host_;

@@ -23,7 +23,7 @@ struct TlsaRecord { // RFC 6698, 2.1
 };
 
 // What the name system says of a host's certificate.
-struct DaneFindings {
+struct DaneResult {
     enum class State : std::uint8_t {
         absent,      // no records that could be believed
         usable,      // `records` say which certificate it is
@@ -36,15 +36,15 @@ struct DaneFindings {
     std::vector<TlsaRecord> records; // sorted; unusable: all, for texts
     std::string why;                 // "SERVFAIL", "timeout"
     bool answered = false;           // absent: DNSSEC vouches for the host, and it was asked for records in vain
-    bool operator==(const DaneFindings&) const = default;
+    bool operator==(const DaneResult&) const = default;
 };
 
-class DaneInquiry {
+class DaneLookup {
 public:
     // Does a record that is usable by its numbers hold what they say? (A certificate that can be read …)
     using WellFormed = std::function<bool(const TlsaRecord&)>;
     // `secure`: the host's name comes from a validated answer or from our own configuration.
-    DaneInquiry(std::string host, std::uint16_t port, bool secure, WellFormed well_formed = {});
+    DaneLookup(std::string host, std::uint16_t port, bool secure, WellFormed well_formed = {});
 
     struct Question {
         enum class About : std::uint8_t {
@@ -59,11 +59,11 @@ public:
     const std::optional<Question>& question() const { return question_; }
     // Answers to the question of that kind. `secure`: validated by DNSSEC. `canonical`: the name at the end of all
     // aliases.
-    void addresses(Said said, bool secure, std::string_view canonical, std::string_view why);
-    void alias(Said said, bool secure, std::string_view why);
-    void tlsa(Said said, bool secure, std::vector<TlsaRecord> records, std::string_view why);
+    void addresses(LookupStatus said, bool secure, std::string_view canonical, std::string_view why);
+    void alias(LookupStatus said, bool secure, std::string_view why);
+    void tlsa(LookupStatus said, bool secure, std::vector<TlsaRecord> records, std::string_view why);
 
-    const DaneFindings& findings() const { return findings_; }
+    const DaneResult& findings() const { return findings_; }
 
 private:
     void ask_tlsa();
@@ -74,7 +74,7 @@ private:
     WellFormed well_formed_;
     std::vector<std::string> bases_; // still to be asked, the next one last
     std::optional<Question> question_;
-    DaneFindings findings_;
+    DaneResult findings_;
 };
 
 } // namespace decide

@@ -4,14 +4,14 @@
 
 namespace decide {
 
-TlsLevel level_for(TlsWish wish, TlsLevel level) {
-    if (wish == TlsWish::required && level == TlsLevel::may) return TlsLevel::dane;
-    if (wish == TlsWish::optional && (level == TlsLevel::dane || level == TlsLevel::sts)) return TlsLevel::may;
+TlsLevel level_for(TlsRequirement wish, TlsLevel level) {
+    if (wish == TlsRequirement::required && level == TlsLevel::may) return TlsLevel::dane;
+    if (wish == TlsRequirement::optional && (level == TlsLevel::dane || level == TlsLevel::sts)) return TlsLevel::may;
     return level;
 }
 
-TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, std::string_view host) {
-    using State = DaneFindings::State;
+TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std::string_view host) {
+    using State = DaneResult::State;
     switch (level) {
     case TlsLevel::none: return {TlsDemand::plain, {}};
     case TlsLevel::by_default:
@@ -46,9 +46,9 @@ TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, st
     // Records that cannot be used demand TLS, and prove nothing (RFC 7672, 2.2): the domain's policy still may.
     const bool unusable = dane.state == State::unusable;
     const auto found = unusable ? TlsResult::tlsa_invalid : TlsResult::success;
-    if (level != TlsLevel::sts || sts == StsWord::nothing)
+    if (level != TlsLevel::sts || sts == StsMatch::nothing)
         return {unusable ? TlsDemand::encrypted : TlsDemand::welcome, {}, found};
-    if (sts == StsWord::usable) return {TlsDemand::authority, {}, found};
+    if (sts == StsMatch::usable) return {TlsDemand::authority, {}, found};
     return {TlsDemand::authority,
             fmt::format("host {} is none of those that the MTA-STS policy of the domain names", host),
             TlsResult::validation_failure};

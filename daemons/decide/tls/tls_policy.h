@@ -27,12 +27,12 @@ constexpr bool is_mandatory(TlsLevel level) { return level >= TlsLevel::encrypt;
 constexpr bool asks_dane(TlsLevel level) { return level == TlsLevel::dane || level == TlsLevel::sts || level == TlsLevel::dane_only; }
 
 // What the message itself says of TLS (RFC 8689).
-enum class TlsWish : std::uint8_t {
+enum class TlsRequirement : std::uint8_t {
     none,
     required, // REQUIRETLS: also what a level does not demand must be proven, so records are asked for
     optional, // TLS-Required: no: what the receiving domain publishes is passed over; what our operator demands holds
 };
-TlsLevel level_for(TlsWish wish, TlsLevel level);
+TlsLevel level_for(TlsRequirement wish, TlsLevel level);
 
 // What a connection has to show before mail goes over it.
 enum class TlsDemand : std::uint8_t {
@@ -52,7 +52,7 @@ struct TlsDecision {
 };
 
 // What the MTA-STS policy of the mail's domain says of a host.
-enum class StsWord : std::uint8_t {
+enum class StsMatch : std::uint8_t {
     nothing, // there is none in force
     usable,  // … with a certificate that proves its name
     other,   // it is none of the hosts that may be used
@@ -60,7 +60,7 @@ enum class StsWord : std::uint8_t {
 
 // `host`: for texts. DANE comes first: where the records say something, no other policy of the domain counts
 // (RFC 8461, 2). Records that cannot be used say nothing of the certificate.
-TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, std::string_view host);
+TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std::string_view host);
 
 // What a connection has shown.
 struct TlsState {

@@ -20,7 +20,7 @@ bool by_sender(const postfix::Entry& entry) {
 
 // No file of Postfix's will do: one has to be written, and check asks for it.
 void to_be_written(Import& import, std::string why) {
-    import.without(maps, fmt::format("{}: write \"HOST:PORT USER:PASSWORD\" for each account into {}, as in "
+    import.mark_unsupported(maps, fmt::format("{}: write \"HOST:PORT USER:PASSWORD\" for each account into {}, as in "
                                      "postrider-credentials(5)",
                                      why, our_file));
     import.set("smtp_client.credentials", toml(our_file), maps);
@@ -52,7 +52,7 @@ public:
             else if (!usual.empty())
                 hops_.push_back({entry.key, usual, user});
             else
-                import_.without(maps, fmt::format("{}: there is no relay host for that sender", entry.key));
+                import_.mark_unsupported(maps, fmt::format("{}: there is no relay host for that sender", entry.key));
         }
     }
 
@@ -63,13 +63,13 @@ public:
             if (next && !user.empty() && !next->starts_with('[')) { // an account is one at a host
                 const auto colon = std::min(next->find(':'), next->size());
                 next = fmt::format("[{}]{}", next->substr(0, colon), next->substr(colon));
-                import_.noted(maps, fmt::format("{}: taken for that host itself, without an MX look-up", hop));
+                import_.add_remark(maps, fmt::format("{}: taken for that host itself, without an MX look-up", hop));
             }
             const auto whole = next && !user.empty() ? fmt::format("{}@{}", user, *next) : next.value_or("");
             if (decide::NextHop::parse(whole) && sender.find_first_of(" \t") == sender.npos)
                 out.push_back(fmt::format("{} {}", sender, whole));
             else
-                import_.without(maps, fmt::format("{}: \"{}\" by \"{}\" makes no next hop with an account", sender,
+                import_.mark_unsupported(maps, fmt::format("{}: \"{}\" by \"{}\" makes no next hop with an account", sender,
                                                   postfix::excerpt(user), postfix::excerpt(hop)));
         }
         if (out.empty()) return;
@@ -95,8 +95,8 @@ void by_senders(Import& import, const std::vector<postfix::Entry>& entries) {
     SendersHops hops(import);
     std::vector<std::string> tables; // that cannot be copied stay behind
     for (const auto& word : import.words("sender_dependent_relayhost_maps")) {
-        const auto type = postfix::typed(word);
-        const auto read = type && import.world.exists(import.located(type->name)) && type->type != "regexp" && type->type != "pcre"
+        const auto type = postfix::parse_typed(word);
+        const auto read = type && import.environment.exists(import.resolved_path(type->name)) && type->type != "regexp" && type->type != "pcre"
                               ? import.entries("sender_dependent_relayhost_maps", word)
                               : std::nullopt;
         if (read)
@@ -108,7 +108,7 @@ void by_senders(Import& import, const std::vector<postfix::Entry>& entries) {
     hops.write();
     if (import.draft.has_section("table.sender_accounts")) tables.insert(tables.begin(), "table:sender_accounts");
     if (!tables.empty()) import.draft.set("sender_relay.tables", toml(tables), "sender_dependent_relayhost_maps");
-    import.noted("sender_dependent_relayhost_maps", "copied into [table.sender_accounts], with the account of each sender");
+    import.add_remark("sender_dependent_relayhost_maps", "copied into [table.sender_accounts], with the account of each sender");
     to_be_written(import, "accounts by sender are now named by their next hops, in [table.sender_accounts]");
 }
 
@@ -120,7 +120,7 @@ void from_file(Import& import, const std::string& path, const std::vector<postfi
     for (const auto& entry : entries)
         if (!entry.key.starts_with('[')) lines.push_back(entry.line);
     if (!lines.empty())
-        import.noted(maps, fmt::format("line {}: accounts are looked up by the name of the host that is connected to, not by "
+        import.add_remark(maps, fmt::format("line {}: accounts are looked up by the name of the host that is connected to, not by "
                                        "the domain whose MX host it is",
                                        fmt::join(lines, ", ")));
 }
@@ -129,22 +129,22 @@ void from_file(Import& import, const std::string& path, const std::vector<postfi
 
 void import_accounts(Import& import) {
     for (const auto* name : {"smtp_sasl_password_maps", "smtp_sasl_auth_enable", "smtp_sender_dependent_authentication"})
-        import.carried(name);
-    if (!import.yes("smtp_sasl_auth_enable")) return;
+        import.mark_converted(name);
+    if (!import.flag("smtp_sasl_auth_enable")) return;
     const auto words = import.words(maps);
     if (words.empty()) return;
-    const auto type = postfix::typed(words.front());
+    const auto type = postfix::parse_typed(words.front());
     if (words.size() > 1) return to_be_written(import, "several tables");
     if (!type || type->type == "inline") return to_be_written(import, "it is no file");
     if (type->type == "static") return to_be_written(import, "one account for every host");
-    const auto path = import.located(type->name);
+    const auto path = import.resolved_path(type->name);
     const auto entries = import.entries(maps, words.front());
-    if (import.fault) return;
+    if (import.error) return;
     if (!entries) return to_be_written(import, fmt::format("a table of type \"{}\"", type->type));
-    if (!import.world.exists(path) && import.yes("smtp_sender_dependent_authentication"))
+    if (!import.environment.exists(path) && import.flag("smtp_sender_dependent_authentication"))
         return to_be_written(import, "accounts by sender are named by their next hops, in sender_relay.tables");
     const bool senders = std::ranges::any_of(*entries, by_sender);
-    if (senders && import.yes("smtp_sender_dependent_authentication")) return by_senders(import, *entries);
+    if (senders && import.flag("smtp_sender_dependent_authentication")) return by_senders(import, *entries);
     from_file(import, path, *entries);
 }
 

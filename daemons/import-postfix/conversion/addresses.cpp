@@ -15,11 +15,11 @@ void virtual_files(Import& import) {
     const auto base = import.value("virtual_mailbox_base");
     std::size_t maildirs = 0, mboxes = 0;
     for (const auto& word : import.words("virtual_mailbox_maps"))
-        if (const auto type = postfix::typed(word); type && type->type != "sqlite" && type->type != "mysql")
+        if (const auto type = postfix::parse_typed(word); type && type->type != "sqlite" && type->type != "mysql")
             if (const auto entries = import.entries("virtual_mailbox_maps", word))
                 for (const auto& entry : *entries) (entry.value.ends_with('/') ? maildirs : mboxes) += 1;
     if (maildirs && mboxes)
-        import.noted("virtual_mailbox_maps",
+        import.add_remark("virtual_mailbox_maps",
                      "some mailboxes are maildirs and some mboxes; all are taken for maildirs");
     const bool maildir = maildirs > 0 || mboxes == 0;
     import.set("virtual_mailbox.deliver",
@@ -27,14 +27,14 @@ void virtual_files(Import& import) {
                import.given("virtual_mailbox_base") ? "virtual_mailbox_base" : "virtual_mailbox_maps");
     auto uids = import.value("virtual_uid_maps");
     if (!uids.starts_with("static:"))
-        return import.without(
+        return import.mark_unsupported(
             "virtual_uid_maps",
             "only one user for all, static:NUMBER, has a counterpart: virtual_mailbox.user");
     const auto number = postfix::number_of(std::string_view(uids).substr(7));
     const auto user =
-        number && *number <= UINT32_MAX ? import.world.user_name(static_cast<std::uint32_t>(*number)) : "";
+        number && *number <= UINT32_MAX ? import.environment.user_name(static_cast<std::uint32_t>(*number)) : "";
     if (user.empty())
-        import.without(
+        import.mark_unsupported(
             "virtual_uid_maps",
             fmt::format("{}: there is no user of that number here: name one in virtual_mailbox.user", uids));
     else
@@ -42,8 +42,8 @@ void virtual_files(Import& import) {
 }
 
 void virtual_mailboxes(Import& import) {
-    import.carried("virtual_mailbox_base"), import.carried("virtual_uid_maps"),
-        import.carried("virtual_transport");
+    import.mark_converted("virtual_mailbox_base"), import.mark_converted("virtual_uid_maps"),
+        import.mark_converted("virtual_transport");
     if (!import.draft.find("virtual_mailbox.domains")) return;
     const auto transport = import.value("virtual_transport");
     if (transport.starts_with("lmtp:")) {
@@ -64,14 +64,14 @@ void virtual_mailboxes(Import& import) {
             return word.contains("dovecot");
         })) {
         import.set("virtual_mailbox.deliver", toml("lmtp:/run/dovecot/lmtp"), "virtual_transport");
-        return import.noted("virtual_transport",
+        return import.add_remark("virtual_transport",
                             "Dovecot's LMTP server in place of its program: install it, and add lmtp to its protocols");
     }
     // Nowhere to put the mail. The domains stay, and check refuses them without a place: taken out, their mail would
     // be refused.
     import.draft.remove("virtual_mailbox.deliver");
     if (transport != "virtual")
-        import.without("virtual_transport",
+        import.mark_unsupported("virtual_transport",
                        fmt::format("\"{}\" has no counterpart: name a server that speaks LMTP in "
                                    "virtual_mailbox.deliver; postrider check wants one",
                                    transport));
@@ -81,7 +81,7 @@ void canonical(Import& import) {
     std::vector<std::string> sender, recipient;
     const auto add = [&](std::string_view name, std::string_view classes, std::string_view as_sender,
                          std::string_view as_recipient) {
-        if (import.value(name).empty()) return import.carried(name);
+        if (import.value(name).empty()) return import.mark_converted(name);
         const auto wanted = import.words(classes);
         const auto has = [&](std::string_view word) {
             return std::ranges::find(wanted, word) != wanted.end();
@@ -90,7 +90,7 @@ void canonical(Import& import) {
         if (has(as_sender)) sender.insert(sender.end(), tables.begin(), tables.end());
         if (has(as_recipient)) recipient.insert(recipient.end(), tables.begin(), tables.end());
         if (std::ranges::any_of(wanted, [](const auto& word) { return word.starts_with("header"); }))
-            import.noted(name, "header fields are not rewritten, only the envelope: let programs write the "
+            import.add_remark(name, "header fields are not rewritten, only the envelope: let programs write the "
                                "address that should be seen");
     };
     add("sender_canonical_maps", "sender_canonical_classes", "envelope_sender", "");
@@ -98,7 +98,7 @@ void canonical(Import& import) {
     add("canonical_maps", "canonical_classes", "envelope_sender", "envelope_recipient");
     for (const auto* classes :
          {"canonical_classes", "sender_canonical_classes", "recipient_canonical_classes"})
-        import.carried(classes);
+        import.mark_converted(classes);
     const auto from = [&](std::string_view first) {
         return import.value(first).empty() ? "canonical_maps" : first;
     };
@@ -112,7 +112,7 @@ void transport(Import& import) {
     const auto tables = import.tables("transport_maps");
     if (!tables.empty()) import.set("transport.tables", toml(tables), "transport_maps");
     for (const auto& word : import.words("transport_maps")) {
-        const auto type = postfix::typed(word);
+        const auto type = postfix::parse_typed(word);
         if (!type || type->type == "regexp" || type->type == "pcre" || type->type == "socketmap" ||
             type->type == "tcp" || type->type == "sqlite")
             continue;
@@ -120,24 +120,24 @@ void transport(Import& import) {
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');
-            const auto known = decide::TransportWord::parse(entry.value);
-            const bool other = known && known->kind == decide::TransportWord::Kind::next_hop &&
+            const auto known = decide::TransportEntry::parse(entry.value);
+            const bool other = known && known->kind == decide::TransportEntry::Kind::next_hop &&
                                colon != std::string::npos &&
                                std::ranges::any_of(import.services, [&](const auto& each) {
                                    return each.type == "unix" && each.name == entry.value.substr(0, colon) &&
                                           each.name != "smtp" && each.name != "relay" && each.name != "lmtp";
                                });
             if (known && !other && entry.key.find("$") == entry.key.npos) {
-                if (known->kind == decide::TransportWord::Kind::next_hop &&
+                if (known->kind == decide::TransportEntry::Kind::next_hop &&
                     known->value.starts_with("lmtp:") && known->value.find('/') != std::string::npos &&
                     entry.value.find("unix:/") == std::string::npos)
-                    import.noted("transport_maps",
+                    import.add_remark("transport_maps",
                                  fmt::format("{} line {}: write the whole path of the socket", type->name,
                                              entry.line));
                 continue;
             }
             if (++odd <= 20)
-                import.without("transport_maps",
+                import.mark_unsupported("transport_maps",
                                fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
                                            "relay, lmtp, local, virtual, "
                                            "error, retry and discard has no counterpart; mail for it waits "
@@ -145,7 +145,7 @@ void transport(Import& import) {
                                            type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
         }
         if (odd > 20)
-            import.without("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));
+            import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));
     }
 }
 
@@ -160,7 +160,7 @@ void import_addresses(Import& import) {
         if (*limit > 10'000)
             import.set("local.alias_recipients", toml(*limit), "virtual_alias_expansion_limit");
         else
-            import.carried("virtual_alias_expansion_limit");
+            import.mark_converted("virtual_alias_expansion_limit");
     }
 }
 

@@ -21,7 +21,7 @@ std::size_t rank(std::string_view section) {
 }
 
 // "route.\"a.b\".tls": the last dot outside quotation marks parts section and key.
-std::pair<std::string_view, std::string_view> parted(std::string_view path) {
+std::pair<std::string_view, std::string_view> split_path(std::string_view path) {
     const auto dot = path.rfind('.');
     return {path.substr(0, dot), path.substr(dot + 1)};
 }
@@ -58,7 +58,7 @@ std::string toml(const std::vector<std::string>& texts) {
                         : fmt::format("[\n    {},\n]", fmt::join(words, ",\n    "));
 }
 
-std::string shown(std::string_view text) {
+std::string comment_text(std::string_view text) {
     std::string out;
     for (const char c : text)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
@@ -70,31 +70,31 @@ std::string shown(std::string_view text) {
     return out;
 }
 
-void Draft::set(std::string_view path, std::string value, std::string_view origin) {
-    const auto [name, key] = parted(path);
+void ConfigDraft::set(std::string_view path, std::string value, std::string_view origin) {
+    const auto [name, key] = split_path(path);
     auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) section = sections_.insert(sections_.end(), {std::string(name), {}});
     auto found = std::ranges::find(section->keys, key, &Key::name);
     if (found == section->keys.end())
         found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
     found->value = std::move(value);
-    found->origin = shown(origin);
+    found->origin = comment_text(origin);
 }
 
-const Draft::Key* Draft::find(std::string_view path) const {
-    const auto [name, key] = parted(path);
+const ConfigDraft::Key* ConfigDraft::find(std::string_view path) const {
+    const auto [name, key] = split_path(path);
     const auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) return nullptr;
     const auto found = std::ranges::find(section->keys, key, &Key::name);
     return found == section->keys.end() ? nullptr : &*found;
 }
 
-bool Draft::has_section(std::string_view name) const {
+bool ConfigDraft::has_section(std::string_view name) const {
     return std::ranges::find(sections_, name, &Section::name) != sections_.end();
 }
 
-void Draft::remove(std::string_view path) {
-    const auto [name, key] = parted(path);
+void ConfigDraft::remove(std::string_view path) {
+    const auto [name, key] = split_path(path);
     const auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) return;
     if (key.empty()) return void(sections_.erase(section));
@@ -102,7 +102,7 @@ void Draft::remove(std::string_view path) {
     if (section->keys.empty()) sections_.erase(section);
 }
 
-std::string Draft::at_line(std::uint32_t line) const {
+std::string ConfigDraft::key_at_line(std::uint32_t line) const {
     const Key* nearest = nullptr;
     const Section* in = nullptr;
     for (const auto& section : sections_)
@@ -115,7 +115,7 @@ std::string Draft::at_line(std::uint32_t line) const {
     return nearest ? in->name + "." + nearest->name : "";
 }
 
-std::string Draft::text(const std::vector<std::string>& remarks) {
+std::string ConfigDraft::text(const std::vector<std::string>& remarks) {
     std::ranges::stable_sort(sections_, {}, [](const Section& each) { return rank(each.name); });
     std::string out;
     for (const auto& remark : remarks) out += remark.empty() ? "#\n" : "# " + remark + "\n";

@@ -1,4 +1,4 @@
-// A postrider.toml being drawn up: sections, keys with where they come from, remarks. Knows TOML's form and
+// A postrider.toml being written: sections, keys with where they come from, remarks. Knows TOML's form and
 // nothing of what keys mean. Pure.
 #pragma once
 #include <cstdint>
@@ -15,9 +15,9 @@ inline std::string toml(const char* text) { return toml(std::string_view(text));
 inline std::string toml(bool flag) { return flag ? "true" : "false"; }
 inline std::string toml(std::uint64_t number) { return std::to_string(number); }
 // Of a text somebody else wrote, for a comment: one line, no control characters. UTF-8.
-std::string shown(std::string_view text);
+std::string comment_text(std::string_view text);
 
-class Draft {
+class ConfigDraft {
 public:
     struct Key {
         std::string name, value; // "expiry", "\"5d\"" as TOML writes it
@@ -29,15 +29,15 @@ public:
         std::vector<Key> keys;
     };
 
-    // Sets the key or sets it anew. `path`: section and key as TOML writes them, "queue.expiry",
+    // Sets the key, or replaces its value. `path`: section and key as TOML writes them, "queue.expiry",
     // "route.\"a.b\".tls": what a file of the site names goes through toml(). `origin` may be any text.
     void set(std::string_view path, std::string value, std::string_view origin = "");
     const Key* find(std::string_view path) const; // null: not set
     bool has_section(std::string_view name) const;
     void remove(std::string_view path); // "listen.smtp.": the whole section
-    // The key that stands in that line of the text made last, "queue.expiry"; "listen.smtp." for the heading
+    // The key in that line of the last text(), "queue.expiry"; "listen.smtp." for the heading
     // of a section; "" none.
-    std::string at_line(std::uint32_t line) const;
+    std::string key_at_line(std::uint32_t line) const;
 
     // Remarks before everything, then the sections in the order of the manual.
     std::string text(const std::vector<std::string>& remarks);

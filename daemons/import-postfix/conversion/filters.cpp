@@ -18,7 +18,7 @@ std::string_view on_failure(Import& import, std::string_view action) {
     if (action == "accept" || action == "tempfail" || action == "reject" || action == "quarantine")
         return action;
     if (action == "shutdown") return "tempfail";
-    import.noted("milter_default_action", fmt::format("\"{}\" is taken for tempfail", action));
+    import.add_remark("milter_default_action", fmt::format("\"{}\" is taken for tempfail", action));
     return "tempfail";
 }
 
@@ -40,7 +40,7 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
         place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
     auto address = import.service_address(place);
     if (address) return out.address = *std::move(address), out;
-    import.without(
+    import.mark_unsupported(
         name, fmt::format("\"{}\": write the address of the milter in figures in a [milter.NAME]", word));
     return {};
 }
@@ -53,17 +53,17 @@ void milters(Import& import) {
         made.listeners = {std::move(listener)};
         all.push_back(std::move(made));
     };
-    for (const auto& door : import.doors) {
-        if (!import.draft.find(fmt::format("listen.{}.addresses", door.name))) continue;
-        for (const auto& word : Import::split(import.value(door.values, "smtpd_milters")))
+    for (const auto& listener : import.listeners) {
+        if (!import.draft.find(fmt::format("listen.{}.addresses", listener.name))) continue;
+        for (const auto& word : Import::split(import.value(listener.values, "smtpd_milters")))
             if (word != "DISABLE")
-                if (auto made = milter(import, "smtpd_milters", word)) add(*std::move(made), door.name);
+                if (auto made = milter(import, "smtpd_milters", word)) add(*std::move(made), listener.name);
     }
     for (const auto& word : import.words("non_smtpd_milters"))
         if (auto made = milter(import, "non_smtpd_milters", word)) add(*std::move(made), "local");
     for (const auto* name : {"smtpd_milters", "non_smtpd_milters", "milter_default_action",
                              "milter_connect_timeout", "milter_command_timeout", "milter_content_timeout"})
-        import.carried(name);
+        import.mark_converted(name);
     std::size_t number = 0;
     for (const auto& each : all) {
         const auto key =
@@ -84,16 +84,16 @@ void milters(Import& import) {
 void header_checks(Import& import) {
     std::vector<std::string> rules;
     for (const auto& word : import.words("header_checks")) {
-        const auto type = postfix::typed(word);
+        const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "regexp" && type->type != "pcre")) {
-            import.without("header_checks",
+            import.mark_unsupported("header_checks",
                            fmt::format("{}: only tables of regular expressions have a counterpart", word));
             continue;
         }
         const auto lines =
-            postfix::logical_lines(import.file("header_checks", type->name), import.located(type->name));
-        if (!lines && !import.fault) import.fault = lines.error();
-        if (import.fault) return;
+            postfix::logical_lines(import.file("header_checks", type->name), import.resolved_path(type->name));
+        if (!lines && !import.error) import.error = lines.error();
+        if (import.error) return;
         std::size_t within = 0; // if … endif: what is in there has no counterpart either
         for (const auto& line : *lines) {
             const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
@@ -101,7 +101,7 @@ void header_checks(Import& import) {
             const bool ends = line.text.starts_with("endif") || line.text.starts_with("ENDIF");
             if (begins || ends || within > 0) {
                 within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
-                import.without(
+                import.mark_unsupported(
                     "header_checks",
                     fmt::format("{} line {}: if, endif and the rules between them have no counterpart",
                                 type->name, line.line));
@@ -112,12 +112,12 @@ void header_checks(Import& import) {
             if (read)
                 rules.push_back(line.text);
             else
-                import.without("header_checks",
+                import.mark_unsupported("header_checks",
                                fmt::format("{} line {}: {}", type->name, line.line, read.error().why));
         }
     }
     if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
-    import.carried("header_checks");
+    import.mark_converted("header_checks");
 }
 
 void copies(Import& import) {
@@ -132,20 +132,20 @@ void copies(Import& import) {
         std::vector<std::string> out;
         for (const auto& word : import.words(name)) {
             const auto entries = import.entries(name, word);
-            if (!entries && !import.fault)
-                import.without(name, fmt::format("{}: list its entries in {}", word, key));
+            if (!entries && !import.error)
+                import.mark_unsupported(name, fmt::format("{}: list its entries in {}", word, key));
             for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
                 if (entry.key.find('@') != entry.key.npos &&
                     entry.value.find_first_of(", \t") == entry.value.npos)
                     out.push_back(fmt::format("{} {}", entry.key, entry.value));
                 else
-                    import.without(
+                    import.mark_unsupported(
                         name, fmt::format("\"{} {}\": write \"user@domain\" or \"@domain\", and one address",
                                           entry.key, postfix::excerpt(entry.value)));
             }
         }
         if (!out.empty()) import.set(key, toml(out), name);
-        import.carried(name);
+        import.mark_converted(name);
     }
 }
 
@@ -153,8 +153,8 @@ void copies(Import& import) {
 
 void import_filters(Import& import) {
     milters(import);
-    if (!import.fault) header_checks(import);
-    if (!import.fault) copies(import);
+    if (!import.error) header_checks(import);
+    if (!import.error) copies(import);
 }
 
 } // namespace postrider

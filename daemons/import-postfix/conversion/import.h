@@ -1,6 +1,6 @@
-// From what Postfix's files say to a postrider.toml: the work as a whole, and what its parts share. The
-// machine is asked through a World only, so that a test brings its own. Knows both configurations; decides
-// nothing about mail.
+// Converts Postfix's configuration to a postrider.toml: the conversion as a whole, and what its steps share. Accesses the
+// machine only through a HostEnvironment, so that a test can bring its own. Knows both configurations; decides nothing
+// about mail.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/setting_map/setting_map.h"
@@ -14,9 +14,9 @@
 namespace postrider {
 
 // What the importer asks of the machine.
-struct World {
+struct HostEnvironment {
     std::string directory; // main.cf's, absolute
-    std::string hostname;  // as gethostname(2) says it
+    std::string hostname;  // as gethostname(2) returns it
     struct Interface {
         common::IpAddress address;
         int bits = 128; // of its network, of 128
@@ -28,88 +28,88 @@ struct World {
     std::function<std::string(std::uint32_t uid)> user_name; // "" nobody
 };
 
-// What became of one setting or service, for the comments and the summary.
-struct Verdict {
-    enum class Kind { carried, noted, without }; // as it was; otherwise, or with a remark; not at all
+// The result of one setting or service, for the comments and the summary.
+struct SettingResult {
+    enum class Kind { converted, with_remark, unsupported }; // unchanged; differently, or with a remark; not at all
     std::string name;                            // "relayhost"; "smtp inet"
     std::string file;                            // "main.cf"
     std::uint32_t line = 0;
-    Kind kind = Kind::carried;
+    Kind kind = Kind::converted;
     std::vector<std::string> remarks;
-    std::string value = {}; // of main.cf: with everything put in
+    std::string value = {}; // of main.cf, expanded
 };
 
-struct Imported {
-    Draft draft;
-    std::vector<Verdict> verdicts; // of all that main.cf and master.cf set, in their order
-    std::size_t count(Verdict::Kind kind) const;
+struct ImportResult {
+    ConfigDraft draft;
+    std::vector<SettingResult> results; // of all that main.cf and master.cf set, in their order
+    std::size_t count(SettingResult::Kind kind) const;
     // The whole file.
     std::string text();
-    // A key that the check refused is taken out again: what came from it has no counterpart after all.
-    void take_back(const std::string& path, const std::string& why);
+    // Removes a key that the check rejects; its setting then counts as unsupported.
+    void drop_key(const std::string& path, const std::string& why);
 };
 
-// A Fault: the files make no sense, or a table they name cannot be read.
-postfix::Read<Imported> import_postfix(const World& world);
+// The error: the files are invalid, or a table that they name cannot be read.
+postfix::Read<ImportResult> import_postfix(const HostEnvironment& environment);
 
-// The state of the work; the parts below are handed it one after the other.
+// The state of the conversion; passed to the steps below one after the other.
 class Import {
 public:
-    Import(const World& world, postfix::Values values, std::vector<postfix::Service> services);
+    Import(const HostEnvironment& environment, postfix::Values values, std::vector<postfix::Service> services);
 
-    const World& world;
+    const HostEnvironment& environment;
     const postfix::Values values;
     const std::vector<postfix::Service> services;
-    Draft draft;
+    ConfigDraft draft;
 
     // A listener that was made of a service, with its own view of the settings.
-    struct Door {
+    struct Listener {
         std::string name; // of [listen.<name>]
         bool submission = false;
         const postfix::Service* service = nullptr;
         postfix::Values values;
     };
-    std::vector<Door> doors;
+    std::vector<Listener> listeners;
 
-    // What went wrong first; a part may go on, nothing comes of it.
-    std::optional<postfix::Fault> fault;
+    // The first error; steps may go on after it, but there is no result.
+    std::optional<postfix::FileError> error;
 
-    // The value put in; "" after a fault.
+    // The expanded value; "" after an error.
     std::string value(std::string_view name);
     std::string value(const postfix::Values& of, std::string_view name);
     std::vector<std::string> words(std::string_view name) { return split(value(name)); }
-    bool yes(std::string_view name);
+    bool flag(std::string_view name);
     bool given(std::string_view name) const { return values.given(name) != nullptr; }
-    std::optional<std::uint64_t> seconds(std::string_view name, char unit = 's'); // a fault if it is none
+    std::optional<std::uint64_t> seconds(std::string_view name, char unit = 's'); // an error if it is not one
     std::optional<std::uint64_t> number(std::string_view name);
 
-    // Sets a key, and says that the setting is carried over.
+    // Sets a key and marks the setting as converted.
     void set(std::string_view path, std::string value, std::string_view from);
-    // What became of a setting that is set; nothing if it is not. The worse one counts, remarks add up.
-    void carried(std::string_view name);
-    void noted(std::string_view name, std::string remark);
-    void without(std::string_view name, std::string remark);
-    void wrong(std::string_view name, std::string message); // a fault at this setting
+    // The result of a setting, if it is set. The worst one counts; remarks accumulate.
+    void mark_converted(std::string_view name);
+    void add_remark(std::string_view name, std::string remark);
+    void mark_unsupported(std::string_view name, std::string remark);
+    void fail(std::string_view name, std::string message); // an error at this setting
     // The same of services of master.cf.
-    void service(const postfix::Service& service, Verdict::Kind kind, std::string remark = "");
+    void record_service(const postfix::Service& service, SettingResult::Kind kind, std::string remark = "");
 
     // Words of a list, of which files' names and tables are replaced by what stands in them (the keys of
     // tables).
-    std::vector<std::string> listed(std::string_view name);
-    // The lookup tables of a list, named in our way. What has no counterpart is noted at `name`.
+    std::vector<std::string> expanded_list(std::string_view name);
+    // The lookup tables of a list, in our notation. What has no counterpart becomes a remark at `name`.
     std::vector<std::string> tables(std::string_view name);
     std::optional<std::string> table(std::string_view name, std::string_view word);
     // The entries of a text table; nothing: it is none, and was noted.
     std::optional<std::vector<postfix::Entry>> entries(std::string_view name, std::string_view word);
-    // Reads a file that a setting names; a fault at that setting.
+    // Reads a file that a setting names; an error at that setting.
     std::string file(std::string_view name, const std::string& path);
     // Where the file is that main.cf calls so: below DIR when it is not at its place in /etc/postfix.
-    std::string located(const std::string& path) const;
+    std::string resolved_path(const std::string& path) const;
     // Of a socket or file, relative to queue_directory.
     std::string queue_path(std::string_view path);
 
     // Networks, each named once however it is written; check would refuse it twice.
-    static std::vector<std::string> each_once(const std::vector<std::string>& networks);
+    static std::vector<std::string> without_duplicates(const std::vector<std::string>& networks);
 
     // Of a milter or policy server, in our words; nothing: it cannot be named in figures.
     std::optional<std::string> service_address(std::string_view text);
@@ -120,22 +120,22 @@ public:
                                                const std::function<std::string(std::string_view)>& path);
     static std::vector<std::string> split(std::string_view text);
 
-    Imported finish();
+    ImportResult finish();
 
 private:
-    Verdict* verdict(std::string_view name);
+    SettingResult* result_of(std::string_view name);
     std::optional<std::string> file_table(std::string_view name, const std::string& type, std::string path);
     std::optional<std::string> sqlite_table(std::string_view name, const std::string& path);
     std::optional<std::string> inline_table(std::string_view name, std::string_view text);
     std::optional<std::string> service_table(std::string_view name, const std::string& type,
                                              std::string_view text);
 
-    std::vector<Verdict> verdicts_;
-    std::set<std::string, std::less<>> said_; // settings some part has spoken of
+    std::vector<SettingResult> results_;
+    std::set<std::string, std::less<>> handled_; // settings that some step has dealt with
     std::size_t tables_made_ = 0;
 };
 
-// The parts, in the order of their work.
+// The steps, in their order.
 void import_names(Import& import);     // who we are, whose mail we take
 void import_local(Import& import);     // mailboxes of users of this system
 void import_addresses(Import& import); // virtual mailboxes, canonical, transport, …

@@ -8,22 +8,22 @@
 namespace postrider {
 
 using postfix::Service;
-using Kind = Verdict::Kind;
+using Kind = SettingResult::Kind;
 
 namespace {
 
 // "127.0.0.1:submission", "[::1]:25", "smtp": host and port.
-struct Where {
+struct Endpoint {
     std::string host;
     std::uint16_t port = 0;
 };
-std::optional<Where> where(std::string_view name) {
+std::optional<Endpoint> parse_endpoint(std::string_view name) {
     const auto colon = name.rfind(':');
     const auto port = postfix::port_of(colon == name.npos ? name : name.substr(colon + 1));
     if (!port) return {};
     auto host = colon == name.npos ? std::string_view() : name.substr(0, colon);
     if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    return Where{std::string(host), *port};
+    return Endpoint{std::string(host), *port};
 }
 
 std::string endpoint(std::string_view host, std::uint16_t port) {
@@ -32,7 +32,7 @@ std::string endpoint(std::string_view host, std::uint16_t port) {
 }
 
 // Where a service listens that names no address.
-std::vector<std::string> usual_addresses(Import& import, const Where& at) {
+std::vector<std::string> usual_addresses(Import& import, const Endpoint& at) {
     const auto protocols = import.words("inet_protocols");
     const auto has = [&](std::string_view word) {
         return std::ranges::find(protocols, word) != protocols.end();
@@ -51,29 +51,29 @@ std::vector<std::string> usual_addresses(Import& import, const Where& at) {
             if (const auto address = common::IpAddress::parse(bare)) {
                 if (address->is_v4() ? v4 : v6) out.push_back(endpoint(bare, at.port));
             } else {
-                import.without(
+                import.mark_unsupported(
                     "inet_interfaces",
                     fmt::format("\"{}\" is no address: write it in figures in listen.NAME.addresses", word));
             }
         }
     }
-    import.carried("inet_interfaces"), import.carried("inet_protocols");
+    import.mark_converted("inet_interfaces"), import.mark_converted("inet_protocols");
     return out;
 }
 
-std::string name_for(const Import& import, const Where& at, std::string_view host) {
+std::string name_for(const Import& import, const Endpoint& at, std::string_view host) {
     auto name = at.port == 25    ? std::string("smtp")
                 : at.port == 587 ? "submission"
                 : at.port == 465 ? "submissions"
                                  : fmt::format("port_{}", at.port);
-    if (!host.empty() && std::ranges::find(import.doors, name, &Import::Door::name) != import.doors.end())
+    if (!host.empty() && std::ranges::find(import.listeners, name, &Import::Listener::name) != import.listeners.end())
         name += "_2";
-    while (std::ranges::find(import.doors, name, &Import::Door::name) != import.doors.end()) name += "x";
+    while (std::ranges::find(import.listeners, name, &Import::Listener::name) != import.listeners.end()) name += "x";
     return name;
 }
 
 // Which of a service's -o are understood here; the rest is said of the service.
-constexpr std::string_view understood[] = {"smtpd_tls_security_level",
+constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
                                            "smtpd_tls_wrappermode",
                                            "smtpd_use_tls",
                                            "smtpd_enforce_tls",
@@ -116,27 +116,27 @@ constexpr std::string_view understood[] = {"smtpd_tls_security_level",
                                            "receive_override_options",
                                            "smtpd_client_connection_count_limit"};
 
-std::vector<std::string> networks_in(Import& import, const Import::Door& door, std::string_view name) {
+std::vector<std::string> networks_in(Import& import, const Import::Listener& listener, std::string_view name) {
     std::vector<std::string> out;
-    for (const auto& word : Import::split(import.value(door.values, name)))
+    for (const auto& word : Import::split(import.value(listener.values, name)))
         if (common::Network::parse(word))
             out.push_back(word);
         else
-            import.service(*door.service, Kind::noted,
+            import.record_service(*listener.service, Kind::with_remark,
                            fmt::format("{}: \"{}\" is no network in figures; it is left out", name, word));
-    import.carried(name);
-    return Import::each_once(out);
+    import.mark_converted(name);
+    return Import::without_duplicates(out);
 }
 
-bool is(Import& import, const Import::Door& door, std::string_view name) {
-    return postfix::flag_of(import.value(door.values, name)).value_or(false);
+bool flag_is_set(Import& import, const Import::Listener& listener, std::string_view name) {
+    return postfix::flag_of(import.value(listener.values, name)).value_or(false);
 }
 
-void tls(Import& import, const Import::Door& door, const std::string& key, bool wrapped) {
-    auto level = import.value(door.values, "smtpd_tls_security_level");
+void tls(Import& import, const Import::Listener& listener, const std::string& key, bool wrapped) {
+    auto level = import.value(listener.values, "smtpd_tls_security_level");
     if (level.empty())
-        level = is(import, door, "smtpd_enforce_tls") ? "encrypt"
-                : is(import, door, "smtpd_use_tls")   ? "may"
+        level = flag_is_set(import, listener, "smtpd_enforce_tls") ? "encrypt"
+                : flag_is_set(import, listener, "smtpd_use_tls")   ? "may"
                                                       : "none";
     const bool certificate = import.draft.find("tls.certificates") != nullptr;
     std::string tls = wrapped ? "implicit" : level == "encrypt" ? "require" : level == "may" ? "offer" : "no";
@@ -144,65 +144,65 @@ void tls(Import& import, const Import::Door& door, const std::string& key, bool 
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
     for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls",
                              "smtpd_tls_wrappermode", "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
-        import.carried(name);
-    bool auth = is(import, door, "smtpd_sasl_auth_enable");
+        import.mark_converted(name);
+    bool auth = flag_is_set(import, listener, "smtpd_sasl_auth_enable");
     if (!import.draft.find("auth.dovecot")) auth = false; // said at smtpd_sasl_auth_enable
     import.draft.set(key + ".auth", toml(auth), "smtpd_sasl_auth_enable");
-    const auto* only = door.values.given("smtpd_tls_auth_only");
-    if (auth && tls == "no" && is(import, door, "smtpd_tls_auth_only")) {
+    const auto* only = listener.values.given("smtpd_tls_auth_only");
+    if (auth && tls == "no" && flag_is_set(import, listener, "smtpd_tls_auth_only")) {
         import.draft.set(key + ".auth", "false", "smtpd_tls_auth_only");
-        import.service(*door.service, Kind::noted, "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
+        import.record_service(*listener.service, Kind::with_remark, "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
         auth = false;
     }
-    if (auth && !is(import, door, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" && tls != "implicit") {
+    if (auth && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" && tls != "implicit") {
         import.draft.set(key + ".auth_without_tls", "true", "smtpd_tls_auth_only");
         if (!only)
-            import.service(*door.service, Kind::noted,
+            import.record_service(*listener.service, Kind::with_remark,
                            "passwords may be sent in plain text, as in Postfix: set tls.certificates, and "
                            "auth_without_tls to false");
     }
-    if (is(import, door, "smtpd_tls_ask_ccert"))
+    if (flag_is_set(import, listener, "smtpd_tls_ask_ccert"))
         import.draft.set(key + ".client_certificates", certificate ? "true" : "false", "smtpd_tls_ask_ccert");
-    import.carried("smtpd_tls_ask_ccert");
+    import.mark_converted("smtpd_tls_ask_ccert");
 }
 
-void rights(Import& import, const Import::Door& door, const std::string& key) {
+void access_settings(Import& import, const Import::Listener& listener, const std::string& key) {
     for (const auto& [name, ours] : {std::pair{"smtpd_authorized_xclient_hosts", "xclient_networks"},
                                      {"smtpd_authorized_xforward_hosts", "xforward_networks"}})
-        if (const auto networks = networks_in(import, door, name); !networks.empty())
+        if (const auto networks = networks_in(import, listener, name); !networks.empty())
             import.draft.set(fmt::format("{}.{}", key, ours), toml(networks), name);
-    if (!import.value(door.values, "smtpd_upstream_proxy_protocol").empty()) {
+    if (!import.value(listener.values, "smtpd_upstream_proxy_protocol").empty()) {
         import.draft.set(key + ".proxy_networks", toml(std::vector<std::string>{"127.0.0.1"}),
                          "smtpd_upstream_proxy_protocol");
-        import.service(*door.service, Kind::noted,
+        import.record_service(*listener.service, Kind::with_remark,
                        "name the balancers in proxy_networks: nobody else is heard");
-        import.noted("smtpd_upstream_proxy_protocol",
+        import.add_remark("smtpd_upstream_proxy_protocol",
                      "name the balancers in proxy_networks: nobody else is heard");
     }
-    if (door.values.given("disable_vrfy_command"))
-        import.draft.set(key + ".vrfy", toml(is(import, door, "disable_vrfy_command") ? "off" : "verify"),
+    if (listener.values.given("disable_vrfy_command"))
+        import.draft.set(key + ".vrfy", toml(flag_is_set(import, listener, "disable_vrfy_command") ? "off" : "verify"),
                          "disable_vrfy_command");
-    if (door.values.given("smtputf8_enable"))
-        import.draft.set(key + ".smtputf8", toml(is(import, door, "smtputf8_enable")), "smtputf8_enable");
-    import.carried("disable_vrfy_command"), import.carried("smtputf8_enable");
+    if (listener.values.given("smtputf8_enable"))
+        import.draft.set(key + ".smtputf8", toml(flag_is_set(import, listener, "smtputf8_enable")), "smtputf8_enable");
+    import.mark_converted("disable_vrfy_command"), import.mark_converted("smtputf8_enable");
     const auto overridden = [&](std::string_view name) {
-        return std::ranges::find(door.service->overrides, name, &postfix::Setting::name) !=
-               door.service->overrides.end();
+        return std::ranges::find(listener.service->overrides, name, &postfix::Setting::name) !=
+               listener.service->overrides.end();
     };
     for (const auto& [name, ours] : {std::pair{"message_size_limit", "message_size"},
                                      {"smtpd_recipient_limit", "recipients"},
                                      {"smtpd_client_connection_count_limit", "sessions_per_network"}})
         if (overridden(name))
-            if (const auto number = postfix::number_of(import.value(door.values, name));
+            if (const auto number = postfix::number_of(import.value(listener.values, name));
                 number && *number > 0)
                 import.draft.set(fmt::format("{}.{}", key, ours), toml(*number), fmt::format("-o {}", name));
-    for (const auto& setting : door.service->overrides) {
-        if (std::ranges::find(understood, setting.name) != std::end(understood)) continue;
-        const auto* row = correspondence_of(setting.name);
-        if (!row || row->way == Way::moot) continue; // a name of the site's own is put in where it is used
-        import.service(*door.service, Kind::without,
+    for (const auto& setting : listener.service->overrides) {
+        if (std::ranges::find(handled_overrides, setting.name) != std::end(handled_overrides)) continue;
+        const auto* row = mapping_of(setting.name);
+        if (!row || row->conversion == Conversion::obsolete) continue; // a name of the site's own is put in where it is used
+        import.record_service(*listener.service, Kind::unsupported,
                        fmt::format("-o {}: {}", setting.name,
-                                   row->way == Way::none && !row->note.empty()
+                                   row->conversion == Conversion::none && !row->note.empty()
                                        ? std::string(row->note)
                                        : "no counterpart for one listener alone"));
     }
@@ -225,28 +225,28 @@ bool filters_somewhere(Import& import) {
     });
 }
 
-void listener(Import& import, const Service& service) {
-    const auto at = where(service.name);
+void import_listener(Import& import, const Service& service) {
+    const auto at = parse_endpoint(service.name);
     if (!at)
-        return import.service(
-            service, Kind::without,
+        return import.record_service(
+            service, Kind::unsupported,
             fmt::format("\"{}\": the port has no name of mail's own: write its number", service.name));
-    Import::Door door{name_for(import, *at, at->host), false, &service,
-                      import.values.of(service, import.world.directory + "/master.cf")};
-    const bool wrapped = is(import, door, "smtpd_tls_wrappermode");
+    Import::Listener listener{name_for(import, *at, at->host), false, &service,
+                      import.values.of(service, import.environment.directory + "/master.cf")};
+    const bool wrapped = flag_is_set(import, listener, "smtpd_tls_wrappermode");
     if (const auto filter = own_filter(service); filter && filter->empty() && filters_somewhere(import))
-        return import.service(
-            service, Kind::without,
+        return import.record_service(
+            service, Kind::unsupported,
             "mail coming back from a filter behind the queue: run the filter as a [milter] instead");
     else if (filter && !filter->empty())
-        import.service(service, Kind::without, fmt::format("-o content_filter: {}", correspondence_of("content_filter")->note));
+        import.record_service(service, Kind::unsupported, fmt::format("-o content_filter: {}", mapping_of("content_filter")->note));
     // Whoever refuses all strangers takes mail of his own people only, whatever the port.
-    door.submission = wrapped || at->port == 587 || at->port == 465 ||
+    listener.submission = wrapped || at->port == 587 || at->port == 465 ||
                       std::ranges::any_of(lists_of_restrictions, [&](auto name) {
-                          const auto list = postfix::restrictions_of(import.value(door.values, name));
-                          return list && postfix::refuses_strangers(*list);
+                          const auto list = postfix::restrictions_of(import.value(listener.values, name));
+                          return list && postfix::rejects_untrusted(*list);
                       });
-    const auto key = "listen." + door.name;
+    const auto key = "listen." + listener.name;
     auto addresses = at->host.empty() ? usual_addresses(import, *at) : std::vector<std::string>{};
     if (!at->host.empty()) {
         if (at->host == "localhost")
@@ -254,28 +254,28 @@ void listener(Import& import, const Service& service) {
         else if (common::IpAddress::parse(at->host))
             addresses = {endpoint(at->host, at->port)};
         else
-            return import.service(service, Kind::without,
+            return import.record_service(service, Kind::unsupported,
                                   fmt::format("\"{}\" is no address: write it in figures", at->host));
     }
-    if (import.fault) return;
+    if (import.error) return;
     if (addresses.empty())
-        return import.service(service, Kind::without, "there is no address it could listen on");
+        return import.record_service(service, Kind::unsupported, "there is no address it could listen on");
     if (wrapped && !import.draft.find("tls.certificates"))
-        return import.service(service, Kind::without,
+        return import.record_service(service, Kind::unsupported,
                               "TLS from the first byte needs a certificate, and tls.certificates is empty: "
                               "set it, and a [listen.submissions] with tls = \"implicit\"");
-    import.service(service, Kind::carried);
+    import.record_service(service, Kind::converted);
     import.draft.set(key + ".addresses", toml(addresses),
                      fmt::format("{} {}, master.cf line {}", service.name, service.type, service.line));
-    import.draft.set(key + ".service", toml(door.submission ? "submission" : "relay"));
-    tls(import, door, key, wrapped);
-    rights(import, door, key);
+    import.draft.set(key + ".service", toml(listener.submission ? "submission" : "relay"));
+    tls(import, listener, key, wrapped);
+    access_settings(import, listener, key);
     if (const auto limit = postfix::number_of(service.process_limit); limit && *limit > 0)
-        import.service(
-            service, Kind::noted,
+        import.record_service(
+            service, Kind::with_remark,
             fmt::format("a limit of {} processes: each process serves many sessions; sessions bounds them",
                         *limit));
-    import.doors.push_back(std::move(door));
+    import.listeners.push_back(std::move(listener));
 }
 
 // "submission.inet", "inet", "smtp/inet".
@@ -302,14 +302,14 @@ void other_service(Import& import, const Service& service) {
                          std::ranges::any_of(import.services, [&](const auto& each) {
                              return is_it(own_filter(each).value_or(""));
                          });
-    if (filters) return import.service(service, Kind::noted, "for content_filter only: see there");
+    if (filters) return import.record_service(service, Kind::with_remark, "for content_filter only: see there");
     const bool used = [&] { // named where next hops and transports are
         for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
                                  "local_transport", "fallback_transport", "smtpd_proxy_filter"})
             if (is_it(import.value(name))) return true;
         return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
-            const auto type = postfix::typed(word);
-            if (!type || !import.world.exists(import.located(type->name))) return false;
+            const auto type = postfix::parse_typed(word);
+            if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
             const auto entries = import.entries("transport_maps", word);
             return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
         });
@@ -317,26 +317,26 @@ void other_service(Import& import, const Service& service) {
     if (service.command == "smtp" || service.command == "lmtp") {
         if (service.name == "smtp" || service.name == "relay" || service.name == "lmtp") {
             for (const auto& over : service.overrides) {
-                const auto* row = correspondence_of(over.name);
-                if (row && (row->way == Way::moot || over.name == "syslog_name")) continue;
-                import.service(service, Kind::noted,
+                const auto* row = mapping_of(over.name);
+                if (row && (row->conversion == Conversion::obsolete || over.name == "syslog_name")) continue;
+                import.record_service(service, Kind::with_remark,
                                fmt::format("-o {}: settings of one transport have no counterpart: write it "
                                            "in [smtp_client] or the [route]",
                                            over.name));
             }
             return;
         }
-        return import.service(service, Kind::without,
+        return import.record_service(service, Kind::unsupported,
                               "another way to send by SMTP: write a [route] for the domains that use it, "
                               "with tls, connections or a pool of its own");
     }
     if (service.type == "inet")
-        return import.service(
-            service, Kind::without,
+        return import.record_service(
+            service, Kind::unsupported,
             fmt::format("{} has no counterpart; systemd can start what it started", service.command));
     if (service.command == "pipe" && !used)
-        return import.service(service, Kind::carried); // Debian's master.cf has many of these
-    import.service(service, Kind::without,
+        return import.record_service(service, Kind::converted); // Debian's master.cf has many of these
+    import.record_service(service, Kind::unsupported,
                    fmt::format("{}: programs behind a transport have no counterpart: let a server that "
                                "speaks LMTP take the mail, or a user's .forward run the program",
                                service.command));
@@ -350,21 +350,21 @@ void import_listeners(Import& import) {
         return std::ranges::find(protocols, word) != protocols.end();
     };
     if (!has("all") && !(has("ipv4") && has("ipv6"))) {
-        if (!has("ipv4") && !has("ipv6")) return import.wrong("inet_protocols", "expected all, ipv4 or ipv6");
+        if (!has("ipv4") && !has("ipv6")) return import.fail("inet_protocols", "expected all, ipv4 or ipv6");
         import.set("smtp_client.ipv4", toml(has("ipv4")), "inet_protocols");
         import.set("smtp_client.ipv6", toml(has("ipv6")), "inet_protocols");
     }
     for (const auto& service : import.services) {
-        if (import.fault) return;
+        if (import.error) return;
         if (service.type == "inet" && disabled(import, service))
-            import.service(service, Kind::carried);
+            import.record_service(service, Kind::converted);
         else if (service.type == "inet" && (service.command == "smtpd" || service.command == "postscreen"))
-            listener(import, service);
+            import_listener(import, service);
         else
             other_service(import, service);
     }
-    import.carried("master_service_disable");
-    if (import.doors.empty() && !import.fault) // nobody listened; one listener there must be
+    import.mark_converted("master_service_disable");
+    if (import.listeners.empty() && !import.error) // nobody listened; one listener there must be
         import.draft.set("listen.smtp.addresses", toml(std::vector<std::string>{"127.0.0.1:25"}),
                          "master.cf has no smtpd that could be carried over");
 }

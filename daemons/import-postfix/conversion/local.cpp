@@ -21,7 +21,7 @@ void mailboxes(Import& import) {
                    toml(spool.ends_with('/') ? fmt::format("maildir:{}{{user}}", spool)
                                              : fmt::format("mbox:{}/{{user}}", spool)),
                    "mail_spool_directory");
-    import.carried("home_mailbox"), import.carried("mail_spool_directory");
+    import.mark_converted("home_mailbox"), import.mark_converted("mail_spool_directory");
 
     if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
         const auto hop =
@@ -31,7 +31,7 @@ void mailboxes(Import& import) {
         if (hop)
             import.set("local.deliver", toml(*hop), "mailbox_transport");
         else
-            import.without("mailbox_transport",
+            import.mark_unsupported("mailbox_transport",
                            fmt::format("\"{}\": only lmtp has a counterpart: let a server that speaks LMTP "
                                        "take the mail (local.deliver)",
                                        transport));
@@ -40,20 +40,20 @@ void mailboxes(Import& import) {
         if (relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos)
             import.set("local.catch_all", toml(relay), "luser_relay");
         else
-            import.without("luser_relay", "only a plain address or user has a counterpart: local.catch_all");
+            import.mark_unsupported("luser_relay", "only a plain address or user has a counterpart: local.catch_all");
     }
     if (const auto transport = import.value("local_transport");
         import.given("local_transport") && !transport.starts_with("local")) {
         const auto null_client = transport.starts_with("error") && import.value("mydestination").empty();
         if (null_client)
-            import.carried("local_transport");
+            import.mark_converted("local_transport");
         else
-            import.without("local_transport",
+            import.mark_unsupported("local_transport",
                            fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
                                        "the domains in relay.domains and give them a [route]",
                                        transport));
     } else {
-        import.carried("local_transport");
+        import.mark_converted("local_transport");
     }
 }
 
@@ -72,7 +72,7 @@ void forward_files(Import& import) {
                 for (auto at = path.find(form); at != path.npos; at = path.find(form, at + ours.size()))
                     path.replace(at, form.size(), ours);
         if (path.find('$') != path.npos)
-            import.without(
+            import.mark_unsupported(
                 "forward_path",
                 fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are put in",
                             path));
@@ -85,7 +85,7 @@ void forward_files(Import& import) {
 // Users of this system and aliases: those are known without being listed.
 bool is_usual_recipients(Import& import) {
     const auto aliases = import.words("alias_maps");
-    import.carried("local_recipient_maps");
+    import.mark_converted("local_recipient_maps");
     return std::ranges::all_of(import.words("local_recipient_maps"), [&](const auto& word) {
         return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" || std::ranges::find(aliases, word) != aliases.end();
     });
@@ -96,18 +96,18 @@ void aliases(Import& import) {
     for (const auto& word : import.words("alias_maps")) {
         auto bare = std::string_view(word);
         while (bare.starts_with("proxy:")) bare.remove_prefix(6);
-        const auto what = postfix::typed(bare);
+        const auto what = postfix::parse_typed(bare);
         if (what && (what->type == "nis" || what->type == "unix")) {
             if (import.given("alias_maps"))
-                import.without("alias_maps", fmt::format("{}: NIS has no counterpart", word));
+                import.mark_unsupported("alias_maps", fmt::format("{}: NIS has no counterpart", word));
         } else if (what && (what->type == "hash" || what->type == "texthash" || what->type == "btree" ||
                             what->type == "lmdb" || what->type == "cdb" || what->type == "dbm")) {
-            const auto path = import.located(what->name);
-            if (import.world.exists(path)) {
+            const auto path = import.resolved_path(what->name);
+            if (import.environment.exists(path)) {
                 import.file("alias_maps", path); // readable?
                 files.push_back(path);
             } else if (import.given("alias_maps") && path != "/etc/aliases") {
-                import.without("alias_maps", fmt::format("{}: there is no such file; postrider check wants it", path));
+                import.mark_unsupported("alias_maps", fmt::format("{}: there is no such file; postrider check wants it", path));
                 files.push_back(path);
             }
         } else if (auto table = import.table("alias_maps", word)) {
@@ -120,12 +120,12 @@ void aliases(Import& import) {
             import.set("local.aliases", toml(files), "alias_maps");
         if (!tables.empty()) import.set("local.alias_tables", toml(tables), "alias_maps");
     }
-    import.carried("alias_maps");
+    import.mark_converted("alias_maps");
     if (import.given("local_recipient_maps")) {
         if (import.value("local_recipient_maps").empty())
             import.set("smtpd.check_recipients", "false", "local_recipient_maps");
         else if (!is_usual_recipients(import))
-            import.noted("local_recipient_maps",
+            import.add_remark("local_recipient_maps",
                          "users, aliases and alias tables say who is here, whatever this list says");
     }
 }
@@ -143,7 +143,7 @@ void permissions(Import& import) {
             else if (word == "include")
                 out.emplace_back("includes");
             else
-                import.wrong(
+                import.fail(
                     name, fmt::format("\"{}\": expected alias, forward or include", postfix::excerpt(word)));
         }
         import.set(key, toml(out), name);

@@ -15,11 +15,11 @@ void names(Import& import) {
     if (const auto name = config::domain_name(hostname); !name.empty() && name.find('.') != name.npos)
         import.set("mta.hostname", toml(hostname), "myhostname");
     else
-        import.without("myhostname", fmt::format("\"{}\" is no full host name", hostname));
-    import.carried("mydomain");
+        import.mark_unsupported("myhostname", fmt::format("\"{}\" is no full host name", hostname));
+    import.mark_converted("mydomain");
     auto origin = import.value("myorigin");
-    if (origin == "/etc/mailname" && !import.world.exists(origin)) // ours by default, once it is there
-        return import.noted("myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
+    if (origin == "/etc/mailname" && !import.environment.exists(origin)) // ours by default, once it is there
+        return import.add_remark("myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
     if (origin.starts_with('/')) { // the first line of that file
         const auto text = import.file("myorigin", origin);
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
@@ -28,8 +28,8 @@ void names(Import& import) {
         import.set("mta.origin",
                    toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name),
                    "myorigin");
-    else if (!import.fault)
-        import.without("myorigin", fmt::format("\"{}\" is no domain", origin));
+    else if (!import.error)
+        import.mark_unsupported("myorigin", fmt::format("\"{}\" is no domain", origin));
 }
 
 // Domains of one class; a domain that is in an earlier one already stays there, as Postfix has it.
@@ -42,13 +42,13 @@ public:
         std::vector<std::string> out;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
-                import_.noted(name,
+                import_.add_remark(name,
                               fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
                 continue;
             }
-            if (postfix::typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
+            if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
-                import_.without(name, fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
+                import_.mark_unsupported(name, fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
                                                   "domains in it are listed",
                                                   word, key));
                 continue;
@@ -57,7 +57,7 @@ public:
             const bool under = word.starts_with('.');
             const auto domain = config::domain_name(std::string_view(word).substr(under ? 1 : 0));
             if (domain.empty() || (under && !below)) {
-                import_.noted(name, fmt::format("\"{}\" is no domain; it is left out", word));
+                import_.add_remark(name, fmt::format("\"{}\" is no domain; it is left out", word));
                 continue;
             }
             if (!under) add(name, key, domain, out);
@@ -65,7 +65,7 @@ public:
         }
         if (!out.empty() || key == "local.domains")
             import_.set(key, toml(out), name);
-        import_.carried(name);
+        import_.mark_converted(name);
     }
 
 private:
@@ -75,7 +75,7 @@ private:
         if (fresh)
             out.push_back(domain);
         else if (found->second != key && !domain.starts_with('.') && import_.given(name))
-            import_.noted(name, fmt::format("{} is in {} already and stays there", domain, found->second));
+            import_.add_remark(name, fmt::format("{} is in {} already and stays there", domain, found->second));
     }
 
     Import& import_;
@@ -84,41 +84,41 @@ private:
 
 void domains(Import& import) {
     Classes classes(import);
-    classes.take("mydestination", "local.domains", import.listed("mydestination"), false);
+    classes.take("mydestination", "local.domains", import.expanded_list("mydestination"), false);
     // Without virtual_alias_domains: what stands alone in the tables.
     const auto aliases = import.value("virtual_alias_domains");
     if (!aliases.empty()) {
-        auto listed = import.listed("virtual_alias_domains");
+        auto listed = import.expanded_list("virtual_alias_domains");
         if (aliases == import.value("virtual_alias_maps"))
             std::erase_if(listed, [](const auto& key) {
-                return key.find('@') != key.npos || key.find('.') == key.npos || postfix::typed(key);
+                return key.find('@') != key.npos || key.find('.') == key.npos || postfix::parse_typed(key);
             });
         classes.take("virtual_alias_domains", "virtual_alias.domains", listed, false);
     }
     const auto boxes = import.value("virtual_mailbox_domains");
     if (!boxes.empty()) {
-        auto listed = import.listed("virtual_mailbox_domains");
+        auto listed = import.expanded_list("virtual_mailbox_domains");
         if (boxes == import.value("virtual_mailbox_maps"))
             std::erase_if(listed, [](const auto& key) {
-                return !postfix::typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
+                return !postfix::parse_typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
             });
         classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
     }
     const auto parents = import.words("parent_domain_matches_subdomains");
-    classes.take("relay_domains", "relay.domains", import.listed("relay_domains"),
+    classes.take("relay_domains", "relay.domains", import.expanded_list("relay_domains"),
                  std::ranges::find(parents, "relay_domains") != parents.end());
-    import.carried("parent_domain_matches_subdomains");
+    import.mark_converted("parent_domain_matches_subdomains");
     if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
-        !import.fault) {
+        !import.error) {
         import.draft.remove("virtual_alias.domains");
-        import.without("virtual_alias_domains", "there is no table of their addresses that could be carried "
+        import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that could be carried "
                                                 "over: list one in virtual_alias.tables");
     }
 }
 
 } // namespace
 
-std::vector<std::string> Import::each_once(const std::vector<std::string>& networks) {
+std::vector<std::string> Import::without_duplicates(const std::vector<std::string>& networks) {
     std::vector<std::string> out;
     std::set<std::string> seen;
     for (const auto& text : networks) {
@@ -137,7 +137,7 @@ std::vector<std::string> own_networks(Import& import) {
     const auto add = [&](std::string text) {
         if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
     };
-    for (const auto& [address, bits] : import.world.interfaces) {
+    for (const auto& [address, bits] : import.environment.interfaces) {
         if (address.is_loopback()) continue;
         common::Network network{address, 128};
         if (style == "subnet" || style == "class") {
@@ -158,27 +158,27 @@ void networks(Import& import) {
     if (!import.given("mynetworks")) {
         out = own_networks(import);
     } else {
-        for (const auto& word : import.listed("mynetworks")) {
+        for (const auto& word : import.expanded_list("mynetworks")) {
             if (common::Network::parse(word))
                 out.push_back(word);
             else if (word.starts_with('!')) // left out, it would open the way to those it keeps out
                 out.push_back(word),
-                    import.without(
+                    import.mark_unsupported(
                         "mynetworks",
                         fmt::format("\"{}\": exceptions have no counterpart: list the networks around it; postrider "
                                     "check refuses it until then",
                                     word));
-            else if (postfix::typed(word) || word.starts_with('/'))
+            else if (postfix::parse_typed(word) || word.starts_with('/'))
                 out.push_back(word);
             else
-                import.without("mynetworks", fmt::format("\"{}\" is no network in figures", word));
+                import.mark_unsupported("mynetworks", fmt::format("\"{}\" is no network in figures", word));
         }
     }
-    import.set("relay.networks", toml(Import::each_once(out)),
+    import.set("relay.networks", toml(Import::without_duplicates(out)),
                import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
                                                                                : "mynetworks_style");
-    import.carried("mynetworks");
-    import.carried("mynetworks_style");
+    import.mark_converted("mynetworks");
+    import.mark_converted("mynetworks_style");
 }
 
 } // namespace
@@ -187,10 +187,10 @@ void import_names(Import& import) {
     names(import);
     domains(import);
     networks(import);
-    import.carried("virtual_alias_domains"), import.carried("virtual_mailbox_domains");
+    import.mark_converted("virtual_alias_domains"), import.mark_converted("virtual_mailbox_domains");
     const auto delimiter = import.value("recipient_delimiter");
     if (delimiter.size() > 1)
-        import.noted("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
+        import.add_remark("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
     import.set("local.recipient_delimiter", toml(delimiter.substr(0, 1)), "recipient_delimiter");
 }
 

@@ -12,7 +12,7 @@ void sizes(Import& import) {
     const auto size = import.number("message_size_limit");
     if (!size) return;
     if (*size == 0)
-        return import.noted("message_size_limit", "0 means no limit in Postfix; smtpd.message_size and "
+        return import.add_remark("message_size_limit", "0 means no limit in Postfix; smtpd.message_size and "
                                                   "submit.message_size keep their default of 50MiB");
     import.set("smtpd.message_size", toml(*size), "message_size_limit");
     import.set("submit.message_size", toml(*size), "message_size_limit");
@@ -21,12 +21,12 @@ void sizes(Import& import) {
 // Postfix counts in anvil_rate_time_unit; we by the minute.
 void rates(Import& import) {
     const auto unit = import.seconds("anvil_rate_time_unit").value_or(60);
-    import.carried("anvil_rate_time_unit");
+    import.mark_converted("anvil_rate_time_unit");
     for (const auto& [name, key] :
          {std::pair{"smtpd_client_connection_rate_limit", "smtpd.connections_per_minute"},
           {"smtpd_client_message_rate_limit", "smtpd.messages_per_minute"},
           {"smtpd_client_recipient_rate_limit", "smtpd.recipients_per_minute"}}) {
-        import.carried(name);
+        import.mark_converted(name);
         if (!import.given(name)) continue;
         const auto number = import.number(name);
         if (number && *number > 0 && unit > 0)
@@ -38,7 +38,7 @@ void rates(Import& import) {
     if (import.given("smtpd_client_connection_count_limit"))
         if (const auto number = import.number("smtpd_client_connection_count_limit"); number && *number > 0)
             import.set("smtpd.sessions_per_network", toml(*number), "smtpd_client_connection_count_limit");
-    import.carried("smtpd_client_connection_count_limit");
+    import.mark_converted("smtpd_client_connection_count_limit");
 }
 
 void reports(Import& import) {
@@ -52,7 +52,7 @@ void reports(Import& import) {
         else if (word == "2bounce")
             out.emplace_back("undeliverable");
         else
-            import.noted(
+            import.add_remark(
                 "notify_classes",
                 fmt::format("{}: nobody is written to; the log and postrider-metrics(8) tell", word));
     }
@@ -67,7 +67,7 @@ void import_queue(Import& import) {
     reports(import);
     if (const auto name = import.value("syslog_name"); import.given("syslog_name") && !name.empty()) {
         if (import.values.raw("syslog_name").find("$service_name") != std::string::npos)
-            import.without("syslog_name", "the service's name stands behind it in every line anyway");
+            import.mark_unsupported("syslog_name", "the service's name stands behind it in every line anyway");
         else
             import.set("log.name", toml(name), "syslog_name");
     }
@@ -80,13 +80,13 @@ void import_queue(Import& import) {
                             : "normalise"),
                    "smtpd_forbid_bare_newline");
     if (import.value("smtpd_banner").starts_with(import.value("myhostname") + " ESMTP"))
-        import.carried("smtpd_banner");
+        import.mark_converted("smtpd_banner");
     else
-        import.without("smtpd_banner", "the greeting is \"220 HOSTNAME ESMTP Postrider\"");
+        import.mark_unsupported("smtpd_banner", "the greeting is \"220 HOSTNAME ESMTP Postrider\"");
     if (!import.value("bounce_template_file").empty())
-        import.without("bounce_template_file",
+        import.mark_unsupported("bounce_template_file",
                        "templates have another form: write them anew in a directory, bounce.templates");
-    import.carried("bounce_template_file");
+    import.mark_converted("bounce_template_file");
 }
 
 } // namespace postrider

@@ -86,16 +86,16 @@ class Restrictions {
 public:
     explicit Restrictions(Import& import) : import_(import) {}
 
-    void read(const Import::Door& door) {
+    void read(const Import::Listener& listener) {
         relays_ = authenticated_ = true;
-        for (const auto& list : lists) read(door, list);
-        const auto key = fmt::format("listen.{}.auth", door.name);
+        for (const auto& list : lists) read(listener, list);
+        const auto key = fmt::format("listen.{}.auth", listener.name);
         if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
             import_.draft.set(key, "false", auth->origin);
-            import_.service(*door.service, Verdict::Kind::noted,
+            import_.record_service(*listener.service, SettingResult::Kind::with_remark,
                             "AUTH is off: no permit_sasl_authenticated lets those relay who authenticate");
         }
-        if (door.submission) return submitters(door);
+        if (listener.submission) return submitters(listener);
         if (relays_) some_relay_ = true;
     }
 
@@ -123,10 +123,10 @@ public:
                 import_.draft.set(section + ".listeners", toml(policy.listeners));
         }
         const bool any =
-            std::ranges::any_of(import_.doors, [](const auto& door) { return !door.submission; });
+            std::ranges::any_of(import_.listeners, [](const auto& listener) { return !listener.submission; });
         if (any && !some_relay_) {
             import_.set("relay.networks", "[]", "mynetworks");
-            import_.noted("mynetworks", "no permit_mynetworks lets these networks relay, so none is listed");
+            import_.add_remark("mynetworks", "no permit_mynetworks lets these networks relay, so none is listed");
         }
     }
 
@@ -151,8 +151,8 @@ public:
 private:
     std::vector<std::string> all_relays() const {
         std::vector<std::string> out;
-        for (const auto& door : import_.doors)
-            if (!door.submission && listens(door.name)) out.push_back(door.name);
+        for (const auto& listener : import_.listeners)
+            if (!listener.submission && listens(listener.name)) out.push_back(listener.name);
         return out;
     }
 
@@ -164,38 +164,38 @@ private:
     }
 
     // Of a list the service sets itself, of the service; else of main.cf's setting.
-    void say(const Import::Door& door, std::string_view list, std::string remark) {
-        const bool own = std::ranges::find(door.service->overrides, list, &postfix::Setting::name) !=
-                         door.service->overrides.end();
+    void say(const Import::Listener& listener, std::string_view list, std::string remark) {
+        const bool own = std::ranges::find(listener.service->overrides, list, &postfix::Setting::name) !=
+                         listener.service->overrides.end();
         if (own)
-            import_.service(*door.service, Verdict::Kind::without, fmt::format("{}: {}", list, remark));
+            import_.record_service(*listener.service, SettingResult::Kind::unsupported, fmt::format("{}: {}", list, remark));
         else
-            import_.without(list, std::move(remark));
+            import_.mark_unsupported(list, std::move(remark));
     }
 
-    void read(const Import::Door& door, const List& list) {
-        const auto restrictions = postfix::restrictions_of(import_.value(door.values, list.name));
-        import_.carried(list.name);
-        if (!restrictions) return import_.wrong(list.name, restrictions.error());
+    void read(const Import::Listener& listener, const List& list) {
+        const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
+        import_.mark_converted(list.name);
+        if (!restrictions) return import_.fail(list.name, restrictions.error());
         if (list.stage == "rcpt") {
-            relays_ = relays_ && postfix::lets_relay(*restrictions, "permit_mynetworks");
-            authenticated_ = authenticated_ && postfix::lets_relay(*restrictions, "permit_sasl_authenticated");
+            relays_ = relays_ && postfix::permits_relay(*restrictions, "permit_mynetworks");
+            authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
         }
         std::vector<std::pair<std::string, std::string>> odd; // by advice
         for (const auto& [word, more] : *restrictions) {
             if (word == "reject" || word == "defer" || word == "permit" ||
-                (word == "permit_sasl_authenticated" && door.submission))
+                (word == "permit_sasl_authenticated" && listener.submission))
                 break; // the list ends there; who else is there on a submission listener?
             if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
             if (word == "reject_rbl_client" || word == "permit_dnswl_client")
-                on_list(door, list, word, more);
+                on_list(listener, list, word, more);
             else if (word == "check_policy_service")
-                policy(door, list, more);
+                policy(listener, list, more);
             else if (word == "reject_sender_login_mismatch" ||
                      word == "reject_authenticated_sender_login_mismatch")
                 import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
             else if (word == "warn_if_reject")
-                say(door, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", more));
+                say(listener, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", more));
             else {
                 const std::string advice(advice_on(word));
                 auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
@@ -203,22 +203,22 @@ private:
                 same->second += fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
             }
         }
-        for (const auto& [advice, words] : odd) say(door, list.name, fmt::format("{}: no counterpart; {}", words, advice));
+        for (const auto& [advice, words] : odd) say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
-    void on_list(const Import::Door& door, const List& list, std::string_view word, const std::string& more) {
-        if (door.submission)
+    void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {
+        if (listener.submission)
             return say(
-                door, list.name,
+                listener, list.name,
                 fmt::format("{} {}: lists are asked about clients of relay listeners only", word, more));
-        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, door.name,
+        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, listener.name,
                                       fmt::format("{} in {}", word, list.name)))
-            say(door, list.name,
+            say(listener, list.name,
                 fmt::format("{} {}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word, more));
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
-    void policy(const Import::Door& door, const List& list, std::string_view text) {
+    void policy(const Import::Listener& listener, const List& list, std::string_view text) {
         Policy out;
         out.stage = list.stage, out.origin = fmt::format("check_policy_service in {}", list.name);
         auto words = Import::split(postfix::unbraced(text));
@@ -236,7 +236,7 @@ private:
         }
         const auto address = words.empty() ? std::nullopt : import_.service_address(words[0]);
         if (!address)
-            return say(door, list.name,
+            return say(listener, list.name,
                        fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]",
                                    text));
         out.address = *address;
@@ -248,24 +248,24 @@ private:
                                                                       : "tempfail";
         for (auto& same : policies_)
             if (same.address == out.address && same.stage == out.stage) {
-                if (std::ranges::find(same.listeners, door.name) == same.listeners.end())
-                    same.listeners.push_back(door.name);
+                if (std::ranges::find(same.listeners, listener.name) == same.listeners.end())
+                    same.listeners.push_back(listener.name);
                 return;
             }
-        out.listeners = {door.name};
+        out.listeners = {listener.name};
         policies_.push_back(std::move(out));
-        import_.carried("smtpd_policy_service_timeout"),
-            import_.carried("smtpd_policy_service_default_action");
+        import_.mark_converted("smtpd_policy_service_timeout"),
+            import_.mark_converted("smtpd_policy_service_default_action");
     }
 
     // Who may send over a submission listener without AUTH.
-    void submitters(const Import::Door& door) {
-        const auto key = "listen." + door.name;
+    void submitters(const Import::Listener& listener) {
+        const auto key = "listen." + listener.name;
         const auto own = [&] {
             std::vector<std::string> out;
-            for (const auto& word : Import::split(import_.value(door.values, "mynetworks")))
+            for (const auto& word : Import::split(import_.value(listener.values, "mynetworks")))
                 if (common::Network::parse(word)) out.push_back(word);
-            return Import::each_once(out);
+            return Import::without_duplicates(out);
         }();
         if (relays_)
             import_.draft.set(key + ".submitters",
@@ -279,7 +279,7 @@ private:
               "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8", "message_size",
               "recipients", "sessions_per_network"})
             import_.draft.remove(fmt::format("{}.{}", key, each));
-        import_.service(*door.service, Verdict::Kind::without,
+        import_.record_service(*listener.service, SettingResult::Kind::unsupported,
                         "nobody could send there: name auth.passwords or auth.dovecot, and write a listener "
                         "whose service is \"submission\"");
     }
@@ -293,24 +293,24 @@ private:
 
 // postscreen's lists and its pause before the greeting.
 void postscreen(Import& import, Restrictions& restrictions) {
-    const auto door = std::ranges::find_if(
-        import.doors, [](const auto& each) { return each.service->command == "postscreen"; });
-    if (door == import.doors.end()) return;
+    const auto listener = std::ranges::find_if(
+        import.listeners, [](const auto& each) { return each.service->command == "postscreen"; });
+    if (listener == import.listeners.end()) return;
     // By default postscreen only logs what it finds, and looks on.
     const auto acts = [&](std::string_view name) {
-        import.carried(name);
-        const auto action = import.value(door->values, name);
+        import.mark_converted(name);
+        const auto action = import.value(listener->values, name);
         return action == "enforce" || action == "drop";
     };
-    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
-        import.carried("postscreen_greet_wait");
+    import.mark_converted("postscreen_dnsbl_sites"), import.mark_converted("postscreen_dnsbl_threshold"),
+        import.mark_converted("postscreen_greet_wait");
     if (acts("postscreen_greet_action"))
-        if (const auto wait = postfix::seconds_of(import.value(door->values, "postscreen_greet_wait"), 's'))
+        if (const auto wait = postfix::seconds_of(import.value(listener->values, "postscreen_greet_wait"), 's'))
             import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
     if (!acts("postscreen_dnsbl_action"))
-        return import.noted("postscreen_dnsbl_sites", "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
-    const auto sites = Import::split(import.value(door->values, "postscreen_dnsbl_sites"));
-    if (const auto threshold = postfix::number_of(import.value(door->values, "postscreen_dnsbl_threshold"));
+        return import.add_remark("postscreen_dnsbl_sites", "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
+    const auto sites = Import::split(import.value(listener->values, "postscreen_dnsbl_sites"));
+    if (const auto threshold = postfix::number_of(import.value(listener->values, "postscreen_dnsbl_threshold"));
         threshold && !sites.empty())
         import.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
     for (const auto& word : sites) {
@@ -319,8 +319,8 @@ void postscreen(Import& import, Restrictions& restrictions) {
         int weight = 1;
         if (star < word.size()) weight = static_cast<int>(std::strtol(word.c_str() + star + 1, nullptr, 10));
         if (weight == 0 || weight == INT_MIN ||
-            !restrictions.dns_list(site, weight < 0, std::abs(weight), door->name, "postscreen_dnsbl_sites"))
-            import.without("postscreen_dnsbl_sites",
+            !restrictions.dns_list(site, weight < 0, std::abs(weight), listener->name, "postscreen_dnsbl_sites"))
+            import.mark_unsupported("postscreen_dnsbl_sites",
                            fmt::format("{}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word));
     }
 }
@@ -329,23 +329,23 @@ void postscreen(Import& import, Restrictions& restrictions) {
 
 void import_restrictions(Import& import) {
     Restrictions restrictions(import);
-    for (const auto& door : import.doors)
-        if (!import.fault) restrictions.read(door);
+    for (const auto& listener : import.listeners)
+        if (!import.error) restrictions.read(listener);
     postscreen(import, restrictions);
     restrictions.write();
     if (const auto words = import.words("smtpd_etrn_restrictions"); !words.empty()) {
         if (words.size() == 2 && words[0] == "permit_mynetworks" && words[1] == "reject") {
-            for (const auto& door : import.doors)
+            for (const auto& listener : import.listeners)
                 if (const auto* networks = import.draft.find("relay.networks"))
-                    import.draft.set(fmt::format("listen.{}.etrn_networks", door.name), networks->value,
+                    import.draft.set(fmt::format("listen.{}.etrn_networks", listener.name), networks->value,
                                      "smtpd_etrn_restrictions");
-            import.carried("smtpd_etrn_restrictions");
+            import.mark_converted("smtpd_etrn_restrictions");
         } else {
-            import.without("smtpd_etrn_restrictions", "name the networks in listen.NAME.etrn_networks");
+            import.mark_unsupported("smtpd_etrn_restrictions", "name the networks in listen.NAME.etrn_networks");
         }
     }
     if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
-        import.noted(
+        import.add_remark(
             "smtpd_sender_login_maps",
             "users send as themselves; whom else they may send as is said with postrider passwd --addresses");
 }

@@ -17,7 +17,7 @@ public:
 
     void pair(std::string_view certificate_name, std::string_view key_name) {
         const auto certificate = import_.value(certificate_name);
-        import_.carried(certificate_name), import_.carried(key_name);
+        import_.mark_converted(certificate_name), import_.mark_converted(key_name);
         if (certificate.empty() || certificate == "none") return;
         const auto key = import_.value(key_name);
         add(certificate_name, certificate, key.empty() ? certificate : key);
@@ -27,12 +27,12 @@ public:
     void files(std::string_view name, const std::vector<std::string>& list) {
         std::string key;
         for (const auto& path : list) {
-            const auto text = import_.world.read(import_.located(path));
+            const auto text = import_.environment.read(import_.resolved_path(path));
             if (!text) return unread(name, list, fmt::format("{}: {}", path, text.error()));
             if (text->find(key_mark) != text->npos) key = path;
             if (text->find(certificate_mark) != text->npos && !key.empty()) add(name, path, key);
         }
-        import_.carried(name);
+        import_.mark_converted(name);
     }
 
     void write(std::string_view from) {
@@ -45,19 +45,19 @@ public:
 private:
     // What is in them nobody can see: the key first, as is the custom, and one file of certificates.
     void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
-        import_.noted(name, fmt::format("{}: tls.certificates and tls.keys name it all the same", why));
+        import_.add_remark(name, fmt::format("{}: tls.certificates and tls.keys name it all the same", why));
         add(name, list.size() > 1 ? list[1] : list[0], list[0]);
     }
 
     // A file that is missing stays: without it TLS would be no longer what it was.
     void add(std::string_view name, const std::string& certificate, const std::string& key) {
         for (const auto& path : {certificate, key})
-            if (!import_.world.exists(import_.located(path)))
-                import_.noted(name, fmt::format("{}: there is no such file; postrider check wants it", path));
-        const auto place = import_.located(certificate);
+            if (!import_.environment.exists(import_.resolved_path(path)))
+                import_.add_remark(name, fmt::format("{}: there is no such file; postrider check wants it", path));
+        const auto place = import_.resolved_path(certificate);
         if (std::ranges::find(certificates_, place) != certificates_.end()) return;
         certificates_.push_back(place);
-        keys_.push_back(import_.located(key));
+        keys_.push_back(import_.resolved_path(key));
     }
 
     Import& import_;
@@ -71,7 +71,7 @@ void certificates(Import& import) {
         chains.files("smtpd_tls_chain_files", list);
         for (const auto* name :
              {"smtpd_tls_cert_file", "smtpd_tls_key_file", "smtpd_tls_eccert_file", "smtpd_tls_eckey_file"})
-            import.carried(name); // not heeded
+            import.mark_converted(name); // not heeded
     } else {
         from = "smtpd_tls_cert_file";
         chains.pair("smtpd_tls_cert_file", "smtpd_tls_key_file");
@@ -81,7 +81,7 @@ void certificates(Import& import) {
         if (const auto entries = import.entries("tls_server_sni_maps", word))
             for (const auto& entry : *entries)
                 chains.files("tls_server_sni_maps", Import::split(entry.value));
-    import.carried("tls_server_sni_maps");
+    import.mark_converted("tls_server_sni_maps");
     chains.write(from);
 }
 
@@ -101,19 +101,19 @@ void versions(Import& import, std::string_view name, std::string_view key) {
     }
     if (named > 0 && !named_12) only_13 = true;
     import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
-    if (old) import.noted(name, "versions before TLS 1.2 are not spoken");
+    if (old) import.add_remark(name, "versions before TLS 1.2 are not spoken");
 }
 
 void client_level(Import& import) {
     auto level = import.value("smtp_tls_security_level");
     std::string_view from = "smtp_tls_security_level";
-    if (level.empty() && import.yes("smtp_enforce_tls")) level = "encrypt", from = "smtp_enforce_tls";
-    if (level.empty() && import.yes("smtp_use_tls")) level = "may", from = "smtp_use_tls";
+    if (level.empty() && import.flag("smtp_enforce_tls")) level = "encrypt", from = "smtp_enforce_tls";
+    if (level.empty() && import.flag("smtp_use_tls")) level = "may", from = "smtp_use_tls";
     for (const auto* name : {"smtp_tls_security_level", "smtp_enforce_tls", "smtp_use_tls"})
-        import.carried(name);
+        import.mark_converted(name);
     if (level.empty()) return;
     if (level == "secure" || level == "fingerprint") {
-        import.noted(
+        import.add_remark(
             from,
             fmt::format("\"{}\" is taken for \"verify\": the certificate must prove the name of the host",
                         level));
@@ -123,26 +123,26 @@ void client_level(Import& import) {
     if (const auto path = import.value("smtp_tls_CApath");
         !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" &&
         path != "/etc/ssl/certs/")
-        import.without("smtp_tls_CApath",
+        import.mark_unsupported("smtp_tls_CApath",
                        "put the certificates of the authorities into one file, smtp_client.tls_authorities");
-    import.carried("smtp_tls_CApath");
+    import.mark_converted("smtp_tls_CApath");
 }
 
 void authentication(Import& import) {
-    bool wanted = import.yes("smtpd_sasl_auth_enable");
+    bool wanted = import.flag("smtpd_sasl_auth_enable");
     for (const auto& service : import.services)
         for (const auto& over : service.overrides)
             wanted = wanted ||
                      (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
     for (const auto* name : {"smtpd_sasl_auth_enable", "smtpd_sasl_type", "smtpd_sasl_path",
                              "smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"})
-        import.carried(name);
+        import.mark_converted(name);
     if (!wanted) return;
     // Services may name it for themselves; one decides for all.
     auto type = import.value("smtpd_sasl_type"), path = import.value("smtpd_sasl_path");
     std::string_view from = "smtpd_sasl_path";
     for (const auto& service : import.services) {
-        const auto own = import.values.of(service, import.world.directory + "/master.cf");
+        const auto own = import.values.of(service, import.environment.directory + "/master.cf");
         for (const auto& over : service.overrides) {
             if (over.name == "smtpd_sasl_type" && type != "dovecot") type = import.value(own, over.name);
             if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path"))
@@ -150,16 +150,16 @@ void authentication(Import& import) {
         }
     }
     if (type != "dovecot") {
-        import.without(
+        import.mark_unsupported(
             "smtpd_sasl_auth_enable",
             fmt::format(
                 "\"{}\" SASL has no counterpart: let Dovecot decide (auth.dovecot), or make a file of users "
                 "with postrider passwd (auth.passwords), and say auth = true for the listeners",
                 type));
-        return import.without("smtpd_sasl_type", "only dovecot has a counterpart");
+        return import.mark_unsupported("smtpd_sasl_type", "only dovecot has a counterpart");
     }
     if (path.starts_with("inet:"))
-        return import.without("smtpd_sasl_path",
+        return import.mark_unsupported("smtpd_sasl_path",
                               "Dovecot is asked through a UNIX socket: add a unix_listener of type "
                               "auth-client to its service auth, and name it in auth.dovecot");
     import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)),

@@ -42,15 +42,15 @@ void relayhost(Import& import) {
         if (const auto hop = Import::next_hop(word))
             hops.push_back(*hop);
         else
-            import.without(name, fmt::format("\"{}\" is no next hop that is understood", word));
+            import.mark_unsupported(name, fmt::format("\"{}\" is no next hop that is understood", word));
     };
     std::string_view from = "relayhost";
     for (const auto& word : import.words("relayhost")) add("relayhost", word);
     const auto transport = import.value("default_transport");
-    if (const auto type = postfix::typed(transport); import.given("default_transport")) {
+    if (const auto type = postfix::parse_typed(transport); import.given("default_transport")) {
         const auto bare = type ? type->type : transport;
         if (bare != "smtp" && bare != "relay")
-            import.without("default_transport",
+            import.mark_unsupported("default_transport",
                            fmt::format("\"{}\" has no counterpart{}", transport,
                                        bare == "error" || bare == "retry"
                                            ? ": postrider pause all keeps mail from leaving"
@@ -58,10 +58,10 @@ void relayhost(Import& import) {
         else if (type && !type->name.empty() && hops.empty())
             from = "default_transport", add("default_transport", type->name);
     }
-    import.carried("relayhost"), import.carried("default_transport");
+    import.mark_converted("relayhost"), import.mark_converted("default_transport");
     if (hops.empty()) return;
     if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
-        import.noted(from, fmt::format("several next hops must all be hosts in brackets; only {} is used",
+        import.add_remark(from, fmt::format("several next hops must all be hosts in brackets; only {} is used",
                                        hops.front()));
         hops.resize(1);
     }
@@ -82,13 +82,13 @@ void fallback(Import& import) {
         if (hop && bracketed(*hop))
             hops.push_back(*hop);
         else
-            import.without("smtp_fallback_relay", fmt::format("\"{}\": write the host in brackets", word));
+            import.mark_unsupported("smtp_fallback_relay", fmt::format("\"{}\": write the host in brackets", word));
     }
-    import.carried("smtp_fallback_relay");
+    import.mark_converted("smtp_fallback_relay");
     if (hops.empty()) return;
     const auto* now = import.draft.find("route.\"*\".next_hop");
     if (now && now->value.find('[') != now->value.npos)
-        return import.noted("smtp_fallback_relay",
+        return import.add_remark("smtp_fallback_relay",
                             "next_hop of route.\"*\" names hosts: list these behind them");
     import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
 }
@@ -96,19 +96,19 @@ void fallback(Import& import) {
 // relay_transport with a next hop: a route for each domain.
 void relay_transport(Import& import) {
     const auto transport = import.value("relay_transport");
-    const auto type = postfix::typed(transport);
-    import.carried("relay_transport");
+    const auto type = postfix::parse_typed(transport);
+    import.mark_converted("relay_transport");
     if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
     std::optional<std::string> hop;
     if (type && (type->type == "relay" || type->type == "smtp")) hop = Import::next_hop(type->name);
     if (type && type->type == "lmtp")
         hop = Import::lmtp_hop(type->name, [&](auto path) { return import.queue_path(path); });
     if (!hop)
-        return import.without(
+        return import.mark_unsupported(
             "relay_transport",
             fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
     std::vector<std::string> domains;
-    for (const auto& word : import.listed("relay_domains"))
+    for (const auto& word : import.expanded_list("relay_domains"))
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
     const bool below =
         import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
@@ -119,16 +119,16 @@ void relay_transport(Import& import) {
 
 // Entries "next hop or domain → level". What names our own next hop is about its route.
 void tls_policies(Import& import) {
-    import.carried("smtp_tls_policy_maps");
+    import.mark_converted("smtp_tls_policy_maps");
     const auto* star = import.draft.find("route.\"*\".next_hop");
     const auto relay = star ? star->value : "";
     for (const auto& word : import.words("smtp_tls_policy_maps")) {
         // What asks for MTA-STS in Postfix is a service behind a socketmap.
-        if (const auto type = postfix::typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
+        if (const auto type = postfix::parse_typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
             const auto* level = import.draft.find("smtp_client.tls");
             const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
             if (welcome) import.draft.set("smtp_client.tls", toml("sts"), "smtp_tls_policy_maps");
-            import.noted("smtp_tls_policy_maps",
+            import.add_remark("smtp_tls_policy_maps",
                          welcome ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
                                  : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
                                                "sends in plain text where a domain has no policy",
@@ -136,11 +136,11 @@ void tls_policies(Import& import) {
             continue;
         }
         const auto entries = import.entries("smtp_tls_policy_maps", word);
-        const auto type = postfix::typed(word);
-        if (!entries || (type && type->type != "inline" && !import.world.exists(import.located(type->name)))) {
+        const auto type = postfix::parse_typed(word);
+        if (!entries || (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
             // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
-            import.without("smtp_tls_policy_maps",
+            import.mark_unsupported("smtp_tls_policy_maps",
                            fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
                                        "what each of its entries does",
                                        word));
@@ -150,18 +150,18 @@ void tls_policies(Import& import) {
             const auto words = Import::split(entry.value);
             auto level = words.front();
             if (words.size() > 1)
-                import.noted("smtp_tls_policy_maps",
+                import.add_remark("smtp_tls_policy_maps",
                              fmt::format("{}: \"{}\" and the like have no counterpart", entry.key,
                                          postfix::excerpt(words[1])));
             if (level == "secure" || level == "fingerprint")
                 level = "verify",
-                import.noted("smtp_tls_policy_maps",
+                import.add_remark("smtp_tls_policy_maps",
                              fmt::format("{}: {} is taken for verify", entry.key, words.front()));
             const auto hop = Import::next_hop(entry.key);
             if (hop && toml(*hop) == relay) {
                 import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
             } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
-                import.without("smtp_tls_policy_maps",
+                import.mark_unsupported("smtp_tls_policy_maps",
                                fmt::format("{}: say it as tls of the [route] with that next hop", entry.key));
             } else if (const auto domain = config::domain_name(
                            std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
@@ -169,7 +169,7 @@ void tls_policies(Import& import) {
                 const auto route =
                     fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
                 if (!relay.empty())
-                    import.noted(
+                    import.add_remark(
                         "smtp_tls_policy_maps",
                         fmt::format(
                             "{}: Postfix heeds it only where mail does not go to relayhost; it is left out",
@@ -189,7 +189,7 @@ void limits(Import& import) {
         if (!import.given(name)) return;
         if (const auto number = import.number(name); number && *number > 0)
             for (const auto key : keys) import.set(key, toml(*number), name);
-        import.carried(name);
+        import.mark_converted(name);
     };
     connections("default_destination_concurrency_limit", {"queue.connections_mx", "queue.connections_route"});
     connections("smtp_destination_concurrency_limit", {"queue.connections_mx"});
@@ -197,7 +197,7 @@ void limits(Import& import) {
     if (import.draft.find("route.\"*\".next_hop") && import.given("smtp_destination_concurrency_limit"))
         connections("smtp_destination_concurrency_limit", {"route.\"*\".connections"});
     for (const auto* name : {"default_destination_rate_delay", "smtp_destination_rate_delay"}) {
-        import.carried(name);
+        import.mark_converted(name);
         if (!import.given(name)) continue;
         const auto delay = import.seconds(name);
         if (!delay || *delay == 0) continue;
@@ -210,19 +210,19 @@ void limits(Import& import) {
     if (import.given("smtp_connection_reuse_count_limit"))
         if (const auto number = import.number("smtp_connection_reuse_count_limit"); number && *number > 0)
             import.set("queue.messages_per_connection", toml(*number), "smtp_connection_reuse_count_limit");
-    import.carried("smtp_connection_reuse_count_limit");
+    import.mark_converted("smtp_connection_reuse_count_limit");
 }
 
 void sources(Import& import) {
     std::vector<std::string> out;
     for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
         const auto text = import.value(name);
-        import.carried(name);
+        import.mark_converted(name);
         if (text.empty() || text == "0.0.0.0" || text == "::") continue; // the system chooses
         if (common::IpAddress::parse(text))
             out.push_back(text);
         else
-            import.without(name, fmt::format("\"{}\" is no address in figures", text));
+            import.mark_unsupported(name, fmt::format("\"{}\" is no address in figures", text));
     }
     if (out.empty()) return;
     import.set("pool.postfix.addresses", toml(out),
@@ -236,23 +236,23 @@ void import_sending(Import& import) {
     relayhost(import);
     fallback(import);
     relay_transport(import);
-    if (import.fault) return;
+    if (import.error) return;
     tls_policies(import);
     limits(import);
     sources(import);
-    import.carried("smtp_tls_wrappermode");
-    if (import.yes("smtp_tls_wrappermode")) {
+    import.mark_converted("smtp_tls_wrappermode");
+    if (import.flag("smtp_tls_wrappermode")) {
         const auto* hop = import.draft.find("route.\"*\".next_hop");
         if (hop && hop->value.find('[') != hop->value.npos)
             import.set("route.\"*\".tls_wrap", "true", "smtp_tls_wrappermode");
         else
-            import.without(
+            import.mark_unsupported(
                 "smtp_tls_wrappermode",
                 "say tls_wrap = true in the [route] whose next hop it is for; it needs hosts in brackets");
     }
-    import.carried("disable_dns_lookups");
-    if (import.yes("disable_dns_lookups"))
-        import.without("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records "
+    import.mark_converted("disable_dns_lookups");
+    if (import.flag("disable_dns_lookups"))
+        import.mark_unsupported("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records "
                                               "of other domains are always looked up");
     for (const auto& word : import.words("smtp_discard_ehlo_keywords")) {
         if (word == "pipelining")
@@ -260,9 +260,9 @@ void import_sending(Import& import) {
         else if (word == "chunking")
             import.set("smtp_client.chunking", "false", "smtp_discard_ehlo_keywords");
         else if (word != "silent-discard")
-            import.without("smtp_discard_ehlo_keywords", fmt::format("\"{}\" has no counterpart", word));
+            import.mark_unsupported("smtp_discard_ehlo_keywords", fmt::format("\"{}\" has no counterpart", word));
     }
-    import.carried("smtp_discard_ehlo_keywords");
+    import.mark_converted("smtp_discard_ehlo_keywords");
 }
 
 } // namespace postrider

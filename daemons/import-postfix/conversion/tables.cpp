@@ -16,14 +16,14 @@ bool is_any_of(std::string_view word, std::initializer_list<std::string_view> li
     return std::ranges::find(list, word) != list.end();
 }
 
-constexpr std::size_t most_listed = 10'000, most_deep = 20;
+constexpr std::size_t max_list_size = 10'000, max_list_files = 20;
 
 } // namespace
 
-std::string Import::located(const std::string& path) const {
+std::string Import::resolved_path(const std::string& path) const {
     constexpr std::string_view home = "/etc/postfix/";
-    if (path.starts_with(home) && !world.exists(path))
-        if (auto here = world.directory + "/" + path.substr(home.size()); world.exists(here)) return here;
+    if (path.starts_with(home) && !environment.exists(path))
+        if (auto here = environment.directory + "/" + path.substr(home.size()); environment.exists(here)) return here;
     return path;
 }
 
@@ -45,18 +45,18 @@ std::optional<std::string> Import::service_address(std::string_view text) {
 }
 
 std::string Import::file(std::string_view name, const std::string& path) {
-    if (fault) return "";
-    const auto place = located(path);
-    if (!world.exists(place)) return without(name, fmt::format("{}: there is no such file", path)), "";
-    auto read = world.read(place);
+    if (error) return "";
+    const auto place = resolved_path(path);
+    if (!environment.exists(place)) return mark_unsupported(name, fmt::format("{}: there is no such file", path)), "";
+    auto read = environment.read(place);
     if (read) return *std::move(read);
-    wrong(name, fmt::format("{}: {}", path, read.error()));
+    fail(name, fmt::format("{}: {}", path, read.error()));
     return "";
 }
 
 std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name, std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
-    const auto table = postfix::typed(word);
+    const auto table = postfix::parse_typed(word);
     if (!table || !is_any_of(table->type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm"})) {
         if (table && table->type == "inline") {
             std::vector<postfix::Entry> out;
@@ -65,43 +65,43 @@ std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name
                 const auto bare = postfix::unbraced(pair);
                 const auto equals = bare.find('=');
                 if (equals == bare.npos)
-                    return wrong(name, fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))),
+                    return fail(name, fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))),
                            std::nullopt;
                 out.push_back({std::string(trimmed(bare.substr(0, equals))),
                                std::string(trimmed(bare.substr(equals + 1))), 0});
             }
             return out;
         }
-        noted(name, fmt::format("{}: a table of this type is not read, so nothing was copied from it", word));
+        add_remark(name, fmt::format("{}: a table of this type is not read, so nothing was copied from it", word));
         return {};
     }
-    const auto path = located(table->name);
-    if (table->type == "lmdb" && !world.exists(path) && world.exists(path + ".lmdb")) {
-        noted(name,
+    const auto path = resolved_path(table->name);
+    if (table->type == "lmdb" && !environment.exists(path) && environment.exists(path + ".lmdb")) {
+        add_remark(name,
               fmt::format("{}: only the compiled table is there; what stands in it was not copied", path));
         return {};
     }
     const auto text = file(name, path);
-    if (fault) return {};
+    if (error) return {};
     auto read = postfix::read_table(text, path);
-    if (!read && !fault) fault = read.error();
+    if (!read && !error) error = read.error();
     return read ? std::optional(*std::move(read)) : std::nullopt;
 }
 
-std::vector<std::string> Import::listed(std::string_view name) {
+std::vector<std::string> Import::expanded_list(std::string_view name) {
     std::vector<std::string> out, open = words(name);
     std::size_t files = 0;
-    for (std::size_t i = 0; i < open.size() && !fault; ++i) {
+    for (std::size_t i = 0; i < open.size() && !error; ++i) {
         const auto word = open[i];
-        if (out.size() > most_listed) return wrong(name, fmt::format("more than {} words", most_listed)), out;
-        const auto table = postfix::typed(word);
+        if (out.size() > max_list_size) return fail(name, fmt::format("more than {} words", max_list_size)), out;
+        const auto table = postfix::parse_typed(word);
         if (word.starts_with('/')) {
-            if (++files > most_deep)
-                return wrong(name, fmt::format("more than {} files in one list", most_deep)), out;
-            const auto lines = postfix::logical_lines(file(name, word), located(word));
-            if (!lines && !fault) fault = lines.error();
-            if (fault) return out;
-            if (!world.exists(located(word))) out.push_back(word); // unread it stays, for check to refuse
+            if (++files > max_list_files)
+                return fail(name, fmt::format("more than {} files in one list", max_list_files)), out;
+            const auto lines = postfix::logical_lines(file(name, word), resolved_path(word));
+            if (!lines && !error) error = lines.error();
+            if (error) return out;
+            if (!environment.exists(resolved_path(word))) out.push_back(word); // unread it stays, for check to refuse
             for (const auto& line : *lines)
                 for (auto& each : split(line.text)) open.push_back(std::move(each));
         } else if (table &&
@@ -111,14 +111,14 @@ std::vector<std::string> Import::listed(std::string_view name) {
                               "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
                               "dbm",       "cdb",     "sdbm",  "inline"})) {
             if (table->type == "cidr") {
-                const auto lines = postfix::logical_lines(file(name, table->name), located(table->name));
-                if (!lines && !fault) fault = lines.error();
-                if (fault) return out;
+                const auto lines = postfix::logical_lines(file(name, table->name), resolved_path(table->name));
+                if (!lines && !error) error = lines.error();
+                if (error) return out;
                 for (const auto& line : *lines)
                     out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (const auto read = entries(name, word)) {
                 for (const auto& entry : *read) out.push_back(entry.key);
-                if (table->type != "inline" && !world.exists(located(table->name))) out.push_back(word);
+                if (table->type != "inline" && !environment.exists(resolved_path(table->name))) out.push_back(word);
             } else {
                 out.push_back(word);
             }
@@ -133,18 +133,18 @@ std::vector<std::string> Import::tables(std::string_view name) {
     std::vector<std::string> out;
     for (const auto& word : words(name))
         if (auto table = this->table(name, word)) out.push_back(*std::move(table));
-    carried(name);
+    mark_converted(name);
     return out;
 }
 
 std::optional<std::string> Import::table(std::string_view name, std::string_view word) {
-    if (fault) return {};
+    if (error) return {};
     while (word.starts_with("proxy:")) word.remove_prefix(6);
-    auto what = postfix::typed(word);
+    auto what = postfix::parse_typed(word);
     if (!what && word.starts_with('/'))
-        what = postfix::Typed{value("default_database_type"), std::string(word)};
+        what = postfix::TypedName{value("default_database_type"), std::string(word)};
     if (!what) {
-        without(name, fmt::format("\"{}\" names no table", word));
+        mark_unsupported(name, fmt::format("\"{}\" names no table", word));
         return {};
     }
     const auto& [type, rest] = *what;
@@ -155,11 +155,11 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
     if (type == "sqlite") return sqlite_table(name, rest);
     if (type == "socketmap" || type == "tcp") return service_table(name, type, rest);
     if (is_any_of(type, {"unix", "nis"})) {
-        without(name, fmt::format("{}: users of this system are known without a table", word));
+        mark_unsupported(name, fmt::format("{}: users of this system are known without a table", word));
         return {};
     }
     // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
-    without(name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
+    mark_unsupported(name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
                               "postrider check refuses it until it is replaced or taken out",
                               type,
                               type == "static" ? "write a regexp: table with one pattern that fits everything"
@@ -170,18 +170,18 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
 std::optional<std::string> Import::file_table(std::string_view name, const std::string& type,
                                               std::string path) {
     if (!path.starts_with('/')) {
-        without(name, fmt::format("{}:{}: the path is not absolute", type, path));
+        mark_unsupported(name, fmt::format("{}:{}: the path is not absolute", type, path));
         return {};
     }
-    path = located(path);
+    path = resolved_path(path);
     const bool rules = is_any_of(type, {"regexp", "pcre", "cidr"});
-    if (type == "lmdb" && !world.exists(path) && world.exists(path + ".lmdb")) return "lmdb:" + path;
+    if (type == "lmdb" && !environment.exists(path) && environment.exists(path + ".lmdb")) return "lmdb:" + path;
     const auto text = file(name, path); // must be there and readable
-    if (fault) return {};
-    if (type == "regexp") noted(name, fmt::format("{}: its patterns are now read as Perl's (PCRE2)", path));
+    if (error) return {};
+    if (type == "regexp") add_remark(name, fmt::format("{}: its patterns are now read as Perl's (PCRE2)", path));
     if (!rules)
-        if (const auto read = postfix::read_table(text, path); !read && !fault)
-            return fault = read.error(), std::nullopt;
+        if (const auto read = postfix::read_table(text, path); !read && !error)
+            return error = read.error(), std::nullopt;
     return fmt::format("{}:{}", type == "cidr" ? "cidr" : rules ? "regexp" : "text", path);
 }
 
@@ -198,30 +198,30 @@ std::optional<std::string> Import::inline_table(std::string_view name, std::stri
 
 // What sqlite_table(5) has in a file: dbpath and query. '%s' is our parameter.
 std::optional<std::string> Import::sqlite_table(std::string_view name, const std::string& path) {
-    const auto place = located(path);
+    const auto place = resolved_path(path);
     const auto read = postfix::read_main(file(name, path), place);
-    if (!read && !fault) fault = read.error();
-    if (fault) return {};
+    if (!read && !error) error = read.error();
+    if (error) return {};
     std::string database, query;
     for (const auto& setting : *read) {
         if (setting.name == "dbpath") database = setting.value;
         if (setting.name == "query") query = setting.value;
         if (is_any_of(setting.name, {"domain", "result_format", "expansion_limit"}))
-            noted(name,
+            add_remark(name,
                   fmt::format("{}: \"{}\" has no counterpart: let the query do it", path, setting.name));
     }
     for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'"))
         query.replace(at, 4, ":key");
     if (database.empty() || query.empty() || query.find('%') != query.npos ||
         query.find(":key") == query.npos) {
-        without(name, fmt::format("{}: only a dbpath and a query with '%s' are carried over; write a "
+        mark_unsupported(name, fmt::format("{}: only a dbpath and a query with '%s' are carried over; write a "
                                   "[table.NAME] of kind sqlite",
                                   path));
         return {};
     }
     const auto section = fmt::format("{}_{}", name, ++tables_made_);
     draft.set(fmt::format("table.{}.kind", section), toml("sqlite"), name);
-    draft.set(fmt::format("table.{}.database", section), toml(located(database)));
+    draft.set(fmt::format("table.{}.database", section), toml(resolved_path(database)));
     draft.set(fmt::format("table.{}.query", section), toml(query));
     return "table:" + section;
 }
@@ -232,7 +232,7 @@ std::optional<std::string> Import::service_table(std::string_view name, const st
     if (const auto at = address.find("unix:"); at != address.npos && !address.substr(at + 5).starts_with('/'))
         address.insert(at + 5, value("queue_directory") + "/");
     if (tables::Specification::parse(address)) return address;
-    without(name,
+    mark_unsupported(name,
             fmt::format(
                 "{}:{}: write the address of the service in figures, \"socketmap:inet:127.0.0.1:3000:NAME\"",
                 type, text));

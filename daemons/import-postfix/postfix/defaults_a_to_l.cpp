@@ -7,7 +7,7 @@ namespace postrider::postfix {
 namespace {
 
 // clang-format off
-constexpr Default table[] = {
+constexpr Default table_a_to_l[] = {
     {"2bounce_notice_recipient", "postmaster"}, {"access_map_defer_code", "450"},
     {"access_map_reject_code", "554"}, {"address_verify_cache_cleanup_interval", "12h"},
     {"address_verify_default_transport", "$default_transport"},
@@ -146,6 +146,6 @@ constexpr Default table[] = {
 
 } // namespace
 
-std::span<const Default> defaults_a_to_l() { return table; }
+std::span<const Default> defaults_a_to_l() { return table_a_to_l; }
 
 } // namespace postrider::postfix

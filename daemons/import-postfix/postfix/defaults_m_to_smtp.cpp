@@ -7,7 +7,7 @@ namespace postrider::postfix {
 namespace {
 
 // clang-format off
-constexpr Default table[] = {
+constexpr Default table_m_to_smtp[] = {
     {"mail_name", "Postfix"}, {"mail_owner", "postfix"}, {"mail_release_date", ""},
     {"mail_spool_directory", "/var/mail"}, {"mail_version", ""}, {"mailbox_command", ""},
     {"mailbox_command_maps", ""}, {"mailbox_delivery_lock", "fcntl, dotlock"},
@@ -157,6 +157,6 @@ constexpr Default table[] = {
 
 } // namespace
 
-std::span<const Default> defaults_m_to_smtp() { return table; }
+std::span<const Default> defaults_m_to_smtp() { return table_m_to_smtp; }
 
 } // namespace postrider::postfix

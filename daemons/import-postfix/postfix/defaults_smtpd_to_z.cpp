@@ -7,7 +7,7 @@ namespace postrider::postfix {
 namespace {
 
 // clang-format off
-constexpr Default table[] = {
+constexpr Default table_smtpd_to_z[] = {
     {"smtpd_authorized_verp_clients", "$authorized_verp_clients"}, {"smtpd_authorized_xclient_hosts", ""},
     {"smtpd_authorized_xforward_hosts", ""}, {"smtpd_banner", "$myhostname ESMTP $mail_name"},
     {"smtpd_client_auth_rate_limit", "0"}, {"smtpd_client_connection_count_limit", "50"},
@@ -145,6 +145,6 @@ constexpr Default table[] = {
 
 } // namespace
 
-std::span<const Default> defaults_smtpd_to_z() { return table; }
+std::span<const Default> defaults_smtpd_to_z() { return table_smtpd_to_z; }
 
 } // namespace postrider::postfix

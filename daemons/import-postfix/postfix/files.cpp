@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r\f\v";
 
-std::unexpected<Fault> fault(const std::string& file, std::uint32_t line, std::string message) {
-    return std::unexpected(Fault{file, line, std::move(message)});
+std::unexpected<FileError> file_error(const std::string& file, std::uint32_t line, std::string message) {
+    return std::unexpected(FileError{file, line, std::move(message)});
 }
 
 bool is_utf8(std::string_view text) {
@@ -33,18 +33,18 @@ Read<Setting> setting_of(std::string_view text, const std::string& file, std::ui
     const auto equals = text.find('=');
     const auto name = trimmed(text.substr(0, equals));
     if (equals == text.npos)
-        return fault(file, line, fmt::format("\"{}\": there is no \"=\" behind the name", excerpt(text)));
+        return file_error(file, line, fmt::format("\"{}\": there is no \"=\" behind the name", excerpt(text)));
     if (!is_name(name))
-        return fault(file, line, fmt::format("\"{}\" is not the name of a setting", excerpt(name)));
+        return file_error(file, line, fmt::format("\"{}\" is not the name of a setting", excerpt(name)));
     return Setting{std::string(name), std::string(trimmed(text.substr(equals + 1))), line};
 }
 
 Read<Service> service_of(const LogicalLine& line, const std::string& file) {
     const auto cut = split(line.text, " \t\r");
-    if (!cut) return fault(file, line.line, cut.error());
+    if (!cut) return file_error(file, line.line, cut.error());
     const auto& words = *cut;
     if (words.size() < 8)
-        return fault(
+        return file_error(
             file, line.line,
             fmt::format(
                 "a service has at least eight columns (name, type, private, unprivileged, chroot, wakeup, "
@@ -63,7 +63,7 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
         }
         if (word == "-o") {
             if (i + 1 == words.size())
-                return fault(file, line.line, "-o is the last word: name=value is missing behind it");
+                return file_error(file, line.line, "-o is the last word: name=value is missing behind it");
             word = words[++i];
         } else {
             word.remove_prefix(2);
@@ -77,38 +77,38 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
 
 } // namespace
 
-std::string Fault::to_string() const {
+std::string FileError::to_string() const {
     return line == 0 ? fmt::format("{}: {}", file, message) : fmt::format("{}:{}: {}", file, line, message);
 }
 
 Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::string& file) {
-    if (text.size() > longest_file)
-        return fault(file, 0,
-                     fmt::format("it has {} bytes; more than {} are not read", text.size(), longest_file));
+    if (text.size() > max_file_size)
+        return file_error(file, 0,
+                     fmt::format("it has {} bytes; more than {} are not read", text.size(), max_file_size));
     std::vector<LogicalLine> out;
     std::uint32_t number = 0;
     for (std::size_t at = 0; at < text.size();) {
         const auto end = std::min(text.find('\n', at), text.size());
         auto line = text.substr(at, end - at);
         at = end + 1;
-        if (++number > most_lines)
-            return fault(file, number, fmt::format("more than {} lines are not read", most_lines));
-        if (line.find('\0') != line.npos) return fault(file, number, "a zero byte: this is no text");
+        if (++number > max_lines)
+            return file_error(file, number, fmt::format("more than {} lines are not read", max_lines));
+        if (line.find('\0') != line.npos) return file_error(file, number, "a zero byte: this is no text");
         const auto first = line.find_first_not_of(blanks);
         if (first == line.npos || line[first] == '#') continue;
-        if (!is_utf8(line)) return fault(file, number, "this is not UTF-8: write the file in that encoding");
+        if (!is_utf8(line)) return file_error(file, number, "this is not UTF-8: write the file in that encoding");
         line = line.substr(0, line.find_last_not_of('\r') + 1);
         if (first == 0) {
             out.push_back({std::string(line), number});
             continue;
         }
         if (out.empty())
-            return fault(file, number,
+            return file_error(file, number,
                          "the first line begins with a blank: there is no line it could continue");
-        if (out.back().text.size() + line.size() > longest_value)
-            return fault(
+        if (out.back().text.size() + line.size() > max_value_size)
+            return file_error(
                 file, out.back().line,
-                fmt::format("with the lines that continue it, it has more than {} bytes", longest_value));
+                fmt::format("with the lines that continue it, it has more than {} bytes", max_value_size));
         out.back().text += " ";
         out.back().text += trimmed(line);
     }
@@ -122,8 +122,8 @@ Read<std::vector<Setting>> read_main(std::string_view text, const std::string& f
     for (const auto& line : *lines) {
         auto setting = setting_of(line.text, file, line.line);
         if (!setting) return std::unexpected(setting.error());
-        if (out.size() == most_settings)
-            return fault(file, line.line, fmt::format("more than {} settings are not read", most_settings));
+        if (out.size() == max_settings)
+            return file_error(file, line.line, fmt::format("more than {} settings are not read", max_settings));
         out.push_back(*std::move(setting));
     }
     return out;
@@ -136,8 +136,8 @@ Read<std::vector<Service>> read_master(std::string_view text, const std::string&
     for (const auto& line : *lines) {
         auto service = service_of(line, file);
         if (!service) return std::unexpected(service.error());
-        if (out.size() == most_settings)
-            return fault(file, line.line, fmt::format("more than {} services are not read", most_settings));
+        if (out.size() == max_settings)
+            return file_error(file, line.line, fmt::format("more than {} services are not read", max_settings));
         out.push_back(*std::move(service));
     }
     return out;
@@ -159,7 +159,7 @@ Read<std::vector<Entry>> read_table(std::string_view text, const std::string& fi
         }
         Entry entry{std::string(whole.substr(0, end)), std::string(trimmed(whole.substr(end))), line.line};
         if (entry.value.empty())
-            return fault(file, line.line,
+            return file_error(file, line.line,
                          fmt::format("\"{}\": the key has no value behind it", excerpt(entry.key)));
         if (entry.key.size() > 1 && entry.key.starts_with('"') && entry.key.ends_with('"'))
             entry.key = entry.key.substr(1, entry.key.size() - 2);

@@ -10,19 +10,19 @@
 namespace postrider::postfix {
 
 // What is wrong with a file, and where.
-struct Fault {
+struct FileError {
     std::string file;
     std::uint32_t line = 0; // from 1; 0: the file as a whole
     std::string message;
     std::string to_string() const; // "main.cf:12: …"
-    bool operator==(const Fault&) const = default;
+    bool operator==(const FileError&) const = default;
 };
 
-template <class T> using Read = std::expected<T, Fault>;
+template <class T> using Read = std::expected<T, FileError>;
 
-// What a reader takes; more is a Fault.
-inline constexpr std::size_t longest_file = 8 << 20, longest_value = 1 << 20, most_lines = 200'000,
-                             most_settings = 5'000;
+// What a reader takes; more is a FileError.
+inline constexpr std::size_t max_file_size = 8 << 20, max_value_size = 1 << 20, max_lines = 200'000,
+                             max_settings = 5'000;
 
 // Lines as Postfix joins them: empty lines and remarks left out, what begins with a blank belongs to the line
 // before.

@@ -87,10 +87,10 @@ std::string_view unbraced(std::string_view text) {
                : text;
 }
 
-std::optional<Typed> typed(std::string_view text) {
+std::optional<TypedName> parse_typed(std::string_view text) {
     const auto colon = text.find(':');
     if (colon == text.npos || colon == 0 || text.front() == '[' || text.front() == '/') return {};
-    Typed out{std::string(text.substr(0, colon)), std::string(trimmed(text.substr(colon + 1)))};
+    TypedName out{std::string(text.substr(0, colon)), std::string(trimmed(text.substr(colon + 1)))};
     for (auto& c : out.type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return out;
 }

@@ -22,10 +22,10 @@ std::vector<std::string> words_of(std::string_view text);
 // "{ a b }" is "a b"; anything else stays.
 std::string_view unbraced(std::string_view text);
 // "smtp:[relay]": the word before the first colon in lower case, and what follows.
-struct Typed {
+struct TypedName {
     std::string type, name;
 };
-std::optional<Typed> typed(std::string_view text);
+std::optional<TypedName> parse_typed(std::string_view text);
 
 // "4h", "300", "1h30m" is none: a whole number and one of s, m, h, d, w; without a letter in `unit`s.
 // Seconds.

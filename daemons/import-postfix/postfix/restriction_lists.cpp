@@ -39,7 +39,7 @@ std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string
     return out;
 }
 
-bool lets_relay(const std::vector<Restriction>& list, std::string_view mine) {
+bool permits_relay(const std::vector<Restriction>& list, std::string_view mine) {
     for (const auto& each : list) {
         if (each.word == mine || each.word == "permit") return true;
         if (ends(each.word) || each.word == "reject_unauth_destination" || each.word == "defer_unauth_destination")
@@ -48,7 +48,7 @@ bool lets_relay(const std::vector<Restriction>& list, std::string_view mine) {
     return true;
 }
 
-bool refuses_strangers(const std::vector<Restriction>& list) {
+bool rejects_untrusted(const std::vector<Restriction>& list) {
     for (const auto& each : list) {
         if (ends(each.word)) return true;
         if (each.word.starts_with("reject_") || each.word == "defer_unauth_destination" ||

@@ -1,4 +1,4 @@
-// A list of restrictions as Postfix reads it, and what it comes to for whom. Knows Postfix's words and nothing of us.
+// A list of restrictions as Postfix reads it, and what it permits to which clients. Knows Postfix's words and nothing of us.
 // Pure.
 #pragma once
 #include <expected>
@@ -16,9 +16,9 @@ std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string
 
 // Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? What
 // stands before it may still refuse a few of them.
-bool lets_relay(const std::vector<Restriction>& list, std::string_view mine);
+bool permits_relay(const std::vector<Restriction>& list, std::string_view mine);
 
-// Does it refuse whoever is neither in mynetworks nor authenticated nor known by a certificate, whatever he sends?
-bool refuses_strangers(const std::vector<Restriction>& list);
+// Does it reject all mail from clients that are not in mynetworks, not authenticated and not known by a certificate?
+bool rejects_untrusted(const std::vector<Restriction>& list);
 
 } // namespace postrider::postfix

@@ -42,24 +42,24 @@ public:
         : values_(values), where_(where), line_(line) {}
 
     bool text(std::string_view in, std::string& out) {
-        if (depth_ == 2 * deepest)
-            return wrong(fmt::format("braces in braces more than {} deep", 2 * deepest));
+        if (depth_ == 2 * max_depth)
+            return wrong(fmt::format("braces in braces more than {} deep", 2 * max_depth));
         steps_ += in.size() / bytes_per_step;
         ++depth_;
         const bool good = pieces(in, out);
         --depth_;
         return good;
     }
-    Fault fault() const { return {values_.file_, line_, message_}; }
+    FileError file_error() const { return {values_.file_, line_, message_}; }
 
 private:
     static constexpr std::size_t most_steps = 100'000, bytes_per_step = 64;
 
     bool pieces(std::string_view in, std::string& out) {
         for (std::size_t at = 0; at < in.size();) {
-            if (++steps_ > most_steps || out.size() > longest)
+            if (++steps_ > most_steps || out.size() > max_size)
                 return wrong(fmt::format(
-                    "its value becomes too long when \"$name\" is put in (more than {} bytes)", longest));
+                    "its value becomes too long when \"$name\" is put in (more than {} bytes)", max_size));
             if (in[at] != '$') {
                 const auto dollar = std::min(in.find('$', at), in.size());
                 out += in.substr(at, dollar - at), at = dollar;
@@ -104,7 +104,7 @@ private:
         if (std::ranges::find(within_, word) != within_.end())
             return wrong(
                 fmt::format("${{{}}} is in its own value ({}, {})", word, fmt::join(within_, ", "), word));
-        if (within_.size() == deepest) return wrong(fmt::format("names in names more than {} deep", deepest));
+        if (within_.size() == max_depth) return wrong(fmt::format("names in names more than {} deep", max_depth));
         const auto raw = values_.raw(word);
         within_.emplace_back(word);
         const bool good = text(raw, out);
@@ -227,7 +227,7 @@ Read<std::string> Values::value(std::string_view name) const {
     return expand(text, name, setting ? setting->line : 0);
 }
 
-Read<std::string> Values::standard(std::string_view name) const {
+Read<std::string> Values::default_value(std::string_view name) const {
     const auto host = host_.find(name);
     const auto text = host != host_.end() ? host->second : default_of(name).value_or("");
     if (is_never_expanded(name)) return text;
@@ -237,7 +237,7 @@ Read<std::string> Values::standard(std::string_view name) const {
 Read<std::string> Values::expand(std::string_view text, std::string_view where, std::uint32_t line) const {
     Expansion expansion(*this, where, line);
     std::string out;
-    if (!expansion.text(text, out)) return std::unexpected(expansion.fault());
+    if (!expansion.text(text, out)) return std::unexpected(expansion.file_error());
     return std::string(trimmed(out));
 }
 

@@ -10,7 +10,7 @@ namespace postrider::postfix {
 
 class Values {
 public:
-    static constexpr std::size_t longest = 1 << 20, deepest = 100; // of one value; of names in names
+    static constexpr std::size_t max_size = 1 << 20, max_depth = 100; // of one value; of names in names
 
     // `host`: defaults that only the machine knows (myhostname, mydomain, config_directory, mynetworks).
     Values(std::string file, std::vector<Setting> main, std::map<std::string, std::string, std::less<>> host);
@@ -21,10 +21,10 @@ public:
     const Setting* given(std::string_view name) const;
     // As written, else the default; "" for what nobody knows.
     std::string raw(std::string_view name) const;
-    // Put in. A Fault names the line: a name in its own value, braces that never close.
+    // Put in. A FileError names the line: a name in its own value, braces that never close.
     Read<std::string> value(std::string_view name) const;
     // The default, put in.
-    Read<std::string> standard(std::string_view name) const;
+    Read<std::string> default_value(std::string_view name) const;
     // Any text.
     Read<std::string> expand(std::string_view text, std::string_view where, std::uint32_t line) const;
 

@@ -10,45 +10,45 @@ namespace postrider {
 
 namespace {
 
-using enum Way;
+using enum Conversion;
 
 // clang-format off
-constexpr Correspondence rest[] = {
-    {"syslog_name", "log.name", part, "\"$service_name\" and the like in it have no counterpart."},
+constexpr SettingMapping rest[] = {
+    {"syslog_name", "log.name", custom, "\"$service_name\" and the like in it have no counterpart."},
     {"syslog_facility", "", none, "Always \"mail\"."},
     {"maillog_file", "log.file", text, ""},
-    {"maillog_*", "", moot, "logrotate(8) does it; postrider logs reopen afterwards."},
-    {"postlog*", "", moot, "Every daemon writes the log itself."},
-    {"default_process_limit", "", moot, "Processes serve many connections each; smtpd.sessions bounds them."},
-    {"max_idle", "", moot, "Processes stay."},
-    {"max_use", "", moot, "Processes stay."},
-    {"ipc_*", "", moot, "[master] says how daemons are watched."},
-    {"daemon_*", "", moot, "[master] says how daemons are watched."},
-    {"fork_*", "", moot, "[master] says how daemons are started again."},
-    {"service_throttle_time", "", moot, "[master] says how daemons are started again."},
-    {"trigger_timeout", "", moot, "[master] says how daemons are watched."},
-    {"application_event_drain_time", "", moot, ""},
-    {"master_service_disable", "listen.NAME", part, "Heeded for the services of type inet."},
-    {"*_service_name", "", moot, "Daemons find one another by themselves."},
-    {"service_name", "", moot, ""},
-    {"process_*", "", moot, ""},
+    {"maillog_*", "", obsolete, "logrotate(8) does it; postrider logs reopen afterwards."},
+    {"postlog*", "", obsolete, "Every daemon writes the log itself."},
+    {"default_process_limit", "", obsolete, "Processes serve many connections each; smtpd.sessions bounds them."},
+    {"max_idle", "", obsolete, "Processes stay."},
+    {"max_use", "", obsolete, "Processes stay."},
+    {"ipc_*", "", obsolete, "[master] says how daemons are watched."},
+    {"daemon_*", "", obsolete, "[master] says how daemons are watched."},
+    {"fork_*", "", obsolete, "[master] says how daemons are started again."},
+    {"service_throttle_time", "", obsolete, "[master] says how daemons are started again."},
+    {"trigger_timeout", "", obsolete, "[master] says how daemons are watched."},
+    {"application_event_drain_time", "", obsolete, ""},
+    {"master_service_disable", "listen.NAME", custom, "Heeded for the services of type inet."},
+    {"*_service_name", "", obsolete, "Daemons find one another by themselves."},
+    {"service_name", "", obsolete, ""},
+    {"process_*", "", obsolete, ""},
     {"mail_name", "", none, "The name in the greeting is fixed."},
-    {"mail_version", "", moot, ""},
-    {"mail_release_date", "", moot, ""},
-    {"mailq_path", "", moot, "postrider activate links the commands."},
-    {"newaliases_path", "", moot, "postrider activate links the commands."},
-    {"sendmail_path", "", moot, "postrider activate links the commands."},
+    {"mail_version", "", obsolete, ""},
+    {"mail_release_date", "", obsolete, ""},
+    {"mailq_path", "", obsolete, "postrider activate links the commands."},
+    {"newaliases_path", "", obsolete, "postrider activate links the commands."},
+    {"sendmail_path", "", obsolete, "postrider activate links the commands."},
     {"postmulti_*", "", none, "Each instance is imported for itself."},
     {"alternate_config_directories", "", none, "Users may name any configuration they can read: postrider -c FILE."},
     {"debug_peer_*", "", none, "postrider try shows a conversation; log.level = \"debug\" is for all."},
-    {"debugger_command", "", moot, "Nothing is run in a debugger."},
-    {"helpful_warnings", "", moot, "Always so."},
-    {"respectful_logging", "", moot, "The log has its own words."},
-    {"info_log_address_format", "", moot, "Addresses are logged as SMTP writes them."},
-    {"delay_logging_resolution_limit", "", moot, "Delays are logged as Postfix does."},
-    {"fault_injection_code", "", moot, ""},
-    {"enable_idna2003_compatibility", "", moot, "Domains are those of IDNA 2008."},
-    {"lmtp_*", "", moot, "LMTP is spoken as SMTP is."},
+    {"debugger_command", "", obsolete, "Nothing is run in a debugger."},
+    {"helpful_warnings", "", obsolete, "Always so."},
+    {"respectful_logging", "", obsolete, "The log has its own words."},
+    {"info_log_address_format", "", obsolete, "Addresses are logged as SMTP writes them."},
+    {"delay_logging_resolution_limit", "", obsolete, "Delays are logged as Postfix does."},
+    {"fault_injection_code", "", obsolete, ""},
+    {"enable_idna2003_compatibility", "", obsolete, "Domains are those of IDNA 2008."},
+    {"lmtp_*", "", obsolete, "LMTP is spoken as SMTP is."},
 };
 // clang-format on
 
@@ -80,11 +80,11 @@ std::string folded(std::string_view text) {
 
 } // namespace
 
-std::span<const Correspondence> the_rest() { return rest; }
+std::span<const SettingMapping> other_settings() { return rest; }
 
-std::span<const Subject> correspondences() {
+std::span<const Subject> setting_map() {
     static const Subject subjects[] = {{"Names and domains", names_and_domains()},
-                                       {"Tables of addresses", tables_of_addresses()},
+                                       {"Tables of addresses", address_tables()},
                                        {"Local delivery", local_delivery()},
                                        {"Receiving", receiving()},
                                        {"Restrictions", restrictions()},
@@ -92,39 +92,39 @@ std::span<const Subject> correspondences() {
                                        {"Sending", sending()},
                                        {"TLS and authentication", security()},
                                        {"The queue and reports", queueing()},
-                                       {"Processes and the rest", the_rest()}};
+                                       {"Processes and the rest", other_settings()}};
     return subjects;
 }
 
-const Correspondence* correspondence_of(std::string_view name) {
-    for (const auto& subject : correspondences())
+const SettingMapping* mapping_of(std::string_view name) {
+    for (const auto& subject : setting_map())
         for (const auto& row : subject.rows)
             if (row.name == name) return &row;
     if (!postfix::default_of(name)) return nullptr;
-    for (const auto& subject : correspondences())
+    for (const auto& subject : setting_map())
         for (const auto& row : subject.rows)
             if (row.name.find('*') != row.name.npos && fits(row.name, name)) return &row;
     return nullptr;
 }
 
-bool Correspondence::is_usual(std::string_view value) const {
-    const auto words = postfix::words_of(value), same = postfix::words_of(usual);
+bool SettingMapping::is_equivalent(std::string_view value) const {
+    const auto words = postfix::words_of(value), same = postfix::words_of(equivalent);
     return !words.empty() && std::ranges::all_of(words, [&](const auto& word) {
         return std::ranges::find(same, word) != same.end();
     });
 }
 
-std::string correspondences_manual() {
+std::string setting_map_manual() {
     std::string out;
-    for (const auto& subject : correspondences()) {
+    for (const auto& subject : setting_map()) {
         out += fmt::format(".Ss {}\n.Bl -tag -width Ds\n", subject.title);
         for (const auto& row : subject.rows) {
             out += fmt::format(".It Cm {}\n", common::mdoc(row.name));
             if (!row.key.empty())
                 out += fmt::format(".Li {}", common::mdoc(row.key)) + (row.note.empty() ? "\n" : " :\n");
-            else if (row.way == moot)
+            else if (row.conversion == obsolete)
                 out += "Not needed.\n";
-            else if (row.way == none)
+            else if (row.conversion == none)
                 out += "No counterpart.\n";
             out += folded(row.note);
         }

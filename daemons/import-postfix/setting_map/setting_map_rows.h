@@ -1,19 +1,18 @@
-// The rows of the table of correspondences, one file for a few subjects. Only correspondences.cpp includes this beside
-// them. Data.
+// The rows of the setting map, one file for a few subjects. Only setting_map.cpp includes this beside them. Data.
 #pragma once
 #include "daemons/import-postfix/setting_map/setting_map.h"
 
 namespace postrider {
 
-std::span<const Correspondence> names_and_domains();
-std::span<const Correspondence> tables_of_addresses();
-std::span<const Correspondence> local_delivery();
-std::span<const Correspondence> receiving();
-std::span<const Correspondence> restrictions();
-std::span<const Correspondence> content_and_filters();
-std::span<const Correspondence> sending();
-std::span<const Correspondence> security();
-std::span<const Correspondence> queueing();
-std::span<const Correspondence> the_rest();
+std::span<const SettingMapping> names_and_domains();
+std::span<const SettingMapping> address_tables();
+std::span<const SettingMapping> local_delivery();
+std::span<const SettingMapping> receiving();
+std::span<const SettingMapping> restrictions();
+std::span<const SettingMapping> content_and_filters();
+std::span<const SettingMapping> sending();
+std::span<const SettingMapping> security();
+std::span<const SettingMapping> queueing();
+std::span<const SettingMapping> other_settings();
 
 } // namespace postrider

@@ -15,14 +15,14 @@ using common::Fd;
 using spool::Error;
 using spool::Result;
 
-Result<pid_t> start(std::string_view work, std::initializer_list<int> descriptors) {
+Result<pid_t> start_process(std::string_view work, std::initializer_list<int> descriptors) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     int place = 0;
     for (const int fd : descriptors) posix_spawn_file_actions_adddup2(&actions, fd, place++);
     std::string name = "postrider-local", first(option), second(work);
     char* const arguments[] = {name.data(), first.data(), second.data(), nullptr};
-    auto variables = common::bare_environment();
+    auto variables = common::minimal_environment();
     std::vector<char*> environment;
     for (std::string& variable : variables) environment.push_back(variable.data());
     environment.push_back(nullptr);
@@ -40,18 +40,18 @@ Result<std::pair<Fd, Fd>> socket_pair() {
     return std::pair{Fd(ends[0]), Fd(ends[1])};
 }
 
-Person person_of(const common::Identity& user) {
+UserIdentity identity_of(const common::Identity& user) {
     return {user.name, user.home, user.uid, user.gid, {user.groups.begin(), user.groups.end()}, true};
 }
 
-Result<> become(const Person& person) {
+Result<> become(const UserIdentity& person) {
     if (!person.change) return {};
     if (person.uid == 0) return std::unexpected(Error{EPERM, "mail is never delivered as root"});
     return common::become(
         {person.uid, person.gid, {person.groups.begin(), person.groups.end()}, person.name, person.home});
 }
 
-Result<Fd> settle(int at) {
+Result<Fd> set_up_process(int at) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); // a file grown too large is an error of write(2)
     umask(0007); // mailboxes are 0600 or 0660, as they ask for
@@ -89,7 +89,7 @@ private:
 
 } // namespace
 
-Result<> Wire::send(std::string_view rest, int patience) {
+Result<> FrameSocket::send(std::string_view rest, int patience) {
     const Step step(patience);
     while (!rest.empty()) {
         const ssize_t n = ::send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -103,7 +103,7 @@ Result<> Wire::send(std::string_view rest, int patience) {
     return {};
 }
 
-Result<std::string_view> Wire::frame(int patience) {
+Result<std::string_view> FrameSocket::frame(int patience) {
     const Step step(patience);
     while (true) {
         if (auto frame = reader_.next()) return *frame;

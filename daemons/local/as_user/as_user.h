@@ -21,11 +21,11 @@ namespace local::as_user {
 inline constexpr std::string_view option = "--as-user";
 
 // Starts one; `descriptors` become its 0, 1, 2. The caller waits for it (child.h).
-spool::Result<pid_t> start(std::string_view work, std::initializer_list<int> descriptors);
+spool::Result<pid_t> start_process(std::string_view work, std::initializer_list<int> descriptors);
 // Both ends close on exec. The first is ours.
 spool::Result<std::pair<common::Fd, common::Fd>> socket_pair();
 
-struct Person {
+struct UserIdentity {
     std::string name, home;
     std::uint32_t uid = 0, gid = 0;
     std::vector<std::uint32_t> groups;
@@ -39,17 +39,17 @@ struct Person {
         f("change", m.change);
     }
 };
-Person person_of(const common::Identity& user);
+UserIdentity identity_of(const common::Identity& user);
 // For good; never uid 0.
-spool::Result<> become(const Person& person);
+spool::Result<> become(const UserIdentity& person);
 
 // The first things such a process does; its control socket comes as descriptor `at`. Error: nobody to talk to.
-spool::Result<common::Fd> settle(int at);
+spool::Result<common::Fd> set_up_process(int at);
 
 // Frames on a socket, waiting for them. Each end owns one.
-class Wire {
+class FrameSocket {
 public:
-    explicit Wire(common::Fd fd) : fd_(std::move(fd)) {}
+    explicit FrameSocket(common::Fd fd) : fd_(std::move(fd)) {}
     // Both: error ETIMEDOUT after `patience` ms (-1: as long as it takes).
     spool::Result<> send(std::string_view frame_with_length, int patience);
     // Error EPIPE at the end of the stream. Good until the next call.
@@ -62,18 +62,18 @@ private:
 };
 
 // The same with a conversation's messages.
-template <class Message> class Line {
+template <class Message> class MessageSocket {
 public:
-    explicit Line(common::Fd fd) : wire_(std::move(fd)) {}
-    template <class M> spool::Result<> say(const M& message, int patience) {
+    explicit MessageSocket(common::Fd fd) : socket_(std::move(fd)) {}
+    template <class M> spool::Result<> send(const M& message, int patience) {
         std::string wire;
         const auto begun = ipc::begin_frame(wire);
         ipc::encode<Message>(message, wire);
         if (!ipc::end_frame(wire, begun)) return std::unexpected(spool::Error{EMSGSIZE, "a frame is too long"});
-        return wire_.send(wire, patience);
+        return socket_.send(wire, patience);
     }
-    spool::Result<Message> hear(int patience) {
-        const auto frame = TRY(wire_.frame(patience));
+    spool::Result<Message> receive(int patience) {
+        const auto frame = TRY(socket_.frame(patience));
         auto message = ipc::decode<Message>(frame);
         if (!message)
             return std::unexpected(spool::Error{EPROTO, "delivering process: " + message.error().why});
@@ -81,7 +81,7 @@ public:
     }
 
 private:
-    Wire wire_;
+    FrameSocket socket_;
 };
 
 } // namespace local::as_user

@@ -23,12 +23,12 @@ bool has_ended(pid_t pid) {
 
 } // namespace
 
-void Stragglers::add(const std::string& user, pid_t pid) {
+void UnreapedProcesses::add(const std::string& user, pid_t pid) {
     const std::lock_guard lock(mutex_);
     pids_[user].push_back(pid);
 }
 
-std::size_t Stragglers::count(const std::string& user) {
+std::size_t UnreapedProcesses::count(const std::string& user) {
     const std::lock_guard lock(mutex_);
     const auto its = pids_.find(user);
     if (its == pids_.end()) return 0;
@@ -38,7 +38,7 @@ std::size_t Stragglers::count(const std::string& user) {
     return left;
 }
 
-std::size_t Stragglers::count() {
+std::size_t UnreapedProcesses::count() {
     const std::lock_guard lock(mutex_);
     std::size_t left = 0;
     for (auto& [user, pids] : pids_) left += pids.size() - std::erase_if(pids, has_ended);
@@ -47,11 +47,11 @@ std::size_t Stragglers::count() {
 }
 
 Result<> Child::start(std::string_view work, std::initializer_list<int> descriptors) {
-    if (stragglers_.count(user_) >= Stragglers::most_of_one_user)
+    if (unreaped_.count(user_) >= UnreapedProcesses::max_per_user)
         return std::unexpected(
             Error{EBUSY, fmt::format("{} killed processes of user {} have not ended: a file system does not answer",
-                                     Stragglers::most_of_one_user, user_)});
-    pid_ = TRY(as_user::start(work, descriptors));
+                                     UnreapedProcesses::max_per_user, user_)});
+    pid_ = TRY(as_user::start_process(work, descriptors));
     watched_ = common::Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     if (!watched_) {
         auto error = Error::from_errno("watch a delivering process");
@@ -76,7 +76,7 @@ void Child::end(int patience) {
     kill(-pid_, SIGKILL);
     kill(pid_, SIGKILL);
     if (wait(patience)) return;
-    stragglers_.add(user_, pid_);
+    unreaped_.add(user_, pid_);
     pid_ = 0;
 }
 

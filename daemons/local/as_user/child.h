@@ -15,10 +15,10 @@
 namespace local {
 
 // Processes that were killed and sleep in the kernel, by user. For several threads.
-class Stragglers {
+class UnreapedProcesses {
 public:
     // So many of one user's, and no other process is started for them.
-    static constexpr std::size_t most_of_one_user = 2;
+    static constexpr std::size_t max_per_user = 2;
 
     void add(const std::string& user, pid_t pid);
     // That have still not ended; those that have are waited for.
@@ -32,13 +32,13 @@ private:
 
 class Child {
 public:
-    // `stragglers` must outlive it.
-    Child(std::string user, Stragglers& stragglers) : user_(std::move(user)), stragglers_(stragglers) {}
+    // `unreaped` must outlive it.
+    Child(std::string user, UnreapedProcesses& unreaped) : user_(std::move(user)), unreaped_(unreaped) {}
     ~Child() { end(); }
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
-    // As as_user::start(). Error EBUSY: too many of the user's have not ended.
+    // As as_user::start_process(). Error EBUSY: too many of the user's have not ended.
     spool::Result<> start(std::string_view work, std::initializer_list<int> descriptors);
     bool running() const { return pid_ > 0; }
     int descriptor() const { return watched_.number(); } // readable once it has ended
@@ -50,7 +50,7 @@ public:
 
 private:
     std::string user_;
-    Stragglers& stragglers_;
+    UnreapedProcesses& unreaped_;
     pid_t pid_ = 0;
     common::Fd watched_; // a pidfd
     int status_ = 0;

@@ -13,15 +13,15 @@ namespace user_file {
 
 using proto::user_files::Answer;
 using proto::user_files::largest_file;
-using proto::user_files::Said;
+using proto::user_files::Status;
 
 namespace {
 
 Answer refused(const std::string& path, std::string_view why) {
-    return {0, Said::refused, path, "", fmt::format("{} {}", path, why)};
+    return {0, Status::refused, path, "", fmt::format("{} {}", path, why)};
 }
 Answer unreadable(const std::string& path, std::string_view why) {
-    return {0, Said::unreadable, path, "", fmt::format("{}: {}", path, why)};
+    return {0, Status::unreadable, path, "", fmt::format("{}: {}", path, why)};
 }
 
 // What cannot be mended by waiting is the file's fault; all else is the system's, and may pass.
@@ -47,7 +47,7 @@ bool fits_a_name(std::string_view extension) {
 
 } // namespace
 
-std::vector<std::string> places(const std::vector<std::string>& forward, std::string_view user,
+std::vector<std::string> candidate_paths(const std::vector<std::string>& forward, std::string_view user,
                                 std::string_view home, std::string_view extension) {
     const std::pair<std::string_view, std::string_view> words[] = {
         {"{home}", home}, {"{user}", user}, {"{extension}", fits_a_name(extension) ? extension : ""}};
@@ -84,7 +84,7 @@ Answer read(const std::string& path, std::uint32_t owner) {
     if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return refused(path, fmt::format("can be written by others (mode {:04o}): chmod go-w would mend it",
                                          found.st_mode & 07777u));
-    Answer out{0, Said::found, path, "", ""};
+    Answer out{0, Status::found, path, "", ""};
     char block[16 * 1024];
     while (out.text.size() <= largest_file) {
         const auto n = ::read(fd.number(), block, sizeof block);
@@ -101,19 +101,19 @@ Answer read(const std::string& path, std::uint32_t owner) {
 
 namespace {
 
-constexpr int most_includes = 100; // as when recipients are looked up
+constexpr int max_includes = 100; // as when recipients are looked up
 
 // In one file, and those that it includes. Nothing: there is no such file, or nobody may believe it.
 std::expected<std::optional<bool>, std::string> named_in(const std::string& path, std::string_view target, std::uint32_t uid,
                                                          int& includes) {
     using Kind = decide::AliasTarget::Kind;
     const auto said = read(path, uid);
-    if (said.said == Said::unreadable) return std::unexpected(said.why);
-    if (said.said != Said::found) return std::nullopt;
+    if (said.status == Status::unreadable) return std::unexpected(said.why);
+    if (said.status != Status::found) return std::nullopt;
     for (const auto& one : common::TargetList::parse(said.text).targets) {
         if (one.kind == Kind::command && target.starts_with('|') && target.substr(1) == one.value) return true;
         if (one.kind == Kind::file && target == one.value) return true;
-        if (one.kind != Kind::include || !one.value.starts_with('/') || ++includes > most_includes) continue;
+        if (one.kind != Kind::include || !one.value.starts_with('/') || ++includes > max_includes) continue;
         auto found = named_in(one.value, target, uid, includes);
         if (!found || found->value_or(false)) return found;
     }
@@ -122,10 +122,10 @@ std::expected<std::optional<bool>, std::string> named_in(const std::string& path
 
 } // namespace
 
-std::expected<bool, std::string> are_named(const Names& names, std::string_view user, std::string_view home,
+std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user, std::string_view home,
                                            std::uint32_t uid) {
     if (home == "/") home = ""; // nobody's
-    for (const auto& place : places(names.forward, user, home, names.extension)) {
+    for (const auto& place : candidate_paths(names.forward, user, home, names.extension)) {
         int includes = 0;
         const auto found = named_in(place, names.target, uid, includes);
         if (!found) return std::unexpected(found.error());
@@ -134,31 +134,31 @@ std::expected<bool, std::string> are_named(const Names& names, std::string_view 
     return false;
 }
 
-std::optional<Verdict> refuse_unless_named(const Names& names, const as_user::Person& person) {
+std::optional<Verdict> reject_unless_referenced(const TargetReference& names, const as_user::UserIdentity& person) {
     if (names.target.empty()) return {};
-    const auto found = are_named(names, person.name, person.home, person.uid);
+    const auto found = are_referenced(names, person.name, person.home, person.uid);
     if (!found) return deferred("4.3.0", found.error());
-    return *found ? std::nullopt : std::optional(not_named(names.target, person.name));
+    return *found ? std::nullopt : std::optional(not_referenced(names.target, person.name));
 }
 
-Verdict not_named(std::string_view target, std::string_view user) {
+Verdict not_referenced(std::string_view target, std::string_view user) {
     return deferred("4.3.5", fmt::format("refused: \"{}\" as user {} comes from no alias file and no .forward file that is "
                                          "there now; postrider message requeue looks the recipient up again",
                                          smtp::printable(target, 128), smtp::printable(user, 64)));
 }
 
-Answer answer(const Order& order) {
+Answer answer(const ReadRequest& order) {
     std::uint32_t owner = geteuid();
     std::string home = order.home;
     if (order.change) {
         const auto user = common::look_up_user(order.user);
         if (!user && user.error().code == ENOENT) return {}; // what has no user has no files
-        if (!user) return {0, Said::unreadable, "", "", user.error().what};
+        if (!user) return {0, Status::unreadable, "", "", user.error().what};
         // Nothing of root's is read, as nothing is delivered to him: an alias says who reads his mail.
         if (user->uid == 0 || user->uid < order.minimum_uid) return {};
-        auto became = as_user::become(as_user::person_of(*user));
+        auto became = as_user::become(as_user::identity_of(*user));
         if (became) became = common::no_new_privileges();
-        if (!became) return {0, Said::unreadable, "", "", became.error().what};
+        if (!became) return {0, Status::unreadable, "", "", became.error().what};
         owner = user->uid;
         home = user->home;
     }
@@ -166,20 +166,20 @@ Answer answer(const Order& order) {
     if (!order.path.empty())
         return order.path.starts_with('/') ? read(order.path, owner)
                                            : refused(order.path, "does not begin with a slash");
-    for (const auto& place : places(order.forward, order.user, home, order.extension))
-        if (auto said = read(place, owner); said.said != Said::none) return said;
+    for (const auto& place : candidate_paths(order.forward, order.user, home, order.extension))
+        if (auto said = read(place, owner); said.status != Status::none) return said;
     return {};
 }
 
 } // namespace user_file
 
 int read_file_as_user() {
-    auto control = as_user::settle(0);
+    auto control = as_user::set_up_process(0);
     if (!control) return 1;
-    as_user::Line<user_file::Message> line(std::move(*control));
-    const auto heard = line.hear(60'000);
-    const auto* order = heard ? std::get_if<user_file::Order>(&*heard) : nullptr;
-    return order && line.say(user_file::answer(*order), -1) ? 0 : 1;
+    as_user::MessageSocket<user_file::Message> line(std::move(*control));
+    const auto heard = line.receive(60'000);
+    const auto* order = heard ? std::get_if<user_file::ReadRequest>(&*heard) : nullptr;
+    return order && line.send(user_file::answer(*order), -1) ? 0 : 1;
 }
 
 } // namespace local

@@ -15,7 +15,7 @@ namespace local {
 
 namespace user_file {
 
-struct Order { // daemon → process
+struct ReadRequest { // daemon → process
     std::string user;                 // to be looked up and become, where `change` is set
     std::string path, extension;      // as in proto::user_files::Read
     std::vector<std::string> forward; // local.forward
@@ -32,11 +32,11 @@ struct Order { // daemon → process
         f("change", m.change);
     }
 };
-using Message = std::variant<Order, proto::user_files::Answer>;
+using Message = std::variant<ReadRequest, proto::user_files::Answer>;
 
 // The places to look at, in order. Those with {extension} are left out where the address has none that can be
 // part of a file's name; those with {home} where there is no home.
-std::vector<std::string> places(const std::vector<std::string>& forward, std::string_view user,
+std::vector<std::string> candidate_paths(const std::vector<std::string>& forward, std::string_view user,
                                 std::string_view home, std::string_view extension);
 
 // It must be a plain file (no link) of `owner` or root that nobody else may write. The answer's number is 0.
@@ -44,7 +44,7 @@ proto::user_files::Answer read(const std::string& path, std::uint32_t owner);
 
 // Does one of the user's own files name this command ("|command") or file, by itself or by a file that it includes? By a
 // process that is the user. The error says which file cannot be read now.
-struct Names {
+struct TargetReference {
     std::string target;
     std::string extension;            // of the address; "" none
     std::vector<std::string> forward; // local.forward
@@ -54,15 +54,15 @@ struct Names {
         f("forward", m.forward);
     }
 };
-std::expected<bool, std::string> are_named(const Names& names, std::string_view user, std::string_view home,
+std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user, std::string_view home,
                                            std::uint32_t uid);
 // A verdict unless they are; none where `names.target` is "".
-std::optional<Verdict> refuse_unless_named(const Names& names, const as_user::Person& person);
+std::optional<Verdict> reject_unless_referenced(const TargetReference& names, const as_user::UserIdentity& person);
 // What becomes of mail for a place that nothing names which this system trusts.
-Verdict not_named(std::string_view target, std::string_view user);
+Verdict not_referenced(std::string_view target, std::string_view user);
 
 // All of it, by a process that may still become the user.
-proto::user_files::Answer answer(const Order& order);
+proto::user_files::Answer answer(const ReadRequest& order);
 
 } // namespace user_file
 

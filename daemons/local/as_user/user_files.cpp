@@ -14,7 +14,7 @@ namespace local {
 using namespace std::chrono_literals;
 using proto::user_files::Answer;
 using proto::user_files::Read;
-using proto::user_files::Said;
+using proto::user_files::Status;
 using spool::Error;
 using spool::Result;
 
@@ -24,12 +24,12 @@ namespace {
 constexpr std::ptrdiff_t most_at_a_time = 8;
 constexpr auto a_moment = 1s;
 // Those that take longer among them: of that many users, as each has one at a time.
-constexpr std::size_t most_processes = 64;
+constexpr std::size_t max_processes = 64;
 constexpr std::size_t most_waiting = 100'000;
 constexpr smtp::Duration rest_after_silence = 60s, forgotten_after = 10min;
 constexpr int a_tenth = 100; // ms that a killed process has to end, during which nobody else is served
 
-Answer unreadable(std::string why) { return {0, Said::unreadable, "", "", std::move(why)}; }
+Answer unreadable(std::string why) { return {0, Status::unreadable, "", "", std::move(why)}; }
 
 std::string silent(const std::string& user) {
     return fmt::format("files of user {} cannot be read: the process that reads them does not answer", user);
@@ -41,13 +41,13 @@ std::string silent(const std::string& user) {
 class UserFiles::Reading {
 public:
     Reading(UserFiles& owner, Question question)
-        : owner_(owner), question_(std::move(question)), timer_(owner.surroundings_.loop, [this] { time_is_up(); }),
-          child_(question_.read.user, owner.stragglers_) {}
+        : owner_(owner), question_(std::move(question)), timer_(owner.context_.loop, [this] { time_is_up(); }),
+          child_(question_.read.user, owner.unreaped_) {}
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
 
-    Result<> start(const user_file::Order& order) {
-        auto& loop = owner_.surroundings_.loop;
+    Result<> start(const user_file::ReadRequest& order) {
+        auto& loop = owner_.context_.loop;
         auto [ours, theirs] = TRY(as_user::socket_pair());
         TRY(child_.start("file", {theirs.number()}));
         poll_ = common::make_poll(loop.uv(), this, child_.descriptor());
@@ -59,7 +59,7 @@ public:
             Line::Callbacks{[this](user_file::Message&& message) {
                                 auto* answer = std::get_if<Answer>(&message);
                                 if (!answer) return;
-                                owner_.silent_until_.erase(question_.read.user);
+                                owner_.hung_until_.erase(question_.read.user);
                                 tell(std::move(*answer));
                             },
                             [this](const std::string& reason) {
@@ -90,7 +90,7 @@ private:
             timer_.start(owner_.patience_ - a_moment);
             return owner_.turn_.schedule();
         }
-        owner_.fell_silent(question_.read.user);
+        owner_.mark_hung(question_.read.user);
         tell(unreadable(silent(question_.read.user)));
         give_up();
     }
@@ -114,55 +114,55 @@ private:
     bool told_ = false, slow_ = false;
 };
 
-UserFiles::UserFiles(common::Surroundings& surroundings, Stragglers& stragglers, smtp::Duration patience)
-    : surroundings_(surroundings), stragglers_(stragglers), patience_(patience), turn_(surroundings.loop, [this] { go_on(); }) {}
+UserFiles::UserFiles(common::DaemonContext& context, UnreapedProcesses& unreaped, smtp::Duration patience)
+    : context_(context), unreaped_(unreaped), patience_(patience), turn_(context.loop, [this] { go_on(); }) {}
 
 UserFiles::~UserFiles() = default;
 
-void UserFiles::configure(common::Orders& orders) {
-    const auto& local = orders.config.local;
+void UserFiles::configure(common::DaemonConfig& daemon_config) {
+    const auto& local = daemon_config.config.local;
     forward_ = local.delivery.forward;
     minimum_uid_ = local.minimum_uid;
-    change_ = orders.config.mta.users && geteuid() == 0;
+    change_ = daemon_config.config.mta.users && geteuid() == 0;
     if (!change_) {
         const auto* entry = getpwuid(geteuid());
         const char* home = std::getenv("HOME");
-        ourselves_ = entry ? entry->pw_name : "";
+        own_name_ = entry ? entry->pw_name : "";
         home_ = home ? home : "";
     }
-    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
-    auto fd = orders.take("local");
+    if (listener_) return listener_->expect(daemon_config.expected); // the socket in force stays
+    auto fd = daemon_config.take("local");
     if (!fd) return;
-    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd),
-                                                orders.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd),
+                                                daemon_config.expected);
     listener_->serve<proto::user_files::Message>(
         proto::user_files::conversation, {proto::Role::categorizer},
-        [this](ipc::Peer, std::unique_ptr<Asker> asker) { welcome(std::move(asker)); });
+        [this](ipc::Peer, std::unique_ptr<Client> client) { welcome(std::move(client)); });
 }
 
-void UserFiles::welcome(std::unique_ptr<Asker> asker) {
-    const auto number = ++last_asker_;
-    asker->set_callbacks({[this, number](proto::user_files::Message&& message) {
+void UserFiles::welcome(std::unique_ptr<Client> client) {
+    const auto number = ++last_client_;
+    client->set_callbacks({[this, number](proto::user_files::Message&& message) {
                               auto* read = std::get_if<Read>(&message);
                               if (read)
                                   asked({number, std::move(*read)});
                               else
-                                  askers_.at(number)->fail("only Read is said here");
+                                  clients_.at(number)->fail("only Read is said here");
                           },
                           [this, number](const std::string&) {
                               forget(number);
-                              auto gone = askers_.extract(number); // its callback is running
-                              surroundings_.loop.later([keep = std::shared_ptr<Asker>(std::move(gone.mapped()))] {
+                              auto gone = clients_.extract(number); // its callback is running
+                              context_.loop.defer([keep = std::shared_ptr<Client>(std::move(gone.mapped()))] {
                                   static_cast<void>(keep);
                               });
                           }});
-    askers_.emplace(number, std::move(asker));
+    clients_.emplace(number, std::move(client));
 }
 
 void UserFiles::asked(Question&& question) {
-    if (waiting_count_ >= most_waiting || readings_.size() >= most_processes)
+    if (waiting_count_ >= most_waiting || readings_.size() >= max_processes)
         return answer(question, unreadable("too many files of users wait to be read"));
-    if (is_silent(question.read.user)) return answer(question, unreadable(silent(question.read.user)));
+    if (is_hung(question.read.user)) return answer(question, unreadable(silent(question.read.user)));
     auto& its = waiting_[question.read.user];
     if (its.empty()) users_.push_back(question.read.user);
     its.push_back(std::move(question));
@@ -170,19 +170,19 @@ void UserFiles::asked(Question&& question) {
     turn_.schedule();
 }
 
-void UserFiles::forget(std::uint64_t asker) {
+void UserFiles::forget(std::uint64_t client) {
     for (auto& [user, its] : waiting_)
-        waiting_count_ -= std::erase_if(its, [&](const auto& question) { return question.asker == asker; });
+        waiting_count_ -= std::erase_if(its, [&](const auto& question) { return question.client == client; });
     std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
     std::erase_if(users_, [&](const auto& user) { return !waiting_.contains(user); });
 }
 
 // Nothing of this user's is read for a while: neither what waits nor what is asked for meanwhile.
-void UserFiles::fell_silent(const std::string& user) {
+void UserFiles::mark_hung(const std::string& user) {
     const auto now = common::Loop::now().monotonic;
-    std::erase_if(silent_until_, [&](const auto& each) { return each.second + forgotten_after <= now; });
-    silent_until_[user] = now + rest_after_silence;
-    surroundings_.log.warning("{}, and was killed: mail for {} waits", silent(user), user);
+    std::erase_if(hung_until_, [&](const auto& each) { return each.second + forgotten_after <= now; });
+    hung_until_[user] = now + rest_after_silence;
+    context_.log.warning("{}, and was killed: mail for {} waits", silent(user), user);
     auto its = waiting_.extract(user);
     if (its.empty()) return;
     std::erase(users_, user);
@@ -195,9 +195,9 @@ bool UserFiles::is_busy(const std::string& user) const {
 }
 
 // Then one question finds out whether that is over.
-bool UserFiles::is_silent(const std::string& user) const {
-    const auto until = silent_until_.find(user);
-    if (until == silent_until_.end()) return false;
+bool UserFiles::is_hung(const std::string& user) const {
+    const auto until = hung_until_.find(user);
+    if (until == hung_until_.end()) return false;
     return common::Loop::now().monotonic < until->second || waiting_.contains(user) || is_busy(user);
 }
 
@@ -205,7 +205,7 @@ bool UserFiles::is_silent(const std::string& user) const {
 void UserFiles::go_on() {
     std::erase_if(readings_, [](const auto& reading) { return reading->over(); });
     auto running = std::ranges::count_if(readings_, [](const auto& reading) { return reading->has_place(); });
-    for (auto left = users_.size(); left > 0 && running < most_at_a_time && readings_.size() < most_processes; --left) {
+    for (auto left = users_.size(); left > 0 && running < most_at_a_time && readings_.size() < max_processes; --left) {
         auto user = std::move(users_.front());
         users_.pop_front();
         if (is_busy(user)) {
@@ -220,7 +220,7 @@ void UserFiles::go_on() {
             waiting_.erase(its);
         else
             users_.push_back(std::move(user)), ++left;
-        const auto order = order_for(question.read);
+        const auto order = read_request_for(question.read);
         auto reading = std::make_unique<Reading>(*this, question);
         if (auto started = reading->start(order); started) {
             readings_.push_back(std::move(reading));
@@ -233,20 +233,20 @@ void UserFiles::go_on() {
 
 void UserFiles::answer(const Question& question, Answer&& said) {
     said.request = question.read.request;
-    const auto asker = askers_.find(question.asker);
-    if (asker == askers_.end() || asker->second->send(said) != ipc::Sent::too_long) return;
+    const auto client = clients_.find(question.client);
+    if (client == clients_.end() || client->second->send(said) != ipc::SendResult::too_long) return;
     auto instead = unreadable("the answer about it is too long");
     instead.request = question.read.request;
-    static_cast<void>(asker->second->send(instead));
+    static_cast<void>(client->second->send(instead));
 }
 
-user_file::Order UserFiles::order_for(const Read& read) const {
-    user_file::Order order;
+user_file::ReadRequest UserFiles::read_request_for(const Read& read) const {
+    user_file::ReadRequest order;
     order.user = read.user;
     order.path = read.path;
     order.extension = read.extension;
     order.forward = forward_;
-    order.home = read.user == ourselves_ ? home_ : "";
+    order.home = read.user == own_name_ ? home_ : "";
     order.minimum_uid = minimum_uid_;
     order.change = change_;
     return order;

@@ -18,51 +18,51 @@
 namespace local {
 
 namespace user_file {
-struct Order;
+struct ReadRequest;
 }
 
 class UserFiles {
 public:
-    // `stragglers` must outlive it. `patience`: for one file.
-    UserFiles(common::Surroundings& surroundings, Stragglers& stragglers,
+    // `unreaped` must outlive it. `patience`: for one file.
+    UserFiles(common::DaemonContext& context, UnreapedProcesses& unreaped,
               smtp::Duration patience = std::chrono::seconds(20));
     ~UserFiles(); // processes under way are ended
     UserFiles(const UserFiles&) = delete;
     UserFiles& operator=(const UserFiles&) = delete;
 
     // Takes the socket "local" at the first call, and the settings each time.
-    void configure(common::Orders& orders);
+    void configure(common::DaemonConfig& daemon_config);
 
 private:
-    using Asker = ipc::Channel<proto::user_files::Message>;
+    using Client = ipc::Channel<proto::user_files::Message>;
     struct Question {
-        std::uint64_t asker = 0;
+        std::uint64_t client = 0;
         proto::user_files::Read read;
     };
     class Reading;
-    void welcome(std::unique_ptr<Asker> asker);
+    void welcome(std::unique_ptr<Client> client);
     void asked(Question&& question);
-    void forget(std::uint64_t asker);
-    void fell_silent(const std::string& user);
-    bool is_silent(const std::string& user) const;
+    void forget(std::uint64_t client);
+    void mark_hung(const std::string& user);
+    bool is_hung(const std::string& user) const;
     bool is_busy(const std::string& user) const;
     void go_on();
     void answer(const Question& question, proto::user_files::Answer&& answer);
-    user_file::Order order_for(const proto::user_files::Read& read) const;
+    user_file::ReadRequest read_request_for(const proto::user_files::Read& read) const;
 
-    common::Surroundings& surroundings_;
-    Stragglers& stragglers_;
+    common::DaemonContext& context_;
+    UnreapedProcesses& unreaped_;
     const smtp::Duration patience_;
     std::vector<std::string> forward_;
     std::uint32_t minimum_uid_ = 1;
     bool change_ = false;
-    std::string ourselves_, home_; // single-user mode: who that is
-    std::map<std::uint64_t, std::unique_ptr<Asker>> askers_;
-    std::uint64_t last_asker_ = 0;
+    std::string own_name_, home_; // single-user mode: who that is
+    std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
+    std::uint64_t last_client_ = 0;
     std::map<std::string, std::deque<Question>> waiting_; // by user
     std::deque<std::string> users_;                       // of them, in turns
     std::size_t waiting_count_ = 0;
-    std::map<std::string, smtp::Monotonic> silent_until_; // by user
+    std::map<std::string, smtp::Monotonic> hung_until_; // by user
     std::list<std::unique_ptr<Reading>> readings_;
     common::TurnHook turn_; // clears away what is over, starts what waits
     std::unique_ptr<ipc::Listener> listener_;

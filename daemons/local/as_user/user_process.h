@@ -15,13 +15,13 @@ namespace local {
 namespace user_process {
 
 struct Begin { // daemon → process: whose process it is to be, and where to write
-    as_user::Person person;
-    Letter letter;
-    user_file::Names names;  // not empty: it is written only if the user's own files name it
+    as_user::UserIdentity person;
+    MailboxRequest request;
+    user_file::TargetReference names;  // not empty: it is written only if the user's own files name it
     bool mail_group = false; // in a directory such as /var/mail it has that directory's group, and the mbox is for it, too
     static void fields(auto& m, auto& f) {
         f("person", m.person);
-        f("letter", m.letter);
+        f("letter", m.request);
         f("names", m.names);
         f("mail_group", m.mail_group);
     }
@@ -41,14 +41,14 @@ struct Ended { // process → daemon: at any time; nothing more is read
     static void fields(auto& m, auto& f) { f("verdict", m.verdict); }
 };
 using Message = std::variant<Begin, Piece, Commit, Opened, Ended>;
-using Line = as_user::Line<Message>;
+using MessageSocket = as_user::MessageSocket<Message>;
 
 } // namespace user_process
 
 class UserProcess final : public Mailbox {
 public:
-    // `timeout`: of each step, opening beyond the letter's lock_timeout.
-    UserProcess(user_process::Begin begin, smtp::Duration timeout, Stragglers& stragglers);
+    // `timeout`: of each step, opening beyond the request's lock_timeout.
+    UserProcess(user_process::Begin begin, smtp::Duration timeout, UnreapedProcesses& unreaped);
     ~UserProcess() override; // the process gives up what was not committed, or is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -56,12 +56,12 @@ public:
 
 private:
     std::optional<Verdict> answer(int patience); // nothing: Opened
-    Verdict lost(const spool::Error& error);
+    Verdict failure_of(const spool::Error& error);
 
     user_process::Begin begin_;
     const int timeout_; // ms
     Child child_;
-    std::optional<user_process::Line> line_;
+    std::optional<user_process::MessageSocket> socket_;
 };
 
 // Such a process's whole life, with the socket as descriptor 0; its exit status.

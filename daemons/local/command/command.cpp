@@ -16,7 +16,7 @@ using spool::Result;
 
 namespace {
 
-constexpr std::size_t most_output = 1024; // kept; the rest is read and forgotten
+constexpr std::size_t max_output = 1024; // kept; the rest is read and forgotten
 
 std::int64_t milliseconds_now() {
     using namespace std::chrono;
@@ -32,9 +32,9 @@ Result<std::pair<Fd, Fd>> make_pipe() {
 } // namespace
 
 Command::Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit,
-                 Stragglers& stragglers)
+                 UnreapedProcesses& unreaped)
     : run_(std::move(run)), timeout_(static_cast<int>(timeout.count() / 1000)), limit_(limit), buffer_(std::move(prefix)),
-      child_(run_.person.name, stragglers) {}
+      child_(run_.person.name, unreaped) {}
 
 Command::~Command() {
     child_.end(); // before its input ends: half a message must not look like a whole one
@@ -48,11 +48,11 @@ Result<std::optional<Verdict>> Command::start() {
     for (const int fd : {input.number(), heard.number()}) fcntl(fd, F_SETFL, O_NONBLOCK);
     TRY(child_.start("command", {in.number(), out.number(), theirs.number()}));
     input_ = std::move(input);
-    heard_ = std::move(heard);
+    output_pipe_ = std::move(heard);
     theirs.reset(), in.reset(), out.reset();
-    as_user::Line<command::Message> line(std::move(control));
-    TRY(line.say(run_, timeout_));
-    const auto said = line.hear(timeout_);
+    as_user::MessageSocket<command::Message> line(std::move(control));
+    TRY(line.send(run_, timeout_));
+    const auto said = line.receive(timeout_);
     if (said) {
         const auto* failed = std::get_if<command::Failed>(&*said);
         if (failed) return failed->verdict;
@@ -74,22 +74,22 @@ std::optional<Verdict> Command::open() {
 
 // A command that does not want (all of) the message is none that fails: its exit status counts.
 void Command::feed() {
-    const auto n = ::write(input_.number(), buffer_.data() + fed_, buffer_.size() - fed_);
+    const auto n = ::write(input_.number(), buffer_.data() + input_sent_, buffer_.size() - input_sent_);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n > 0) fed_ += static_cast<std::size_t>(n);
-    if (n >= 0 && fed_ < buffer_.size()) return;
+    if (n > 0) input_sent_ += static_cast<std::size_t>(n);
+    if (n >= 0 && input_sent_ < buffer_.size()) return;
     buffer_.clear();
-    fed_ = 0;
+    input_sent_ = 0;
     if (n < 0) input_.reset();
 }
 
 // Was there anything?
-bool Command::hear() {
+bool Command::read_output() {
     char block[16 * 1024];
-    const auto n = heard_ ? read(heard_.number(), block, sizeof block) : 0;
+    const auto n = output_pipe_ ? read(output_pipe_.number(), block, sizeof block) : 0;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n <= 0) return heard_.reset(), false;
-    output_.append(block, std::min(static_cast<std::size_t>(n), most_output - output_.size()));
+    if (n <= 0) return output_pipe_.reset(), false;
+    output_.append(block, std::min(static_cast<std::size_t>(n), max_output - output_.size()));
     return true;
 }
 
@@ -105,14 +105,14 @@ Result<> Command::go_on(Until until) {
             return {};
         }
         pollfd all[3] = {{child_.descriptor(), POLLIN, 0},
-                         {heard_ ? heard_.number() : -1, POLLIN, 0},
+                         {output_pipe_ ? output_pipe_.number() : -1, POLLIN, 0},
                          {input_ && !buffer_.empty() ? input_.number() : -1, POLLOUT, 0}};
         if (poll(all, 3, static_cast<int>(std::min<std::int64_t>(left, 60'000))) < 0 && errno != EINTR)
             return std::unexpected(Error::from_errno("wait for a command"));
         if (all[2].revents != 0) feed();
-        if (all[1].revents != 0) hear();
+        if (all[1].revents != 0) read_output();
         if (all[0].revents != 0) { // whoever it has left behind may hold its output open, and go on writing
-            for (int i = 0; i < 16 && hear(); ++i) continue;
+            for (int i = 0; i < 16 && read_output(); ++i) continue;
             child_.wait(-1);
         }
     }
@@ -134,7 +134,7 @@ Verdict Command::commit() {
     input_.reset();
     if (gone_on) gone_on = go_on(Until::ended);
     if (!gone_on) return verdict_of(gone_on.error());
-    KILL_POINT("local.command_ended");
+    CRASH_POINT("local.command_ended");
     const auto output = on_one_line(output_);
     return late_ ? verdict_of_timeout(run_.command, output) : verdict_of_exit(child_.status(), run_.command, output);
 }

@@ -19,10 +19,10 @@ namespace local {
 namespace command {
 
 struct Run { // daemon → process
-    as_user::Person person;
+    as_user::UserIdentity person;
     std::string command;
     std::vector<std::string> environment; // "NAME=value": besides what every program needs
-    user_file::Names names;               // not empty: it is run only if the user's own files name it
+    user_file::TargetReference names;               // not empty: it is run only if the user's own files name it
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("command", m.command);
@@ -38,20 +38,20 @@ struct Failed {
 using Message = std::variant<Run, Failed>;
 
 // What the program is told of the delivery, in variables.
-struct Facts {
+struct CommandContext {
     std::string_view user, home, sender, recipient, original_recipient;
     char delimiter = 0;
 };
 // HOME, USER, LOGNAME, SHELL, SENDER, RECIPIENT, ORIGINAL_RECIPIENT, LOCAL, EXTENSION, DOMAIN. What a shell might
 // take for more than a word's part is "_" in all that comes from outside.
-std::vector<std::string> environment(const Facts& facts);
+std::vector<std::string> environment(const CommandContext& facts);
 
 } // namespace command
 
 class Command final : public Mailbox {
 public:
     // `prefix`: what is put before the message. `timeout`: for the process to become the program; `limit`: for all.
-    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit, Stragglers& stragglers);
+    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit, UnreapedProcesses& unreaped);
     ~Command() override; // what still runs, and was not told that the message is whole, is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -62,7 +62,7 @@ private:
     spool::Result<std::optional<Verdict>> start();
     spool::Result<> go_on(Until until);
     void feed();
-    bool hear();
+    bool read_output();
 
     command::Run run_;
     const int timeout_; // ms
@@ -70,9 +70,9 @@ private:
     std::int64_t deadline_ = 0; // ms of the steady clock
     LocalText text_{FromLines::as_they_are};
     std::string buffer_; // for its input
-    std::size_t fed_ = 0;
+    std::size_t input_sent_ = 0;
     std::string output_; // the first of it
-    common::Fd input_, heard_; // ours
+    common::Fd input_, output_pipe_; // ours
     Child child_;
     bool late_ = false;
 };

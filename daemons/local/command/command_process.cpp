@@ -70,7 +70,7 @@ void become_program(const std::string& text) {
 
 Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
     TRY(as_user::become(order.person));
-    if ((refused = user_file::refuse_unless_named(order.names, order.person))) return {};
+    if ((refused = user_file::reject_unless_referenced(order.names, order.person))) return {};
     restore_defaults();
     // Without the daemon its input would end in the middle, and half a message look like a whole one.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return std::unexpected(Error::from_errno("die with the daemon"));
@@ -80,7 +80,7 @@ Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
     common::close_descriptors_except(control); // which goes when the program comes
     if (dup2(1, 2) < 0) return std::unexpected(Error::from_errno("give a command its output"));
     static std::vector<std::string> variables;
-    variables = common::bare_environment();
+    variables = common::minimal_environment();
     variables.insert(variables.end(), order.environment.begin(), order.environment.end());
     static std::vector<char*> all;
     all = pointers(variables);
@@ -91,7 +91,7 @@ Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
 
 } // namespace
 
-std::vector<std::string> environment(const Facts& facts) {
+std::vector<std::string> environment(const CommandContext& facts) {
     const auto at = facts.recipient.rfind('@');
     const auto local = facts.recipient.substr(0, at);
     const auto domain = at == facts.recipient.npos ? "" : facts.recipient.substr(at + 1);
@@ -118,16 +118,16 @@ std::vector<std::string> environment(const Facts& facts) {
 } // namespace command
 
 int run_command_as_user() {
-    auto control = as_user::settle(2);
+    auto control = as_user::set_up_process(2);
     if (!control) return 1;
     const int socket = control->number();
-    as_user::Line<command::Message> line(std::move(*control));
-    const auto heard = line.hear(60'000);
+    as_user::MessageSocket<command::Message> line(std::move(*control));
+    const auto heard = line.receive(60'000);
     const auto* order = heard ? std::get_if<command::Run>(&*heard) : nullptr;
     if (!order) return 1;
     std::optional<Verdict> refused;
     const auto ran = command::run(*order, socket, refused);
-    (void)line.say(command::Failed{refused ? *refused : verdict_of(ran.error())}, -1);
+    (void)line.send(command::Failed{refused ? *refused : verdict_of(ran.error())}, -1);
     return 1;
 }
 

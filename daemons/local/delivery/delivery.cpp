@@ -49,7 +49,7 @@ struct Order {
 
     static Order of(const Deliver& deliver, const spool::MessageState& state) {
         Order out{.addressees = {}, .arrival = state.envelope.arrival, .unknown = {}};
-        const decide::ReportWishes wishes(state);
+        const decide::DsnRequests wishes(state);
         for (const auto number : deliver.recipients) {
             if (number >= state.recipients.size()) {
                 out.unknown = number;
@@ -73,7 +73,7 @@ bool is_plain_name(std::string_view user) {
 }
 
 // In single-user mode there is one user: whoever this process is.
-Identity ourselves(const std::string& name) {
+Identity own_identity(const std::string& name) {
     const char* home = std::getenv("HOME");
     return {geteuid(), getegid(), {}, name, home ? home : "/"};
 }
@@ -81,10 +81,10 @@ Identity ourselves(const std::string& name) {
 class Delivery {
 public:
     Delivery(spool::QueueId id, const Order& order, const Settings& settings, MessageReader& reader,
-             TargetCheck& checks, Stragglers& stragglers)
-        : id_(id), order_(order), settings_(settings), reader_(reader), checks_(checks), stragglers_(stragglers) {}
+             TargetCheck& checks, UnreapedProcesses& unreaped)
+        : id_(id), order_(order), settings_(settings), reader_(reader), checks_(checks), unreaped_(unreaped) {}
 
-    void run(Finished& out) {
+    void run(DeliveryResult& out) {
         for (const auto& addressee : order_.addressees) {
             const auto verdict = to(addressee, out);
             if (!verdict) return;
@@ -97,20 +97,20 @@ public:
 
 private:
     // Is it what the configuration names for the user, and no file or command that they or an alias name?
-    static bool own_mailbox(const Addressee& addressee) {
+    static bool is_own_mailbox(const Addressee& addressee) {
         const auto& target = addressee.recipient.target;
         return target.empty() || target.starts_with("maildir:") || target.starts_with("mbox:");
     }
 
     // Nothing if the message itself cannot be read; `out` says so.
-    std::optional<Verdict> to(const Addressee& addressee, Finished& out) {
-        if (mailbox_failed_ && own_mailbox(addressee)) return mailbox_failed_; // it is one, however it is addressed
+    std::optional<Verdict> to(const Addressee& addressee, DeliveryResult& out) {
+        if (mailbox_failed_ && is_own_mailbox(addressee)) return mailbox_failed_; // it is one, however it is addressed
         auto verdict = deliver_to(addressee, out);
-        if (verdict && verdict->mailbox && own_mailbox(addressee)) mailbox_failed_ = *verdict;
+        if (verdict && verdict->mailbox && is_own_mailbox(addressee)) mailbox_failed_ = *verdict;
         return verdict;
     }
 
-    std::optional<Verdict> deliver_to(const Addressee& addressee, Finished& out) {
+    std::optional<Verdict> deliver_to(const Addressee& addressee, DeliveryResult& out) {
         std::optional<Verdict> verdict;
         const auto mailbox = mailbox_of(addressee, verdict);
         if (!verdict) verdict = mailbox->open();
@@ -123,7 +123,7 @@ private:
         return verdict ? *verdict : mailbox->commit();
     }
 
-    std::optional<Verdict> send_content(Mailbox& mailbox, Finished& out) {
+    std::optional<Verdict> send_content(Mailbox& mailbox, DeliveryResult& out) {
         for (std::uint64_t at = 0;;) {
             const auto piece = reader_.piece(at);
             if (!piece) {
@@ -141,40 +141,40 @@ private:
     // Nothing: `verdict` is said.
     std::unique_ptr<Mailbox> mailbox_of(const Addressee& addressee, std::optional<Verdict>& verdict) {
         const spool::RecipientState& recipient = addressee.recipient;
-        if ((verdict = loop_at(recipient.address))) return nullptr;
+        if ((verdict = detect_loop(recipient.address))) return nullptr;
         Identity user;
         if ((verdict = find_user(recipient, user))) return nullptr;
-        const auto where = where_of(recipient.target, settings_.local, user.name, user.home);
+        const auto where = parse_target(recipient.target, settings_.local, user.name, user.home);
         if (!where)
             verdict = deferred("4.3.5", fmt::format("\"{}\" is no place where mail can go",
                                                     smtp::printable(recipient.target, 128)));
-        else if (where->kind == Where::Kind::nowhere)
+        else if (where->kind == DeliveryTarget::Kind::nowhere)
             verdict = delivered(where->done);
-        user_file::Names names;
+        user_file::TargetReference names;
         if (!verdict) verdict = trust(addressee, user, names);
         if (verdict) return nullptr;
-        if (where->kind == Where::Kind::command) return command_for(*where, addressee, user, std::move(names));
-        Letter letter = letter_for(addressee, *where, user);
-        if (!settings_.switch_users) return open_mailbox(letter);
+        if (where->kind == DeliveryTarget::Kind::command) return command_for(*where, addressee, user, std::move(names));
+        MailboxRequest request = request_for(addressee, *where, user);
+        if (!settings_.switch_users) return open_mailbox(request);
         // Only where the configuration names the place: a user's own choice brings no rights.
-        const bool mail_group = letter.format == Format::mbox && recipient.target.empty();
+        const bool mail_group = request.format == Format::mbox && recipient.target.empty();
         return std::make_unique<UserProcess>(
-            user_process::Begin{as_user::person_of(user), std::move(letter), std::move(names), mail_group},
-            mailbox_timeout, stragglers_);
+            user_process::Begin{as_user::identity_of(user), std::move(request), std::move(names), mail_group},
+            mailbox_timeout, unreaped_);
     }
 
     // A command, a file or a mailbox that the spool names: does it come from where such places may come from? `names`:
     // whoever becomes the user has to look. In single-user mode there is nobody's right to lend.
-    std::optional<Verdict> trust(const Addressee& addressee, const Identity& user, user_file::Names& names) {
+    std::optional<Verdict> trust(const Addressee& addressee, const Identity& user, user_file::TargetReference& names) {
         const auto& recipient = addressee.recipient;
         if (recipient.target.empty() || !settings_.switch_users) return {};
         auto found = checks_.find(recipient.address, user.name, recipient.target);
-        using Said = TargetCheck::Finding::Said;
-        switch (found.said) {
-        case Said::named: break;
-        case Said::unreadable: return deferred("4.3.0", found.why);
-        case Said::refused: return user_file::not_named(recipient.target, user.name);
-        case Said::elsewhere:
+        using Result = TargetCheck::Finding::Result;
+        switch (found.result) {
+        case Result::named: break;
+        case Result::unreadable: return deferred("4.3.0", found.why);
+        case Result::refused: return user_file::not_referenced(recipient.target, user.name);
+        case Result::elsewhere:
             const auto& delimiter = settings_.local.recipient_delimiter;
             const auto local_part = idn::folded(local_part_of(recipient.address)); // as where the file was read
             const auto mark = delimiter.empty() ? local_part.npos : local_part.find(delimiter.front(), 1);
@@ -185,7 +185,7 @@ private:
     }
 
     // Has this message been delivered there before, and come back?
-    std::optional<Verdict> loop_at(const std::string& address) {
+    std::optional<Verdict> detect_loop(const std::string& address) {
         if (!delivered_to_) {
             // What cannot be read: so is the content, which says so.
             delivered_to_ = common::delivered_to(reader_).value_or(std::set<std::string>());
@@ -204,7 +204,7 @@ private:
                                                  smtp::printable(recipient.target, 128)));
         };
         if (!is_plain_name(name)) return unknown();
-        if (!settings_.switch_users) return user = ourselves(name), std::nullopt;
+        if (!settings_.switch_users) return user = own_identity(name), std::nullopt;
         auto found = common::look_up_user(name);
         if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
         if (found->uid == 0 || found->uid < settings_.local.minimum_uid)
@@ -224,9 +224,9 @@ private:
         return prefix_fields(addressee.sender, addressee.original, addressee.recipient.address);
     }
 
-    std::unique_ptr<Mailbox> command_for(const Where& where, const Addressee& addressee, const Identity& user,
-                                         user_file::Names names) const {
-        command::Run run{as_user::person_of(user), where.command, {}, std::move(names)};
+    std::unique_ptr<Mailbox> command_for(const DeliveryTarget& where, const Addressee& addressee, const Identity& user,
+                                         user_file::TargetReference names) const {
+        command::Run run{as_user::identity_of(user), where.command, {}, std::move(names)};
         run.person.change = settings_.switch_users;
         const auto& delimiter = settings_.local.recipient_delimiter;
         run.environment = command::environment({user.name, user.home, addressee.sender, addressee.recipient.address,
@@ -234,25 +234,25 @@ private:
         // With a From line: what sorts mail into mboxes (procmail) takes it from here.
         auto prefix = from_line(addressee.sender, common::Loop::now().wall) + '\n' + prefix_for(addressee);
         return std::make_unique<Command>(std::move(run), std::move(prefix), mailbox_timeout,
-                                         settings_.local.delivery.command_timeout, stragglers_);
+                                         settings_.local.delivery.command_timeout, unreaped_);
     }
 
-    Letter letter_for(const Addressee& addressee, const Where& where, const Identity& user) const {
+    MailboxRequest request_for(const Addressee& addressee, const DeliveryTarget& where, const Identity& user) const {
         const spool::RecipientState& recipient = addressee.recipient;
-        Letter letter;
-        letter.format = where.format;
-        letter.path = where.path;
-        letter.owner = user.uid;
-        letter.owned = where.owned;
-        letter.most = settings_.local.delivery.mailbox_size;
-        letter.done = where.done;
-        letter.lock_timeout = settings_.local.lock_timeout.count();
-        letter.name = maildir_name(id_, addressee.number, order_.arrival, settings_.hostname);
+        MailboxRequest request;
+        request.format = where.format;
+        request.path = where.path;
+        request.owner = user.uid;
+        request.owned = where.owned;
+        request.max_size = settings_.local.delivery.mailbox_size;
+        request.done = where.done;
+        request.lock_timeout = settings_.local.lock_timeout.count();
+        request.name = maildir_name(id_, addressee.number, order_.arrival, settings_.hostname);
         // An earlier try that got through can only be another process's, or one whose end was never recorded.
-        letter.maybe_there = order_.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
-        letter.from_line = from_line(addressee.sender, common::Loop::now().wall);
-        letter.prefix = prefix_for(addressee);
-        return letter;
+        request.may_be_delivered = order_.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
+        request.from_line = from_line(addressee.sender, common::Loop::now().wall);
+        request.prefix = prefix_for(addressee);
+        return request;
     }
 
     static std::string local_part_of(const std::string& address) {
@@ -260,7 +260,7 @@ private:
         return parsed && parsed->size() == 1 ? parsed->front().local_part : std::string();
     }
 
-    void add(const Addressee& addressee, Verdict verdict, Finished& out) const {
+    void add(const Addressee& addressee, Verdict verdict, DeliveryResult& out) const {
         if (settings_.soft_bounce && verdict.outcome == Outcome::failed)
             verdict = deferred(decide::status_as(verdict.status, decide::Severity::temporary), verdict.text);
         smtp::RemoteReply reply;
@@ -268,7 +268,7 @@ private:
         reply.text = verdict.text.substr(0, 512);
         // The rest of a user's mail waits for what the configuration names; of what files and commands the user or an
         // alias names, each waits by itself.
-        const bool mailbox = verdict.mailbox && own_mailbox(addressee);
+        const bool mailbox = verdict.mailbox && is_own_mailbox(addressee);
         // Of a mailbox nothing was tried: the other messages of its queue would fare alike (decide/failure.h).
         reply.stage = mailbox ? proto::delivery::Stage::none : proto::delivery::Stage::local;
         reply.in_doubt = verdict.in_doubt;
@@ -288,7 +288,7 @@ private:
     const Settings& settings_;
     MessageReader& reader_; // of the content
     TargetCheck& checks_;
-    Stragglers& stragglers_;
+    UnreapedProcesses& unreaped_;
     std::optional<Verdict> mailbox_failed_;             // of all recipients here: they are in one queue
     std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
 };
@@ -307,9 +307,9 @@ Settings settings_of(const config::Config& config, smtp::WallTime born) {
     return out;
 }
 
-Finished deliver(Messages& messages, const Deliver& order, const Settings& settings, TargetCheck& checks,
-                 Stragglers& stragglers) {
-    Finished out;
+DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Settings& settings, TargetCheck& checks,
+                 UnreapedProcesses& unreaped) {
+    DeliveryResult out;
     const auto started = common::Loop::now();
     out.done.connection = order.connection;
     out.done.delivery = order.delivery;
@@ -319,7 +319,7 @@ Finished deliver(Messages& messages, const Deliver& order, const Settings& setti
     auto reader = messages.open(order.queue_id, order.location,
                                 [&](const spool::MessageState& state) { taken = Order::of(order, state); });
     if (reader) {
-        Delivery(order.queue_id, taken, settings, *reader, checks, stragglers).run(out);
+        Delivery(order.queue_id, taken, settings, *reader, checks, unreaped).run(out);
     } else {
         const auto* error = std::get_if<spool::Error>(&reader.error());
         out.done.gone = error && error->code == ENOENT;
@@ -337,7 +337,7 @@ Finished deliver(Messages& messages, const Deliver& order, const Settings& setti
         out.done.replies = {reply};
     }
     out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
-    KILL_POINT("local.before_done");
+    CRASH_POINT("local.before_done");
     return out;
 }
 

@@ -23,21 +23,21 @@ struct Settings {
 Settings settings_of(const config::Config& config, smtp::WallTime born);
 
 // For the log: one recipient.
-struct Line {
+struct RecipientResult {
     std::string to, original_to, mailbox_of; // mailbox_of: the user, or the address of a virtual mailbox
     bool mailbox = false;                    // deferred: for the mailbox, whatever the message
     Verdict verdict;
     smtp::WallTime finished;
 };
 
-struct Finished {
+struct DeliveryResult {
     proto::delivery::Done done;
-    std::vector<Line> lines;
+    std::vector<RecipientResult> lines;
     std::string trouble; // why the file is gone, unreadable or could not be read; "" for none
 };
 
-Finished deliver(Messages& messages, const proto::delivery::Deliver& order, const Settings& settings,
-                 TargetCheck& checks, Stragglers& stragglers);
+DeliveryResult deliver(SharedMessages& messages, const proto::delivery::Deliver& order, const Settings& settings,
+                 TargetCheck& checks, UnreapedProcesses& unreaped);
 
 // The fields that stand before a message in a mailbox.
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);

@@ -8,44 +8,44 @@ namespace {
 
 constexpr std::size_t shown = 200; // of a command, in the log
 
-Where command(std::string_view text) {
-    Where out;
-    out.kind = Where::Kind::command;
+DeliveryTarget command_target(std::string_view text) {
+    DeliveryTarget out;
+    out.kind = DeliveryTarget::Kind::command;
     out.command = text;
     out.done = "delivered to command: " + smtp::printable(text, shown);
     return out;
 }
 
-Where mailbox(Format format, std::string_view path) {
-    Where out;
+DeliveryTarget mailbox_target(Format format, std::string_view path) {
+    DeliveryTarget out;
     out.format = format;
     out.path = path;
     out.done = format == Format::maildir ? "delivered to maildir" : "delivered to mailbox";
     return out;
 }
 
-std::optional<Where> file(std::string_view path) {
+std::optional<DeliveryTarget> file(std::string_view path) {
     if (path.find('\0') != path.npos || path == "/") return {};
-    Where out = mailbox(path.ends_with('/') ? Format::maildir : Format::mbox, path);
+    DeliveryTarget out = mailbox_target(path.ends_with('/') ? Format::maildir : Format::mbox, path);
     out.owned = false;
     out.done = "delivered to file: " + smtp::printable(path, shown);
-    if (path == "/dev/null") out.kind = Where::Kind::nowhere;
+    if (path == "/dev/null") out.kind = DeliveryTarget::Kind::nowhere;
     return out;
 }
 
 } // namespace
 
-std::optional<Where> where_of(std::string_view target, const config::Local& settings, std::string_view user,
+std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
                               std::string_view home) {
     if (target.empty()) {
-        if (!settings.delivery.mailbox_command.empty()) return command(settings.delivery.mailbox_command);
-        return mailbox(settings.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox,
+        if (!settings.delivery.mailbox_command.empty()) return command_target(settings.delivery.mailbox_command);
+        return mailbox_target(settings.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox,
                        settings.mailbox.path_for(user, home));
     }
     if (target.starts_with('|')) {
         const auto words = trimmed(target.substr(1));
         if (words.empty() || words.find('\0') != words.npos) return {};
-        return command(words);
+        return command_target(words);
     }
     if (target.starts_with('/')) return file(target);
     if (target.starts_with("~/") && !home.empty()) {
@@ -57,7 +57,7 @@ std::optional<Where> where_of(std::string_view target, const config::Local& sett
         if (!target.starts_with(word)) continue;
         const auto path = target.substr(word.size());
         if (!path.starts_with('/') || path.find('\0') != path.npos) return {};
-        return mailbox(format, path);
+        return mailbox_target(format, path);
     }
     return {};
 }

@@ -9,7 +9,7 @@
 
 namespace local {
 
-struct Where {
+struct DeliveryTarget {
     enum class Kind { mailbox, command, nowhere }; // nowhere: /dev/null
     Kind kind = Kind::mailbox;
     Format format = Format::maildir; // of a mailbox
@@ -18,12 +18,12 @@ struct Where {
                          // need not: whether it may be written is up to its rights
     std::string command;
     std::string done; // "delivered to maildir", "delivered to file: /path": for the log
-    bool operator==(const Where&) const = default;
+    bool operator==(const DeliveryTarget&) const = default;
 };
 
 // "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of a virtual
 // mailbox. Nothing: it makes no sense.
-std::optional<Where> where_of(std::string_view target, const config::Local& settings, std::string_view user,
+std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
                               std::string_view home);
 
 } // namespace local

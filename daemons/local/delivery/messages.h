@@ -7,10 +7,10 @@
 
 namespace local {
 
-class Messages {
+class SharedMessages {
 public:
     // `disk` must outlive it.
-    explicit Messages(spool::Disk& disk) : messages_(disk) {}
+    explicit SharedMessages(spool::Disk& disk) : messages_(disk) {}
 
     // `look(state)` is called if it could be opened. Of the reader only the content may be used.
     template <class Look>
@@ -20,14 +20,14 @@ public:
         if (reader) std::forward<Look>(look)(reader->state());
         return reader;
     }
-    void rest() {
+    void forget_last() {
         const std::lock_guard lock(mutex_);
-        messages_.rest();
+        messages_.forget_last();
     }
 
 private:
     std::mutex mutex_;
-    common::OpenMessages messages_;
+    common::MessageCache messages_;
 };
 
 } // namespace local

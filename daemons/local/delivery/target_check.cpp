@@ -2,7 +2,7 @@
 #include "daemons/common/text/idn.h"
 #include "daemons/common/lookup/aliases/include_file.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/lookup/tables/direct.h"
+#include "daemons/common/lookup/tables/single_lookup.h"
 #include "daemons/decide/addressing/address_keys.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include "libsmtp/message/address.h"
@@ -14,13 +14,13 @@
 
 namespace local {
 
-using Said = TargetCheck::Finding::Said;
+using Result = TargetCheck::Finding::Result;
 using decide::AliasTarget;
 
 namespace {
 
-constexpr int most_includes = 100; // as when recipients are looked up
-constexpr std::size_t largest_file = 64 << 20;
+constexpr int max_includes = 100; // as when recipients are looked up
+constexpr std::size_t max_checked_file = 64 << 20;
 
 bool is_command(std::string_view target) { return target.starts_with('|'); }
 
@@ -57,21 +57,21 @@ TargetCheck::Finding TargetCheck::find(std::string_view address, std::string_vie
     const std::lock_guard lock(mutex_);
     const auto parts = decide::AddressParts::of(address);
     if (decide::is_mailbox_pattern(target)) {
-        const bool place = decide::is_mailbox_place(virtual_pattern_, target, idn::folded(parts.name(delimiter_)),
+        const bool place = decide::is_mailbox_path(virtual_pattern_, target, idn::folded(parts.name(delimiter_)),
                                                     smtp::lowered(parts.domain));
-        return {place && user == virtual_user_ ? Said::named : Said::refused, ""};
+        return {place && user == virtual_user_ ? Result::named : Result::refused, ""};
     }
     const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
     const auto local_part = parsed ? parsed->local_part : std::string(parts.local);
     const auto name = idn::folded(local_part), plain = idn::folded(decide::AddressParts{local_part, {}}.name(delimiter_));
     for (const auto* each : {&name, &plain}) {
-        if (auto found = in_aliases(*each, user, target); found.said != Said::refused) return found;
+        if (auto found = in_aliases(*each, user, target); found.result != Result::refused) return found;
         if (name == plain) break;
     }
-    return {from_forward_[is_command(target)] ? Said::elsewhere : Said::refused, ""};
+    return {from_forward_[is_command(target)] ? Result::elsewhere : Result::refused, ""};
 }
 
-void TargetCheck::File::look() {
+void TargetCheck::File::refresh() {
     struct stat now {};
     const auto stamp = [](const struct stat& s) {
         return std::tuple(s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec,
@@ -84,7 +84,7 @@ void TargetCheck::File::look() {
         return;
     }
     if (table && trouble.empty() && stamp(now) == stamp(facts)) return;
-    const auto text = common::read_bounded(path, largest_file);
+    const auto text = common::read_bounded(path, max_checked_file);
     trouble = text ? "" : std::strerror(text.error());
     table = text ? common::AliasTable::parse(*text) : common::AliasTable();
     facts = now;
@@ -92,8 +92,8 @@ void TargetCheck::File::look() {
 
 TargetCheck::Finding TargetCheck::in_aliases(const std::string& name, std::string_view user, std::string_view target) {
     for (auto& file : files_) {
-        file.look();
-        if (!file.trouble.empty()) return {Said::unreadable, fmt::format("alias table {}: {}", file.path, file.trouble)};
+        file.refresh();
+        if (!file.trouble.empty()) return {Result::unreadable, fmt::format("alias table {}: {}", file.path, file.trouble)};
         const auto entry = file.table->entries.find(name);
         if (entry == file.table->entries.end()) continue;
         int includes = 0;
@@ -105,9 +105,9 @@ TargetCheck::Finding TargetCheck::in_aliases(const std::string& name, std::strin
 TargetCheck::Finding TargetCheck::in_tables(const std::string& name, std::string_view user, std::string_view target) {
     for (const auto& table : tables_) {
         if (tables::is_service(table, sections_)) continue; // which may name addresses only
-        const auto answer = tables::ask_directly(table, sections_, name);
-        if (answer.said == tables::Answer::Said::unavailable) return {Said::unreadable, answer.why};
-        if (answer.said == tables::Answer::Said::none) continue;
+        const auto answer = tables::look_up_once(table, sections_, name);
+        if (answer.status == tables::Answer::Status::unavailable) return {Result::unreadable, answer.why};
+        if (answer.status == tables::Answer::Status::none) continue;
         auto targets = answer.written.empty()
                            ? common::parse_targets(answer.value)
                            : common::parse_filled_in(answer.written, answer.value).value_or(std::vector<AliasTarget>());
@@ -123,14 +123,14 @@ TargetCheck::Finding TargetCheck::among(const std::vector<AliasTarget>& targets,
     const bool allowed = (included ? from_includes_ : from_aliases_)[is_command(target)];
     const bool as_told = user == (run_as.empty() ? default_user_ : run_as);
     for (const auto& one : targets) {
-        if (allowed && as_told && names(one, target)) return {Said::named, ""};
-        if (one.kind != AliasTarget::Kind::include || ++includes > most_includes) continue;
+        if (allowed && as_told && names(one, target)) return {Result::named, ""};
+        if (one.kind != AliasTarget::Kind::include || ++includes > max_includes) continue;
         const auto file = common::IncludeFile::open(one.value);
         const auto text = file ? file->read() : std::unexpected(file.error());
-        if (!text) return {Said::unreadable, fmt::format(":include:{}: {}", one.value, text.error())};
+        if (!text) return {Result::unreadable, fmt::format(":include:{}: {}", one.value, text.error())};
         const auto list = common::TargetList::parse(*text);
         auto found = among(list.targets, common::owner_name(file->facts.st_uid), true, user, target, includes);
-        if (found.said != Said::refused) return found;
+        if (found.result != Result::refused) return found;
     }
     return {};
 }

@@ -19,12 +19,12 @@ public:
     void configure(const config::Config& config);
 
     struct Finding {
-        enum class Said {
+        enum class Result {
             named,      // it may be delivered to
             elsewhere,  // not by the configuration or an alias: the user's own files may name it
             refused,    // nothing that this system trusts names it
             unreadable, // what might name it cannot be read now
-        } said = Said::refused;
+        } result = Result::refused;
         std::string why; // unreadable
     };
     // `address`, `user`, `target`: of the recipient (spool::ResolvedRecipient); `target` not "".
@@ -43,7 +43,7 @@ private:
         struct stat facts {};
         std::optional<common::AliasTable> table = {};
         std::string trouble = {};
-        void look();
+        void refresh();
     };
     std::mutex mutex_;
     std::vector<File> files_;

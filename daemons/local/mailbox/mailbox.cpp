@@ -39,9 +39,9 @@ Verdict verdict_of(const spool::Error& error) {
     }
 }
 
-std::unique_ptr<Mailbox> open_mailbox(const Letter& letter) {
-    if (letter.format == Format::maildir) return std::make_unique<Maildir>(letter);
-    return std::make_unique<Mbox>(letter);
+std::unique_ptr<Mailbox> open_mailbox(const MailboxRequest& request) {
+    if (request.format == Format::maildir) return std::make_unique<Maildir>(request);
+    return std::make_unique<Mbox>(request);
 }
 
 } // namespace local

@@ -37,17 +37,17 @@ Verdict verdict_of(const spool::Error& error);
 enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };
 
 // Where a message goes and what stands before it there.
-struct Letter {
+struct MailboxRequest {
     Format format = Format::maildir;
     std::string path;
     std::uint32_t owner = 0;       // uid the mailbox must belong to …
     bool owned = true;             // … if that matters
     bool shared = false;           // mbox: made for its directory's group, which was granted, too (0660); else 0600
-    std::uint64_t most = 0;        // mbox: bytes it may have; 0 no limit
+    std::uint64_t max_size = 0;        // mbox: bytes it may have; 0 no limit
     std::string done;              // said of a good end; "" as is usual for the format
     std::int64_t lock_timeout = 0; // µs
     std::string name;              // Maildir: file name; the same whenever this delivery is tried again
-    bool maybe_there = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
+    bool may_be_delivered = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
     std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
     std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
     std::string done_text() const {
@@ -60,11 +60,11 @@ struct Letter {
         f("owner", m.owner);
         f("owned", m.owned);
         f("shared", m.shared);
-        f("most", m.most);
+        f("most", m.max_size);
         f("done", m.done);
         f("lock_timeout", m.lock_timeout);
         f("name", m.name);
-        f("maybe_there", m.maybe_there);
+        f("maybe_there", m.may_be_delivered);
         f("from_line", m.from_line);
         f("prefix", m.prefix);
     }
@@ -80,6 +80,6 @@ public:
     virtual Verdict commit() = 0;
 };
 
-std::unique_ptr<Mailbox> open_mailbox(const Letter& letter);
+std::unique_ptr<Mailbox> open_mailbox(const MailboxRequest& request);
 
 } // namespace local

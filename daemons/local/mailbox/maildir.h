@@ -9,7 +9,7 @@ namespace local {
 
 class Maildir final : public Mailbox {
 public:
-    explicit Maildir(const Letter& letter) : letter_(letter), text_(FromLines::as_they_are) {}
+    explicit Maildir(const MailboxRequest& request) : request_(request), text_(FromLines::as_they_are) {}
     ~Maildir() override;
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -20,7 +20,7 @@ private:
     spool::Result<bool> is_there();
     spool::Result<> flush();
 
-    Letter letter_;
+    MailboxRequest request_;
     LocalText text_;
     common::Fd tmp_, new_, cur_, file_;
     std::string tmp_name_;

@@ -59,29 +59,29 @@ Result<DotLock> make_dot_lock(const std::string& path) {
 
 Mbox::~Mbox() {
     if (dirty_ && ftruncate(file_.number(), size_before_) == 0) fsync(file_.number());
-    if (dot_locked_) unlink(dot_lock_of(letter_.path).c_str());
+    if (dot_locked_) unlink(dot_lock_of(request_.path).c_str());
 }
 
 Result<> Mbox::open_file() {
-    const mode_t mode = letter_.shared ? 0660 : 0600;
+    const mode_t mode = request_.shared ? 0660 : 0600;
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    file_ = Fd(::open(letter_.path.c_str(), flags));
+    file_ = Fd(::open(request_.path.c_str(), flags));
     if (!file_ && errno == ENOENT) {
-        file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
+        file_ = Fd(::open(request_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
         if (!file_ && errno == ENOENT) { // a directory of the user's own that does not exist yet
-            TRY(open_or_make_directory(parent_of(letter_.path)));
-            file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
+            TRY(open_or_make_directory(parent_of(request_.path)));
+            file_ = Fd(::open(request_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
         }
         made_ = bool(file_);
-        if (!file_ && errno == EEXIST) file_ = Fd(::open(letter_.path.c_str(), flags));
+        if (!file_ && errno == EEXIST) file_ = Fd(::open(request_.path.c_str(), flags));
     }
-    if (!file_) return std::unexpected(Error::from_errno("open " + letter_.path));
+    if (!file_) return std::unexpected(Error::from_errno("open " + request_.path));
     struct stat found;
     if (fstat(file_.number(), &found) != 0)
-        return std::unexpected(Error::from_errno("look at " + letter_.path));
+        return std::unexpected(Error::from_errno("look at " + request_.path));
     if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
-        return std::unexpected(Error{EPERM, letter_.path + " is not a plain file with one name"});
-    return letter_.owned ? check_owner(file_.number(), letter_.owner, letter_.path) : Result<>();
+        return std::unexpected(Error{EPERM, request_.path + " is not a plain file with one name"});
+    return request_.owned ? check_owner(file_.number(), request_.owner, request_.path) : Result<>();
 }
 
 // The kernel's lock belongs to this open file, not to the process: deliveries side by side here exclude each
@@ -92,9 +92,9 @@ Result<bool> Mbox::try_lock() {
     lock.l_whence = SEEK_SET;
     if (fcntl(file_.number(), F_OFD_SETLK, &lock) != 0) {
         if (errno == EAGAIN || errno == EACCES) return false;
-        return std::unexpected(Error::from_errno("lock " + letter_.path));
+        return std::unexpected(Error::from_errno("lock " + request_.path));
     }
-    switch (TRY(make_dot_lock(letter_.path))) {
+    switch (TRY(make_dot_lock(request_.path))) {
     case DotLock::made: return dot_locked_ = true;
     case DotLock::not_possible: return true;
     case DotLock::taken: break;
@@ -106,34 +106,34 @@ Result<bool> Mbox::try_lock() {
 
 std::optional<Verdict> Mbox::open() {
     if (auto opened = open_file(); !opened) return verdict_of(opened.error());
-    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(letter_.lock_timeout);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(request_.lock_timeout);
     for (auto pause = 5ms;; pause = std::min(pause * 2, std::chrono::milliseconds(500))) {
         const auto locked = try_lock();
         if (!locked) return verdict_of(locked.error());
         if (*locked) break;
         if (std::chrono::steady_clock::now() >= until)
-            return of_mailbox(deferred("4.2.0", fmt::format("{} is locked by another program", letter_.path)));
+            return of_mailbox(deferred("4.2.0", fmt::format("{} is locked by another program", request_.path)));
         std::this_thread::sleep_for(pause);
     }
     struct stat found;
-    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("look at " + letter_.path));
-    if (found.st_nlink != 1) return deferred("4.2.0", letter_.path + " was replaced while it was waited for");
+    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("look at " + request_.path));
+    if (found.st_nlink != 1) return deferred("4.2.0", request_.path + " was replaced while it was waited for");
     size_before_ = found.st_size;
     char last = '\n';
     if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
-        return verdict_of(Error::from_errno("read " + letter_.path));
+        return verdict_of(Error::from_errno("read " + request_.path));
     buffer_.clear();
     if (last != '\n') buffer_.push_back('\n'); // somebody left half a line: do not continue it
-    buffer_ += letter_.from_line;
+    buffer_ += request_.from_line;
     buffer_ += '\n';
     text_begins_ = size_before_ + static_cast<std::int64_t>(buffer_.size());
-    buffer_ += letter_.prefix;
+    buffer_ += request_.prefix;
     return {};
 }
 
 Result<> Mbox::flush() {
     dirty_ = true;
-    TRY(write_all(file_.number(), buffer_, letter_.path));
+    TRY(write_all(file_.number(), buffer_, request_.path));
     written_ += static_cast<std::int64_t>(buffer_.size());
     buffer_.clear();
     return {};
@@ -141,13 +141,13 @@ Result<> Mbox::flush() {
 
 std::optional<Verdict> Mbox::too_large() const {
     const auto size = static_cast<std::uint64_t>(size_before_ + written_) + buffer_.size();
-    if (letter_.most == 0 || size <= letter_.most) return {};
-    return failed("5.2.2", fmt::format("mailbox full: {} may not grow beyond {} bytes", letter_.path, letter_.most));
+    if (request_.max_size == 0 || size <= request_.max_size) return {};
+    return failed("5.2.2", fmt::format("mailbox full: {} may not grow beyond {} bytes", request_.path, request_.max_size));
 }
 
 std::optional<Verdict> Mbox::write(std::string_view content) {
     text_.append(content, buffer_);
-    if (!letter_.maybe_there)
+    if (!request_.may_be_delivered)
         if (auto verdict = too_large()) return verdict;
     if (buffer_.size() < 64 * 1024) return {};
     const auto flushed = flush();
@@ -161,13 +161,13 @@ Result<bool> Mbox::is_there() {
     const auto read = [&](std::int64_t at, std::int64_t size) -> Result<std::string> {
         std::string out(static_cast<std::size_t>(size), '\0');
         const auto n = pread(file_.number(), out.data(), out.size(), at);
-        if (n < 0) return std::unexpected(Error::from_errno("read " + letter_.path));
+        if (n < 0) return std::unexpected(Error::from_errno("read " + request_.path));
         out.resize(static_cast<std::size_t>(n));
         return out;
     };
     struct stat now;
     if (fstat(file_.number(), &now) != 0)
-        return std::unexpected(Error::from_errno("look at " + letter_.path));
+        return std::unexpected(Error::from_errno("look at " + request_.path));
     const std::int64_t size = now.st_size - text_begins_;
     const auto same = [&](std::int64_t there) -> Result<bool> {
         for (std::int64_t done = 0; done < size; done += block) {
@@ -193,19 +193,19 @@ Verdict Mbox::commit() {
     text_.finish(buffer_);
     buffer_ += '\n';
     if (auto flushed = flush(); !flushed) return verdict_of(flushed.error());
-    if (letter_.maybe_there) {
+    if (request_.may_be_delivered) {
         const auto there = is_there();
         if (!there) return verdict_of(there.error());
-        if (*there) return delivered(letter_.done_text() + " before"); // and what was written is cut off again
+        if (*there) return delivered(request_.done_text() + " before"); // and what was written is cut off again
     }
     if (auto verdict = too_large()) return *verdict;
-    if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
+    if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + request_.path));
     if (made_) {
-        if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());
+        if (auto synced = sync_directory(parent_of(request_.path)); !synced) return verdict_of(synced.error());
     }
     dirty_ = false;
-    KILL_POINT("local.mbox_synced");
-    return delivered(letter_.done_text());
+    CRASH_POINT("local.mbox_synced");
+    return delivered(request_.done_text());
 }
 
 } // namespace local

@@ -10,7 +10,7 @@ namespace local {
 
 class Mbox final : public Mailbox {
 public:
-    explicit Mbox(const Letter& letter) : letter_(letter), text_(FromLines::quoted) {}
+    explicit Mbox(const MailboxRequest& request) : request_(request), text_(FromLines::quoted) {}
     ~Mbox() override;
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -23,7 +23,7 @@ private:
     spool::Result<bool> is_there();
     std::optional<Verdict> too_large() const;
 
-    Letter letter_;
+    MailboxRequest request_;
     LocalText text_;
     common::Fd file_;
     bool locked_ = false, dot_locked_ = false, dirty_ = false, made_ = false;

@@ -10,8 +10,8 @@ namespace master {
 namespace supervision = proto::supervision;
 using common::Loop;
 
-Child::Child(common::Loop& loop, common::Log& log, Overseer& overseer, common::PlannedProcess plan)
-    : loop_(loop), log_(log), overseer_(overseer), plan_(std::move(plan)), restart_(loop, [this] { start(); }) {}
+Child::Child(common::Loop& loop, common::Log& log, Supervisor& supervisor, common::PlannedProcess plan)
+    : loop_(loop), log_(log), supervisor_(supervisor), plan_(std::move(plan)), restart_(loop, [this] { start(); }) {}
 
 std::string_view Child::state_name() const {
     constexpr std::string_view names[] = {"waiting", "starting", "running", "stopping", "ended"};
@@ -28,14 +28,14 @@ void Child::enter(State state) {
 void Child::start() {
     generation_ = 0;
     unanswered_ = 0;
-    killed_ = hung_ = has_said_ = false;
-    auto spawned = spawn(overseer_.program_of(*this));
+    killed_ = hung_ = reported_problem_ = false;
+    auto spawned = spawn(supervisor_.program_of(*this));
     if (!spawned) {
-        trouble_ = spawned.error().what;
-        log_.error("cannot start {}: {}", name(), trouble_);
+        problem_ = spawned.error().what;
+        log_.error("cannot start {}: {}", name(), problem_);
         enter(State::waiting);
-        restart_.start(backoff_.died({}, overseer_.rules().restart_delay, overseer_.rules().restart_delay_limit));
-        overseer_.troubled(*this);
+        restart_.start(backoff_.died({}, supervisor_.rules().restart_delay, supervisor_.rules().restart_delay_limit));
+        supervisor_.problem_changed(*this);
         return;
     }
     pid_ = spawned->pid;
@@ -46,11 +46,11 @@ void Child::start() {
                                       },
                                       [](const std::string&) {}}); // its end is told by SIGCHLD
     enter(State::starting);
-    overseer_.send_orders(*this, *link_);
+    supervisor_.send_orders(*this, *link_);
 }
 
-void Child::reorder() {
-    if (link_ && (state_ == State::starting || state_ == State::ready)) overseer_.send_orders(*this, *link_);
+void Child::resend_orders() {
+    if (link_ && (state_ == State::starting || state_ == State::ready)) supervisor_.send_orders(*this, *link_);
 }
 
 void Child::take(supervision::Message&& message) {
@@ -60,20 +60,20 @@ void Child::take(supervision::Message&& message) {
         confinement_ = ready->confinement;
         if (state_ == State::starting) {
             enter(State::ready);
-            if (!has_said_) trouble_.clear(); // of the one before it; what it said while it started is its own
+            if (!reported_problem_) problem_.clear(); // of the one before it; what it said while it started is its own
         }
-        return overseer_.ready(*this);
+        return supervisor_.ready(*this);
     }
-    if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message)) return overseer_.token_wanted(*this, *wanted);
+    if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message)) return supervisor_.token_wanted(*this, *wanted);
     if (auto* pong = std::get_if<supervision::Pong>(&message)) {
-        word_ = std::move(pong->word);
-        return overseer_.answered(*this);
+        status_text_ = std::move(pong->status);
+        return supervisor_.answered(*this);
     }
-    if (auto* trouble = std::get_if<supervision::Trouble>(&message)) {
-        has_said_ = true;
-        if (trouble->text == trouble_) return;
-        trouble_ = trouble->text;
-        overseer_.troubled(*this);
+    if (auto* trouble = std::get_if<supervision::Problem>(&message)) {
+        reported_problem_ = true;
+        if (trouble->text == problem_) return;
+        problem_ = trouble->text;
+        supervisor_.problem_changed(*this);
     }
 }
 
@@ -84,22 +84,22 @@ void Child::answer(const supervision::AccessToken& token, int file) {
 
 // It runs, or waits for something, while others answer: what it works on may be what hangs it. Not so while somebody has
 // stopped or traces it, while the kernel holds it (a disk that does not answer), nor where the whole machine is slow.
-bool Child::hangs_by_itself() const {
+bool Child::is_hung() const {
     const auto stat = common::read_file(fmt::format("/proc/{}/stat", pid_));
     if (!stat) return false;
     const auto name_ends = stat->rfind(") ");
     const char state = name_ends == stat->npos ? '?' : (*stat)[std::min(name_ends + 2, stat->size() - 1)];
-    return (state == 'R' || state == 'S') && overseer_.others_answer(*this);
+    return (state == 'R' || state == 'S') && supervisor_.other_roles_answer(*this);
 }
 
 // Counted in questions, not in time: a machine that was suspended has not been silent.
 void Child::heartbeat() {
     if (!alive() || killed_) return;
-    const auto& rules = overseer_.rules();
+    const auto& rules = supervisor_.rules();
     if (unanswered_ * rules.heartbeat_interval >= rules.heartbeat_timeout) {
         log_.error("{} (pid {}) has not answered for {} s: killed", name(), pid_,
                    std::chrono::duration_cast<std::chrono::seconds>(unanswered_ * rules.heartbeat_interval).count());
-        hung_ = hangs_by_itself();
+        hung_ = is_hung();
         return kill();
     }
     ++unanswered_;
@@ -119,7 +119,7 @@ void Child::kill() {
     ::kill(pid_, SIGKILL);
 }
 
-void Child::tell(const supervision::Died& died) {
+void Child::tell(const supervision::ProcessEnded& died) {
     if (link_ && alive()) link_->send(died);
 }
 
@@ -129,14 +129,14 @@ bool Child::explain_end(int status) {
     const int number = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
     if (killed_) return hung_;
     if (by_signal) {
-        const bool no_memory = number == SIGKILL && overseer_.out_of_memory();
+        const bool no_memory = number == SIGKILL && supervisor_.out_of_memory();
         log_.warning("{} (pid {}) was ended by signal {} ({}){}", name(), pid_, number, strsignal(number),
                      no_memory ? ": the kernel was out of memory" : "");
         return no_memory || (number != SIGKILL && number != SIGTERM);
     }
     if (number == 0 && state_ == State::stopping) return false;
     if (number == 127) log_.error("{} could not be started", name());
-    else log_.warning("{} (pid {}) ended with status {}{}{}", name(), pid_, number, trouble_.empty() ? "" : ": ", trouble_);
+    else log_.warning("{} (pid {}) ended with status {}{}{}", name(), pid_, number, problem_.empty() ? "" : ": ", problem_);
     return number != 0 && state_ == State::ready;
 }
 
@@ -145,14 +145,14 @@ void Child::has_ended(int status) {
     const auto served = state_ == State::ready ? Loop::now().monotonic - entered_ : smtp::Duration::zero();
     const bool wanted = state_ != State::stopping;
     link_.reset();
-    word_.clear();
+    status_text_.clear();
     pid_ = 0;
     generation_ = 0;
     if (!wanted) {
         enter(State::ended);
-        return overseer_.ended(*this, crashed);
+        return supervisor_.ended(*this, crashed);
     }
-    const auto& rules = overseer_.rules();
+    const auto& rules = supervisor_.rules();
     const auto wait = backoff_.died(served, rules.restart_delay, rules.restart_delay_limit);
     ++restarts_;
     enter(State::waiting);
@@ -160,7 +160,7 @@ void Child::has_ended(int status) {
     if (wait > rules.restart_delay)
         log_.warning("{} is started again in {} ms", name(),
                      std::chrono::duration_cast<std::chrono::milliseconds>(wait).count());
-    overseer_.ended(*this, crashed);
+    supervisor_.ended(*this, crashed);
 }
 
 } // namespace master

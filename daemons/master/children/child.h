@@ -1,5 +1,5 @@
 // One process master looks after: starts it, sends its orders, pings it, notes how it fares, starts it again.
-// Decides nothing about the others; its overseer is told what happens.
+// Decides nothing about the others; its supervisor is told what happens.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/process/process_plan.h"
@@ -16,38 +16,38 @@ class Child {
 public:
     enum class State { waiting, starting, ready, stopping, ended };
 
-    class Overseer {
+    class Supervisor {
     public:
         virtual Program program_of(const Child& child) = 0;
         virtual void send_orders(const Child& child, common::MasterLink& link) = 0;
         virtual const config::Master& rules() = 0;
         virtual void ready(Child& child) = 0;
-        virtual void troubled(Child& child) = 0;
+        virtual void problem_changed(Child& child) = 0;
         virtual void answered(Child& child) = 0; // a heartbeat
         virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
         // Do the processes of other roles answer? Where they do not, the machine is slow and nobody hangs.
-        virtual bool others_answer(const Child& child) = 0;
+        virtual bool other_roles_answer(const Child& child) = 0;
         // Has the kernel killed a process for want of memory that this was not said of?
         virtual bool out_of_memory() = 0;
         // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called before it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
 
     protected:
-        ~Overseer() = default;
+        ~Supervisor() = default;
     };
 
-    Child(common::Loop& loop, common::Log& log, Overseer& overseer, common::PlannedProcess plan);
+    Child(common::Loop& loop, common::Log& log, Supervisor& supervisor, common::PlannedProcess plan);
     Child(const Child&) = delete;
     Child& operator=(const Child&) = delete;
 
     void start();
     // Sends the orders anew (reload, logs re-opened).
-    void reorder();
+    void resend_orders();
     // Every heartbeat interval: kills it after too many unanswered ones, else asks once more.
     void heartbeat();
     void stop(smtp::Duration within);
     void kill();
-    void tell(const proto::supervision::Died& died);
+    void tell(const proto::supervision::ProcessEnded& died);
     // `file`: the token, sealed, or -1.
     void answer(const proto::supervision::AccessToken& token, int file);
     // The status of waitpid(2).
@@ -60,8 +60,8 @@ public:
     pid_t pid() const { return pid_; } // 0: none now
     bool alive() const { return pid_ != 0; }
     std::uint64_t generation() const { return generation_; } // of the configuration it serves; 0 not yet
-    const std::string& trouble() const { return trouble_; }
-    const std::string& word() const { return word_; } // its last one on how its work stands; "" none
+    const std::string& problem() const { return problem_; }
+    const std::string& status_text() const { return status_text_; } // its last one on how its work stands; "" none
     const std::string& confinement() const { return confinement_; }
     std::uint64_t restarts() const { return restarts_; }
     unsigned unanswered() const { return unanswered_; } // heartbeats
@@ -71,24 +71,24 @@ public:
 private:
     void take(proto::supervision::Message&& message);
     void enter(State state);
-    bool hangs_by_itself() const;
+    bool is_hung() const;
     bool explain_end(int status);
 
     common::Loop& loop_;
     common::Log& log_;
-    Overseer& overseer_;
+    Supervisor& supervisor_;
     common::PlannedProcess plan_;
     State state_ = State::ended;
     pid_t pid_ = 0;
     std::unique_ptr<common::MasterLink> link_;
     common::Timer restart_;
     Backoff backoff_;
-    std::string trouble_, word_, confinement_;
+    std::string problem_, status_text_, confinement_;
     std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
     unsigned unanswered_ = 0;
     bool killed_ = false;
     bool hung_ = false; // that is why it was killed
-    bool has_said_ = false; // this process, of its trouble
+    bool reported_problem_ = false; // this process, of its trouble
     smtp::WallTime since_{};
     smtp::Monotonic entered_{};
 };

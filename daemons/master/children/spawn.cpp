@@ -44,7 +44,7 @@ spool::Result<Spawned> spawn(const Program& program) {
     if (access(program.path.c_str(), X_OK) != 0) return std::unexpected(spool::Error::from_errno(program.path));
     std::vector<std::string> words = {program.path};
     words.insert(words.end(), program.arguments.begin(), program.arguments.end());
-    const auto bare = common::bare_environment();
+    const auto bare = common::minimal_environment();
     auto arguments = pointers(words), environment = pointers(bare);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)

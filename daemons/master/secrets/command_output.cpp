@@ -39,7 +39,7 @@ CommandOutput::run(common::Loop& loop, const std::string& command, const common:
     if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(spool::Error::from_errno("make a pipe"));
     common::Fd ours(ends[0]), theirs(ends[1]);
     fcntl(ours.number(), F_SETFL, O_NONBLOCK);
-    auto bare = common::bare_environment();
+    auto bare = common::minimal_environment();
     if (user) bare.push_back("HOME=" + user->home);
     std::vector<char*> environment;
     for (auto& each : bare) environment.push_back(each.data());

@@ -97,8 +97,8 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     server_ = std::move(fresh);
     client_ = std::move(client);
     seen_ = std::move(seen);
-    trouble_.clear();
-    turn_ticket_keys(config.tls, now);
+    problem_.clear();
+    rotate_ticket_keys(config.tls, now);
     return seal();
 }
 
@@ -111,22 +111,22 @@ Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, 
         seen_ = std::move(seen);
         auto news = read(config, now);
         if (news) renewed_ = std::move(changed);
-        else trouble_ = news.error().what + ": the former certificates, passwords and credentials stay in use";
+        else problem_ = news.error().what + ": the former certificates, passwords and credentials stay in use";
         return news;
     }
-    if (!turn_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};
+    if (!rotate_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};
     return seal();
 }
 
 // One key seals, the one before it still opens.
-bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
+bool KeyRing::rotate_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
     auto& keys = server_.ticket_keys;
     if (tls.certificates.empty() || !tls.session_tickets) {
         keys.clear();
         return false;
     }
-    if (!keys.empty() && now - turned_ < tls.ticket_lifetime) return false;
-    turned_ = now;
+    if (!keys.empty() && now - rotated_ < tls.ticket_lifetime) return false;
+    rotated_ = now;
     keys.insert(keys.begin(), {common::random_bytes(16), common::random_bytes(32), common::random_bytes(32)});
     if (keys.size() > 2) keys.resize(2);
     return true;

@@ -28,7 +28,7 @@ public:
     spool::Result<std::vector<proto::Role>> refresh(const config::Config& config, smtp::Monotonic now);
 
     // Why the files as they are now cannot be used, and what that means; "" if they are.
-    const std::string& trouble() const { return trouble_; }
+    const std::string& problem() const { return problem_; }
     // What the last refresh() found changed and has taken over.
     const std::vector<std::string>& renewed() const { return renewed_; }
 
@@ -46,7 +46,7 @@ private:
         bool operator==(const Stamp&) const = default;
     };
     static std::vector<Stamp> look_at(const config::Config& config);
-    bool turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now);
+    bool rotate_ticket_keys(const config::Tls& tls, smtp::Monotonic now);
     // Both: the roles for which something is new.
     spool::Result<std::vector<proto::Role>> read(const config::Config& config, smtp::Monotonic now);
     spool::Result<std::vector<proto::Role>> seal();
@@ -55,9 +55,9 @@ private:
     proto::secrets::Server server_;
     proto::secrets::Client client_;
     std::vector<Stamp> seen_;
-    std::string trouble_;
+    std::string problem_;
     std::vector<std::string> renewed_;
-    smtp::Monotonic turned_;
+    smtp::Monotonic rotated_;
     struct Sealed {
         proto::secrets::Message content;
         common::Fd file;

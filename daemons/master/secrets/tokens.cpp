@@ -33,7 +33,7 @@ Tokens::Tokens(common::Loop& loop, common::Log& log, const common::Identity* use
 
 void Tokens::use(auth::Credentials accounts) {
     accounts_ = std::move(accounts);
-    for (auto each = kept_.begin(); each != kept_.end();) {
+    for (auto each = tokens_.begin(); each != tokens_.end();) {
         const auto* account = accounts_.named(each->first);
         each->second.problem.clear();
         if (account && account->command == each->second.command) {
@@ -45,72 +45,72 @@ void Tokens::use(auth::Credentials accounts) {
             each->second.running->abandon();
             abandoned_.push_back(std::move(each->second.running));
         }
-        each = kept_.erase(each);
+        each = tokens_.erase(each);
     }
 }
 
-void Tokens::ask(const std::string& name, std::uint64_t refused, smtp::Monotonic now, Told told) {
+void Tokens::ask(const std::string& name, std::uint64_t refused, smtp::Monotonic now, Answered answered) {
     const auto* account = accounts_.named(name);
     if (!account || account->command.empty())
-        return told({.problem = "there is no command for that account (any more)"});
-    auto& kept = kept_[name];
-    kept.command = account->command;
-    if (kept.number != 0 && (kept.number == refused || kept.until <= now)) {
-        kept.number = 0;
-        kept.text.wipe();
+        return answered({.problem = "there is no command for that account (any more)"});
+    auto& token = tokens_[name];
+    token.command = account->command;
+    if (token.number != 0 && (token.number == refused || token.until <= now)) {
+        token.number = 0;
+        token.text.wipe();
     }
-    if (kept.number != 0) return told({.number = kept.number, .text = kept.text.reveal()});
-    if (!kept.problem.empty() && kept.problem_until > now) return told({.problem = kept.problem});
-    if (!kept.running && running().size() >= most_running)
-        return told({.problem = fmt::format("{} other commands for tokens are running", most_running)});
-    kept.waiting.push_back(std::move(told));
-    if (!kept.running) run(name, kept);
+    if (token.number != 0) return answered({.number = token.number, .text = token.text.reveal()});
+    if (!token.problem.empty() && token.problem_until > now) return answered({.problem = token.problem});
+    if (!token.running && running().size() >= max_running)
+        return answered({.problem = fmt::format("{} other commands for tokens are running", max_running)});
+    token.waiting.push_back(std::move(answered));
+    if (!token.running) run(name, token);
 }
 
-void Tokens::run(const std::string& account, Kept& kept) {
-    auto command = CommandOutput::run(loop_, kept.command, user_,
+void Tokens::run(const std::string& account, AccountToken& token) {
+    auto command = CommandOutput::run(loop_, token.command, user_,
                                       [this, account](smtp::Secret output, const std::string& problem) {
                                           printed(account, std::move(output), problem);
                                       });
-    if (!command) return tell(kept, {.problem = command.error().what});
-    kept.running = *std::move(command);
+    if (!command) return tell(token, {.problem = command.error().what});
+    token.running = *std::move(command);
 }
 
 void Tokens::printed(const std::string& account, smtp::Secret output, const std::string& problem) {
-    auto& kept = kept_.at(account); // it goes before its entry does
-    done_.push_back(std::move(kept.running));
+    auto& known = tokens_.at(account); // moved out before its entry goes
+    done_.push_back(std::move(known.running));
     sweep_.schedule();
     auto token = PrintedToken::parse(output.reveal());
     const auto now = common::Loop::now().monotonic;
     if (!problem.empty() || !token) {
-        kept.problem = problem.empty() ? token.error().why : problem;
-        kept.problem_until = now + failure_holds;
-        log_.warning("no token for {}: its command: {}", account, kept.problem);
-        return tell(kept, {.problem = kept.problem});
+        known.problem = problem.empty() ? token.error().why : problem;
+        known.problem_until = now + failure_lifetime;
+        log_.warning("no token for {}: its command: {}", account, known.problem);
+        return tell(known, {.problem = known.problem});
     }
-    kept.problem.clear();
-    kept.text = std::move(token->text);
-    kept.number = ++numbers_;
-    kept.until = now + token->good_for;
+    known.problem.clear();
+    known.text = std::move(token->text);
+    known.number = ++numbers_;
+    known.until = now + token->good_for;
     log_.info("new token for {}, good for {} s", account, token->good_for / std::chrono::seconds(1));
-    tell(kept, {.number = kept.number, .fresh = true, .text = kept.text.reveal()});
+    tell(known, {.number = known.number, .fresh = true, .text = known.text.reveal()});
 }
 
-void Tokens::tell(Kept& kept, const Answer& answer) {
-    for (const auto& told : std::exchange(kept.waiting, {})) told(answer);
+void Tokens::tell(AccountToken& token, const Answer& answer) {
+    for (const auto& answered : std::exchange(token.waiting, {})) answered(answer);
 }
 
 std::vector<pid_t> Tokens::running() const {
     std::vector<pid_t> out;
-    for (const auto& [account, kept] : kept_)
-        if (kept.running) out.push_back(kept.running->pid());
+    for (const auto& [account, token] : tokens_)
+        if (token.running) out.push_back(token.running->pid());
     for (const auto& each : abandoned_) out.push_back(each->pid());
     return out;
 }
 
 void Tokens::has_ended(pid_t pid, int status) {
-    for (auto& [account, kept] : kept_)
-        if (kept.running && kept.running->pid() == pid) return kept.running->has_ended(status);
+    for (auto& [account, token] : tokens_)
+        if (token.running && token.running->pid() == pid) return token.running->has_ended(status);
     std::erase_if(abandoned_, [&](const auto& each) {
         if (each->pid() != pid) return false;
         each->has_ended(status);

@@ -26,8 +26,8 @@ struct PrintedToken {
 
 class Tokens {
 public:
-    static constexpr std::size_t most_running = 10;
-    static constexpr smtp::Duration failure_holds = std::chrono::seconds(10);
+    static constexpr std::size_t max_running = 10;
+    static constexpr smtp::Duration failure_lifetime = std::chrono::seconds(10);
 
     struct Answer {
         std::uint64_t number = 0; // another for every token
@@ -35,7 +35,7 @@ public:
         std::string problem;      // "": there is none
         std::string_view text;    // good during the call
     };
-    using Told = std::function<void(const Answer& answer)>;
+    using Answered = std::function<void(const Answer& answer)>;
 
     // `user`: who commands run as; null: as we are. Both must outlive it.
     Tokens(common::Loop& loop, common::Log& log, const common::Identity* user);
@@ -43,14 +43,14 @@ public:
     // The accounts from now on. Tokens of those whose command stayed the same are kept; failures are
     // forgotten.
     void use(auth::Credentials accounts);
-    // Calls `told` once, at once or later. `refused`: the number of a token that is no good; 0 none.
-    void ask(const std::string& account, std::uint64_t refused, smtp::Monotonic now, Told told);
+    // Calls `answered` once, at once or later. `refused`: the number of a token that is no good; 0 none.
+    void ask(const std::string& account, std::uint64_t refused, smtp::Monotonic now, Answered answered);
     // The processes of commands; master waits for them and says how they ended.
     std::vector<pid_t> running() const;
     void has_ended(pid_t pid, int status);
 
 private:
-    struct Kept {
+    struct AccountToken {
         std::string command;
         smtp::Secret text;
         std::uint64_t number = 0; // 0: none
@@ -58,17 +58,17 @@ private:
         std::string problem; // of the last run; for a moment
         smtp::Monotonic problem_until{};
         std::unique_ptr<CommandOutput> running;
-        std::vector<Told> waiting;
+        std::vector<Answered> waiting;
     };
-    void run(const std::string& account, Kept& kept);
+    void run(const std::string& account, AccountToken& token);
     void printed(const std::string& account, smtp::Secret output, const std::string& problem);
-    static void tell(Kept& kept, const Answer& answer);
+    static void tell(AccountToken& token, const Answer& answer);
 
     common::Loop& loop_;
     common::Log& log_;
     const common::Identity* user_;
     auth::Credentials accounts_;
-    std::map<std::string, Kept> kept_;                      // by account
+    std::map<std::string, AccountToken> tokens_;                      // by account
     std::vector<std::unique_ptr<CommandOutput>> abandoned_; // killed, but not waited for
     std::vector<std::unique_ptr<CommandOutput>> done_;      // their callback is running
     common::TurnHook sweep_;

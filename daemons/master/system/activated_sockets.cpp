@@ -15,8 +15,8 @@ namespace master {
 using spool::Error;
 using spool::Result;
 
-std::vector<Handed> handed_sockets() {
-    std::vector<Handed> out;
+std::vector<ActivatedSocket> activated_sockets() {
+    std::vector<ActivatedSocket> out;
 #ifdef HAVE_SYSTEMD
     char** names = nullptr;
     const int count = sd_listen_fds_with_names(1, &names);
@@ -66,7 +66,7 @@ std::string names_of(const std::vector<config::Listener>& listeners) {
 
 } // namespace
 
-Result<std::map<std::string, common::Fd>> place(std::vector<Handed> handed,
+Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket> handed,
                                                 const std::vector<config::Listener>& listeners) {
     std::map<std::string, common::Fd> placed;
     for (auto& [name, fd] : handed) {

@@ -10,18 +10,18 @@
 
 namespace master {
 
-struct Handed {
+struct ActivatedSocket {
     std::string name; // FileDescriptorName= of the socket's unit: a [listen.<name>]
     common::Fd fd;
 };
 
 // What this process was started with, taken out of its environment; close-on-exec from now on. Nothing where
 // systemd handed none, or libsystemd was not there to build with.
-std::vector<Handed> handed_sockets();
+std::vector<ActivatedSocket> activated_sockets();
 
 // By their address as the configuration writes it. An error says which socket fits no [listen.<name>], and what to do:
 // serving it under other rules than were meant would be worse than not to start.
-spool::Result<std::map<std::string, common::Fd>> place(std::vector<Handed> handed,
+spool::Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket> handed,
                                                        const std::vector<config::Listener>& listeners);
 
 } // namespace master

@@ -20,38 +20,38 @@ Notifier::Notifier(std::string_view address) {
     if (address_[0] == '@') address_[0] = '\0';
 }
 
-void Notifier::tell(std::string words) {
+void Notifier::send(std::string words) {
     if (address_.empty()) return;
     const auto kind = words.substr(0, words.find('=') + 1);
-    std::erase_if(kept_, [&](const std::string& each) { return each.starts_with(kind); });
-    kept_.push_back(std::move(words));
-    go_on();
+    std::erase_if(pending_, [&](const std::string& each) { return each.starts_with(kind); });
+    pending_.push_back(std::move(words));
+    send_pending();
 }
 
-void Notifier::go_on() {
+void Notifier::send_pending() {
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     address_.copy(to.sun_path, sizeof to.sun_path);
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
     std::size_t said = 0;
-    for (; said < kept_.size(); ++said) {
-        const auto& words = kept_[said];
+    for (; said < pending_.size(); ++said) {
+        const auto& words = pending_[said];
         const auto sent = ::sendto(socket_.number(), words.data(), words.size(), MSG_NOSIGNAL,
                                    reinterpret_cast<const sockaddr*>(&to), size);
         if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)) break;
     }
-    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(said));
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(said));
 }
 
 void Notifier::reloading() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    tell(fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
+    send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
                      static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000));
 }
 
 void Notifier::stopping(smtp::Duration within) {
-    tell(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.count()));
+    send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.count()));
 }
 
 std::optional<smtp::Duration> watchdog_interval() {

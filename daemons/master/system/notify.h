@@ -16,9 +16,9 @@ public:
     explicit Notifier(std::string_view address);
 
     // "READY=1", "STATUS=…". What systemd has no room for is kept, the last word of each kind, in order.
-    void tell(std::string words);
+    void send(std::string words);
     // Says what was kept, as far as there is room.
-    void go_on();
+    void send_pending();
 
     // "RELOADING=1" with the time it needs; READY=1 follows when it is done.
     void reloading();
@@ -28,7 +28,7 @@ public:
 private:
     std::string address_; // of the socket, as the kernel wants it; "" none
     common::Fd socket_;
-    std::vector<std::string> kept_;
+    std::vector<std::string> pending_;
 };
 
 // How often systemd wants to hear WATCHDOG=1.

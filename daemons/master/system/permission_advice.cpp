@@ -68,7 +68,7 @@ spool::Error advise_on_log(spool::Error error, const std::string& file) {
     return error;
 }
 
-std::string whose_queue(const std::string& directory) {
+std::string other_mail_system_of(const std::string& directory) {
     constexpr struct {
         std::string_view name, first, second; // directories that only its queue has
     } systems[] = {{"Postfix", "maildrop", "active"}, {"Exim", "input", "msglog"}, {"qmail", "mess", "intd"}};

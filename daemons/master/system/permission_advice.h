@@ -15,6 +15,6 @@ spool::Error advise_on_spool(spool::Error error, const std::string& directory, c
 spool::Error advise_on_log(spool::Error error, const std::string& file);
 
 // "Postfix", "Exim" …, if that directory is the queue of another mail system; "" else.
-std::string whose_queue(const std::string& directory);
+std::string other_mail_system_of(const std::string& directory);
 
 } // namespace master

@@ -84,7 +84,7 @@ std::vector<std::string> inodes_listening(std::string_view table, const common::
     return inodes;
 }
 
-std::string who_listens(const common::Endpoint& wanted) {
+std::string listening_processes(const common::Endpoint& wanted) {
     std::vector<std::string> sockets;
     for (const auto* path : {"/proc/net/tcp", "/proc/net/tcp6"})
         for (const auto& inode : inodes_listening(common::read_file(path).value_or(""), wanted))

@@ -10,6 +10,6 @@ namespace master {
 std::vector<std::string> inodes_listening(std::string_view table, const common::Endpoint& wanted);
 
 // "exim4 (pid 812)", several joined by commas; "" if /proc does not tell (another user's, another container's).
-std::string who_listens(const common::Endpoint& wanted);
+std::string listening_processes(const common::Endpoint& wanted);
 
 } // namespace master

@@ -79,12 +79,12 @@ Result<Users> look_up_users(const config::Mta& mta) {
     return users;
 }
 
-Premises::~Premises() { leave(); }
+RuntimeDirectory::~RuntimeDirectory() { release(); }
 
-Result<> Premises::enter(const config::Config& config) {
+Result<> RuntimeDirectory::acquire(const config::Config& config) {
     spool_ = config.spool.directory;
     run_ = spool_ + "/run";
-    if (const auto other = whose_queue(spool_); !other.empty())
+    if (const auto other = other_mail_system_of(spool_); !other.empty())
         return std::unexpected(Error{0, fmt::format("spool.directory: {} is the queue of {}: Postrider needs a directory of its own",
                                                     spool_, other)});
     const auto entered = [&]() -> Result<> {
@@ -96,7 +96,7 @@ Result<> Premises::enter(const config::Config& config) {
     return {};
 }
 
-Result<> Premises::make_directories(const config::Config& config) {
+Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     // Its parent may be root's alone: made as we are, then given away.
     if (mkdir(spool_.c_str(), 0755) == 0) {
         if (users_.service && chown(spool_.c_str(), users_.service->uid, users_.service->gid) != 0)
@@ -123,7 +123,7 @@ Result<> Premises::make_directories(const config::Config& config) {
 }
 
 // What was there already may be somebody else's: said here once, not by each daemon that comes across it.
-Result<> Premises::check_access(const config::Config& config) const {
+Result<> RuntimeDirectory::check_access(const config::Config& config) const {
     std::vector<std::string> paths = {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete", "index"};
     for (const auto slot : writer_slots(config))
         paths.push_back(spool::directory_of(spool::QueueId{std::uint64_t{1} << 8 | slot}, spool::Location::incoming));
@@ -135,7 +135,7 @@ Result<> Premises::check_access(const config::Config& config) const {
     return {};
 }
 
-Result<> Premises::make_slots(const config::Config& config) {
+Result<> RuntimeDirectory::make_slots(const config::Config& config) {
     AsUser as(users_.service);
     TRY(as.well());
     auto disk = TRY(spool::RealDisk::open_at(spool_));
@@ -143,7 +143,7 @@ Result<> Premises::make_slots(const config::Config& config) {
 }
 
 // Only then may members of the group write there.
-Result<> Premises::give_drop_its_group() {
+Result<> RuntimeDirectory::give_drop_its_group() {
     const auto path = spool_ + "/drop";
     common::Fd fd(open(path.c_str(), O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC));
     if (!fd) return std::unexpected(Error::from_errno("open directory " + path));
@@ -155,7 +155,7 @@ Result<> Premises::give_drop_its_group() {
 }
 
 // The file holds the number of the master that has it, and nothing after one that left in good order.
-Result<> Premises::lock() {
+Result<> RuntimeDirectory::lock() {
     AsUser as(users_.service);
     TRY(as.well());
     const auto path = run_ + "/master.lock";
@@ -169,14 +169,14 @@ Result<> Premises::lock() {
         if (why != EWOULDBLOCK) return std::unexpected(Error::from_errno("lock " + path, why));
         return std::unexpected(Error{EALREADY, fmt::format("it is running already (pid {})", std::atoi(text))});
     }
-    left_in_disorder_ = n > 0;
+    unclean_shutdown_ = n > 0;
     const auto pid = fmt::format("{}\n", getpid());
     if (ftruncate(lock_.number(), 0) != 0 || pwrite(lock_.number(), pid.data(), pid.size(), 0) < 0)
         return std::unexpected(Error::from_errno("write " + path));
     return {};
 }
 
-void Premises::leave() {
+void RuntimeDirectory::release() {
     AsUser as(users_.service);
     for (const auto& socket : common::local_sockets())
         if (local_.contains(socket.name)) unlink((run_ + '/' + std::string(socket.path)).c_str());
@@ -186,7 +186,7 @@ void Premises::leave() {
     if (lock_ && ftruncate(lock_.number(), 0) == 0) lock_.reset();
 }
 
-Result<> Premises::bind_local_sockets() {
+Result<> RuntimeDirectory::bind_local_sockets() {
     for (const auto& socket : common::local_sockets()) {
         const auto path = run_ + '/' + std::string(socket.path);
         {
@@ -200,7 +200,7 @@ Result<> Premises::bind_local_sockets() {
 }
 
 // The service user, who owns the directory, can remove it, but no longer connect to it.
-Result<> Premises::give_to_operators(const std::string& path) {
+Result<> RuntimeDirectory::give_to_operators(const std::string& path) {
     const common::Fd fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat there{};
     if (!fd || fstat(fd.number(), &there) != 0) return std::unexpected(Error::from_errno("open " + path));
@@ -211,13 +211,13 @@ Result<> Premises::give_to_operators(const std::string& path) {
     return {};
 }
 
-void Premises::withdraw(std::string_view name) {
+void RuntimeDirectory::withdraw(std::string_view name) {
     AsUser as(users_.service);
     for (const auto& socket : common::local_sockets())
         if (socket.name == name) unlink((run_ + '/' + std::string(socket.path)).c_str());
 }
 
-int Premises::local_socket(std::string_view name) const {
+int RuntimeDirectory::local_socket(std::string_view name) const {
     const auto found = local_.find(name);
     return found == local_.end() ? -1 : found->second.number();
 }
@@ -261,7 +261,7 @@ bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
 // Says who has it, as far as one can see.
 Error taken(const common::Endpoint& endpoint, Error error) {
     if (error.code == EADDRINUSE) {
-        const auto who = who_listens(endpoint);
+        const auto who = listening_processes(endpoint);
         error.what += who.empty() ? ": a process that cannot be seen from here has that port; \"ss -ltnp\" as root names it"
                                   : fmt::format(": {} has that port; stop it, or change listen.<name>.addresses", who);
     }
@@ -275,28 +275,28 @@ Error taken(const common::Endpoint& endpoint, Error error) {
 
 } // namespace
 
-Result<common::Fd> Premises::open_listener(const common::Endpoint& endpoint) {
-    const auto handed = handed_.find(endpoint.to_string());
-    if (handed == handed_.end()) return bind_once(endpoint);
+Result<common::Fd> RuntimeDirectory::open_listener(const common::Endpoint& endpoint) {
+    const auto handed = activated_.find(endpoint.to_string());
+    if (handed == activated_.end()) return bind_once(endpoint);
     common::Fd fd(fcntl(handed->second.number(), F_DUPFD_CLOEXEC, 3));
     if (!fd) return std::unexpected(Error::from_errno("use the socket that systemd hands down"));
     return fd;
 }
 
-Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) { return bind(listeners_, wanted); }
+Result<> RuntimeDirectory::bind_listeners(const std::vector<config::Listener>& wanted) { return bind(listeners_, wanted); }
 
-Result<> Premises::bind_metrics(const config::Metrics& wanted) {
+Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
     config::Listener all;
     all.name = "http"; // the name of its local socket is "metrics"
     all.addresses = wanted.listen;
     return bind(metrics_, {all});
 }
 
-Result<> Premises::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {
+Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {
     ByAddress fresh;
     std::map<std::string, std::string> names; // address → name, of all that is wanted
     // Daemons of a master that was killed let go of their sockets as soon as they notice.
-    int patience = left_in_disorder_ ? 200 : 0;
+    int patience = unclean_shutdown_ ? 200 : 0;
     for (const auto& listener : wanted) {
         for (const auto& endpoint : listener.addresses) {
             const auto address = endpoint.to_string();
@@ -324,14 +324,14 @@ Result<> Premises::bind(ByAddress& bound, const std::vector<config::Listener>& w
     return {};
 }
 
-std::vector<Premises::Bound> Premises::listed(const ByAddress& bound) {
+std::vector<RuntimeDirectory::Bound> RuntimeDirectory::listed(const ByAddress& bound) {
     std::vector<Bound> out;
     for (const auto& [address, listening] : bound)
         out.push_back({listening.name, address, listening.fd.number()});
     return out;
 }
 
-Result<common::Fd> Premises::open_errors() {
+Result<common::Fd> RuntimeDirectory::open_errors() {
     AsUser as(users_.service);
     TRY(as.well());
     const auto path = run_ + "/errors";
@@ -340,11 +340,11 @@ Result<common::Fd> Premises::open_errors() {
     return fd;
 }
 
-Result<common::Fd> Premises::open_log(const config::Config& config) {
+Result<common::Fd> RuntimeDirectory::open_log(const config::Config& config) {
     const auto path = common::log_file(config);
     if (path.empty()) return common::Fd();
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
-    if (!fd && config.log.file.empty()) return common::Fd(); // about_surroundings() tells of it
+    if (!fd && config.log.file.empty()) return common::Fd(); // environment_warnings() tells of it
     if (!fd) return std::unexpected(advise_on_log(Error::from_errno("open the log file " + path), path));
     return fd;
 }

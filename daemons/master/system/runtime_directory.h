@@ -20,24 +20,24 @@ struct Users {
 };
 spool::Result<Users> look_up_users(const config::Mta& mta);
 
-class Premises {
+class RuntimeDirectory {
 public:
-    Premises(common::Log& log, Users users) : log_(log), users_(std::move(users)) {}
-    ~Premises(); // leaves
-    Premises(const Premises&) = delete;
-    Premises& operator=(const Premises&) = delete;
+    RuntimeDirectory(common::Log& log, Users users) : log_(log), users_(std::move(users)) {}
+    ~RuntimeDirectory(); // releases it
+    RuntimeDirectory(const RuntimeDirectory&) = delete;
+    RuntimeDirectory& operator=(const RuntimeDirectory&) = delete;
 
     // Directories and lock. Error EALREADY: another master has it.
-    spool::Result<> enter(const config::Config& config);
+    spool::Result<> acquire(const config::Config& config);
     // In good order: the next one finds nothing odd. Nothing happens if it was never entered.
-    void leave();
+    void release();
 
     // incoming/ directories for all writers this configuration wants.
     spool::Result<> make_slots(const config::Config& config);
     spool::Result<> bind_local_sockets();
     // Sockets that systemd opened, by address: used instead of binding there. Kept for good, so that a configuration
     // may drop an address and come back to it.
-    void adopt(std::map<std::string, common::Fd> sockets) { handed_ = std::move(sockets); }
+    void adopt(std::map<std::string, common::Fd> sockets) { activated_ = std::move(sockets); }
     // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
     // stays as it was.
     spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
@@ -81,9 +81,9 @@ private:
     Users users_;
     std::string spool_, run_, warning_;
     common::Fd lock_;
-    bool left_in_disorder_ = false; // by the former master: what it started may still be busy for a moment
+    bool unclean_shutdown_ = false; // by the former master: what it started may still be busy for a moment
     spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
-    std::map<std::string, common::Fd> handed_;
+    std::map<std::string, common::Fd> activated_;
     std::map<std::string, common::Fd, std::less<>> local_;
     ByAddress listeners_, metrics_;
 };

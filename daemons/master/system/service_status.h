@@ -4,15 +4,15 @@
 
 namespace master {
 
-struct Standing {
+struct ServiceStatus {
     enum class Stage { starting, running, reloading, stopping } stage = Stage::starting;
     unsigned processes = 0;
     std::string waiting_for; // the processes that are not there (yet, any more), with why; "" none
     std::string queue;       // the queue-manager's word; "" it has not spoken yet
 };
 
-// "running: 3 messages queued", "starting: waiting for smtpd/0 (…)"; one line of at most max_standing bytes.
-std::string text_of(const Standing& standing);
-inline constexpr std::size_t max_standing = 300;
+// "running: 3 messages queued", "starting: waiting for smtpd/0 (…)"; one line of at most max_status_text bytes.
+std::string text_of(const ServiceStatus& status);
+inline constexpr std::size_t max_status_text = 300;
 
 } // namespace master

@@ -1,4 +1,4 @@
-// What the verbs of `postrider` share: the table of verbs, the configuration, words for the terminal.
+// What the commands of `postrider` share: the control socket, the selection of messages, error reports.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/ipc/json_lines.h"
@@ -17,13 +17,13 @@
 
 namespace postrider {
 
-struct Verb {
+struct Command {
     std::string_view name;   // "status", "message hold"
-    std::string_view words;  // what follows it: "[ID|WORD...]"
-    std::size_t least, most; // so many of them
+    std::string_view parameters;  // "[ID|WORD...]"
+    std::size_t min_parameters, max_parameters; // number of parameters
     std::span<const Option> options;
     std::string_view summary;
-    int (*run)(const Arguments&); // words: those behind the verb's name
+    int (*run)(const Arguments&); // its words are those after the command's name
 };
 
 int run(const Arguments&); // in the foreground
@@ -33,7 +33,7 @@ int reload(const Arguments&);
 int logs_reopen(const Arguments&);
 int status(const Arguments&);
 int check(const Arguments&);
-int play(const Arguments&);
+int run_simulation(const Arguments&);
 int passwd(const Arguments&);
 int dkim_key(const Arguments&);
 int map(const Arguments&);
@@ -55,11 +55,11 @@ int message_retry(const Arguments&);
 int message_reroute(const Arguments&);
 int message_expire(const Arguments&);
 int message_priority(const Arguments&);
-int explain_it(const Arguments&);
+int explain(const Arguments&);
 int pause(const Arguments&);
 int resume(const Arguments&);
 int force(const Arguments&);
-int try_it(const Arguments&);
+int try_address(const Arguments&);
 int suppress_add(const Arguments&);
 int suppress_remove(const Arguments&);
 int suppress_list(const Arguments&);
@@ -73,33 +73,33 @@ int deactivate(const Arguments&);
 int import_from_postfix(const Arguments&);
 
 // All of them, in the order of the help.
-std::span<const Verb> verbs();
-// argv[1] … : finds the verb and runs it; the exit status.
-int run_command(const std::vector<std::string_view>& given);
+std::span<const Command> commands();
+// argv[1] …: runs the command and returns its exit status.
+int run_command_line(const std::vector<std::string_view>& given);
 
-// A control socket below run/. Nobody there is an error of code ENOENT or ECONNREFUSED.
-spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket);
-bool means_not_running(const spool::Error& error);
-// Says why a control socket could not be used; the exit status for that.
-int explain(const spool::Error& error, const config::Config& config);
+// Connects to a control socket below run/. Where nothing listens the error has the code ENOENT or ECONNREFUSED.
+spool::Result<ipc::JsonClient> connect_control(const config::Config& config, std::string_view socket);
+bool is_not_running(const spool::Error& error);
+// Reports why a control socket could not be used; returns the exit status for that.
+int report_socket_error(const spool::Error& error, const config::Config& config);
 
-// Asks the queue-manager; the exit status, and a complaint, if it is not there, refuses, or is silent for so
-// many seconds.
+// Sends a request to the queue-manager. An error is printed: it is not running, refuses the request, or sends nothing for
+// `seconds`. Returns the exit status.
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds = 120);
-// The messages that words name; "-" reads ids from standard input. Nothing: it was complained about.
-std::optional<Choice> choose(std::span<const std::string> words);
-// A message of the spool could not be read; the exit status for that.
-int read_failed(const std::string& name, const spool::ReadError& error);
-int read_failed(const std::string& name, const spool::Error& error);
+// The messages that words select; "-" reads ids from standard input. nullopt: the error was printed.
+std::optional<MessageSelector> parse_selector(std::span<const std::string> words);
+// Reports that a message of the spool could not be read; returns the exit status for that.
+int report_read_error(const std::string& name, const spool::ReadError& error);
+int report_read_error(const std::string& name, const spool::Error& error);
 
 // What `status` and `top` show.
-struct Facts {
+struct StatusData {
     nlohmann::json master, processes, queue; // queue: null if the queue-manager does not answer
-    std::string queue_silence;               // why
+    std::string queue_error;               // why
 };
-spool::Result<Facts> gather(const config::Config& config);
+spool::Result<StatusData> fetch_status(const config::Config& config);
 // A page of it; lines are cut at `width` unless that is 0.
-std::string status_page(const Facts& facts, std::int64_t now, std::size_t width);
+std::string status_page(const StatusData& data, std::int64_t now, std::size_t width);
 
 } // namespace postrider

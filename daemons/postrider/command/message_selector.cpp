@@ -6,9 +6,9 @@
 
 namespace postrider {
 
-std::expected<Choice, std::string> Choice::parse(std::span<const std::string> words,
+std::expected<MessageSelector, std::string> MessageSelector::parse(std::span<const std::string> words,
                                                  const std::vector<std::string>& piped) {
-    Choice out;
+    MessageSelector out;
     const auto take = [&](const std::string& word) {
         const auto id = spool::QueueId::parse(word);
         if (id)
@@ -36,16 +36,16 @@ std::expected<Choice, std::string> Choice::parse(std::span<const std::string> wo
     return out;
 }
 
-std::vector<nlohmann::json> Choice::requests(const nlohmann::json& base) const {
+std::vector<nlohmann::json> MessageSelector::requests(const nlohmann::json& base) const {
     std::vector<nlohmann::json> out;
     if (ids.empty()) {
         out.push_back(base);
         if (!filter.empty()) out.back()["filter"] = filter;
         return out;
     }
-    for (std::size_t at = 0; at < ids.size(); at += ids_at_a_time) {
+    for (std::size_t at = 0; at < ids.size(); at += max_ids_per_request) {
         out.push_back(base);
-        const auto end = std::min(ids.size(), at + ids_at_a_time);
+        const auto end = std::min(ids.size(), at + max_ids_per_request);
         out.back()["ids"] = std::vector<std::string>(ids.begin() + static_cast<std::ptrdiff_t>(at),
                                                      ids.begin() + static_cast<std::ptrdiff_t>(end));
     }

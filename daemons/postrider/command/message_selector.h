@@ -1,5 +1,5 @@
-// Which messages a verb is for: queue ids, or words of the filter's grammar, as the command line gives them;
-// and the questions to the queue-manager that follow. Pure.
+// Selects messages by queue ids or by words of the filter's grammar, as given on the command line, and makes the requests
+// to the queue-manager. Pure.
 #pragma once
 #include <expected>
 #include <nlohmann/json_fwd.hpp>
@@ -9,17 +9,17 @@
 
 namespace postrider {
 
-struct Choice {
+struct MessageSelector {
     std::vector<std::string> ids, filter; // one of them at most
 
-    // Ids are told from filter words by their form; both together make no sense. "-" stands for `piped`. An
+    // Ids and filter words are told apart by their form; both together are an error. "-" stands for `piped`. An
     // error is a line for the user.
-    static std::expected<Choice, std::string> parse(std::span<const std::string> words,
+    static std::expected<MessageSelector, std::string> parse(std::span<const std::string> words,
                                                     const std::vector<std::string>& piped = {});
-    bool everything() const { return ids.empty() && filter.empty(); }
-    // One request per so many ids: a line to the queue-manager is bounded.
+    bool selects_all() const { return ids.empty() && filter.empty(); }
+    // One request per max_ids_per_request ids: the length of a line to the queue-manager is limited.
     std::vector<nlohmann::json> requests(const nlohmann::json& base) const;
-    static constexpr std::size_t ids_at_a_time = 1000;
+    static constexpr std::size_t max_ids_per_request = 1000;
 };
 
 } // namespace postrider

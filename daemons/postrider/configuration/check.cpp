@@ -29,7 +29,7 @@ namespace {
 
 int print_problems(const std::vector<config::Problem>& problems, bool as_json) {
     if (!as_json) {
-        for (const auto& problem : problems) complain(problem.to_string());
+        for (const auto& problem : problems) print_error(problem.to_string());
         return bad_config;
     }
     json list = json::array();
@@ -44,7 +44,7 @@ std::string_view service_name(config::Service service) {
 }
 
 // Where a name of this system comes from, for whoever wonders.
-std::string said_by(config::NameSource source, std::string_view key) {
+std::string name_source_text(config::NameSource source, std::string_view key) {
     switch (source) {
     case config::NameSource::configuration: return fmt::format("mta.{}", key);
     case config::NameSource::mailname: return "/etc/mailname";
@@ -57,8 +57,8 @@ std::string said_by(config::NameSource source, std::string_view key) {
 void print_plan(const config::Config& config) {
     fmt::print("{}: good\n\n", config.file);
     fmt::print("Host name   {} ({})\nOrigin      {} ({})\n", config.mta.hostname,
-               said_by(config.mta.hostname_from, "hostname"), config.mta.origin,
-               said_by(config.mta.origin_from, "origin"));
+               name_source_text(config.mta.hostname_from, "hostname"), config.mta.origin,
+               name_source_text(config.mta.origin_from, "origin"));
     const auto file = common::log_file(config);
     fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, file,
                config.log.syslog && file == config.log.file ? (file.empty() ? "syslog" : ", syslog") : "",
@@ -86,9 +86,9 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                             {"valid", true},
                             {"file", config.file},
                             {"hostname", config.mta.hostname},
-                            {"hostname_from", said_by(config.mta.hostname_from, "hostname")},
+                            {"hostname_from", name_source_text(config.mta.hostname_from, "hostname")},
                             {"origin", config.mta.origin},
-                            {"origin_from", said_by(config.mta.origin_from, "origin")},
+                            {"origin_from", name_source_text(config.mta.origin_from, "origin")},
                             {"spool", config.spool.directory},
                             {"single_user", !config.mta.users},
                             {"listeners", listeners},
@@ -99,11 +99,11 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
 }
 
 // Warnings: an address may come up later, and its pool's others serve meanwhile.
-std::vector<std::string> foreign_addresses(const config::Config& config) {
+std::vector<std::string> foreign_address_warnings(const config::Config& config) {
     std::vector<std::string> out;
     for (const auto& pool : config.pools)
         for (const auto& source : pool.addresses)
-            if (const auto why = common::why_not_ours(source.address); !why.empty())
+            if (const auto why = common::local_address_error(source.address); !why.empty())
                 out.push_back(fmt::format("pool.{}.addresses: {} is not an address of this host: {}", pool.name,
                                           source.address.to_string(), why));
     return out;
@@ -114,7 +114,7 @@ std::vector<std::string> foreign_addresses(const config::Config& config) {
 namespace {
 
 // Not wrong: passwords may stand in it.
-std::string closed_to_users(const config::Config& config) {
+std::string unreadable_config_warning(const config::Config& config) {
     struct stat facts {};
     if (!config.mta.users || ::stat(config.file.c_str(), &facts) != 0 || (facts.st_mode & 04) != 0) return {};
     return fmt::format("{} is closed to ordinary users (mode {:04o}): their sendmail and mailq go by what the running MTA "
@@ -132,30 +132,30 @@ int check(const Arguments& arguments) {
     if (config->mta.users)
         if (const auto user = common::service_user(config->mta); !user)
             return print_problems({{config->file, 0, 0, user.error().what}}, arguments.json);
-    auto warnings = foreign_addresses(*config);
-    if (auto closed = closed_to_users(*config); !closed.empty()) warnings.push_back(std::move(closed));
+    auto warnings = foreign_address_warnings(*config);
+    if (auto closed = unreadable_config_warning(*config); !closed.empty()) warnings.push_back(std::move(closed));
     for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
         warnings.push_back(std::move(problem)); // the built-in texts stand in
-    for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
+    for (auto& each : common::config_warnings(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
-    for (auto& each : common::about_surroundings(*config)) warnings.push_back(std::move(each));
-    for (const auto& each : common::review_addresses(*config)) warnings.push_back(each.text());
+    for (auto& each : common::environment_warnings(*config)) warnings.push_back(std::move(each));
+    for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
-        for (const auto& each : odd_transports_of(*config, table).odd)
+        for (const auto& each : lint_transport_table(*config, table).problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;
-        !name.empty() && !config::names_a_domain(name))
+        !name.empty() && !config::is_domain_name(name))
         warnings.push_back(fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));
     if (!arguments.json)
-        for (const auto& warning : warnings) complain("warning: " + warning);
+        for (const auto& warning : warnings) print_error("warning: " + warning);
     if (arguments.json)
         print_plan_json(*config, warnings);
     else
         print_plan(*config);
     const auto missing = common::missing_programs(*config); // a good configuration is of no use without
-    for (const auto& each : missing) complain(each);
+    for (const auto& each : missing) print_error(each);
     return missing.empty() ? ok : unavailable;
 }
 

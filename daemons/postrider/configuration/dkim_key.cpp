@@ -17,25 +17,25 @@ namespace postrider {
 
 namespace {
 
-constexpr std::uint64_t usual_bits = 2048, most_bits = 8192;
+constexpr std::uint64_t default_bits = 2048, max_bits = 8192;
 
 // Never over a file that is there: a key that is lost is lost.
 int write_key(const std::string& path, const std::string& pem) {
     const common::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file) {
-        complain(fmt::format("{}: {}", path, std::strerror(errno)));
+        print_error(fmt::format("{}: {}", path, std::strerror(errno)));
         return errno == EEXIST ? already_so : disk_error;
     }
     if (::write(file.number(), pem.data(), pem.size()) == static_cast<ssize_t>(pem.size()) &&
         ::fsync(file.number()) == 0)
         return ok;
-    complain(fmt::format("{}: {}", path, std::strerror(errno)));
+    print_error(fmt::format("{}: {}", path, std::strerror(errno)));
     ::unlink(path.c_str());
     return disk_error;
 }
 
 // A string of the DNS has 255 bytes at most; what is longer comes in several.
-std::string in_strings(std::string_view text) {
+std::string quoted_strings(std::string_view text) {
     std::string out;
     for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), 250)))
         out += fmt::format("{}\"{}\"", out.empty() ? "" : " ", text.substr(0, 250));
@@ -46,16 +46,16 @@ std::string in_strings(std::string_view text) {
 
 int dkim_key(const Arguments& arguments) {
     const auto domain = config::domain_name(arguments.words[0]), selector = config::domain_name(arguments.words[1]);
-    if (domain.empty()) return complain(fmt::format("\"{}\" is not a domain", arguments.words[0])), usage;
-    if (selector.empty()) return complain(fmt::format("\"{}\" is no selector", arguments.words[1])), usage;
+    if (domain.empty()) return print_error(fmt::format("\"{}\" is not a domain", arguments.words[0])), usage;
+    if (selector.empty()) return print_error(fmt::format("\"{}\" is no selector", arguments.words[1])), usage;
     const bool ed25519 = arguments.has("--ed25519");
-    if (ed25519 && arguments.has("--bits")) return complain("--bits is for RSA keys"), usage;
-    const auto bits = smtp::parse_number(arguments.option("--bits").value_or(std::to_string(usual_bits)), most_bits);
-    if (!bits || *bits < dkim::least_rsa_bits)
-        return complain(fmt::format("--bits: from {} to {}", dkim::least_rsa_bits, most_bits)), usage;
+    if (ed25519 && arguments.has("--bits")) return print_error("--bits is for RSA keys"), usage;
+    const auto bits = smtp::parse_number(arguments.option("--bits").value_or(std::to_string(default_bits)), max_bits);
+    if (!bits || *bits < dkim::min_rsa_bits)
+        return print_error(fmt::format("--bits: from {} to {}", dkim::min_rsa_bits, max_bits)), usage;
 
     const auto key = ed25519 ? dkim::SigningKey::make_ed25519() : dkim::SigningKey::make_rsa(static_cast<int>(*bits));
-    if (!key) return complain(key.error().what), software;
+    if (!key) return print_error(key.error().what), software;
     const auto path = std::filesystem::absolute(
                           arguments.option("--file").value_or(fmt::format("{}.{}.pem", selector, domain)))
                           .string();
@@ -65,7 +65,7 @@ int dkim_key(const Arguments& arguments) {
         print_json({{"version", 1}, {"file", path}, {"name", name}, {"record", key->record()}});
         return ok;
     }
-    fmt::print("{}. IN TXT ( {} )\n\n", name, in_strings(key->record()));
+    fmt::print("{}. IN TXT ( {} )\n\n", name, quoted_strings(key->record()));
     fmt::print("Publish this record. Then, in postrider.toml:\n\n[dkim.\"{}\"]\nkeys = [\"{} {}\"]\n", domain, selector,
                path);
     return ok;

@@ -1,7 +1,7 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/commands/config_file.h"
-#include "daemons/common/lookup/tables/asker.h"
+#include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
@@ -21,15 +21,15 @@ int compile(const Arguments& arguments) {
     for (const auto& file : arguments.words) {
         const auto made = tables::compile(file);
         if (!made) {
-            complain(made.error().what);
+            print_error(made.error().what);
             const int code = made.error().code;
             status = code == EACCES || code == EPERM ? no_permission : code == ENOENT ? not_found : system_error;
             continue;
         }
         for (const auto& problem : made->problems.first())
-            complain(fmt::format("warning: {}:{}: {}", file, problem.line, problem.message));
+            print_error(fmt::format("warning: {}:{}: {}", file, problem.line, problem.message));
         if (made->problems.count() > tables::Problems::most)
-            complain(fmt::format("warning: {}: {} more lines like these", file, made->problems.count() - tables::Problems::most));
+            print_error(fmt::format("warning: {}: {} more lines like these", file, made->problems.count() - tables::Problems::most));
         if (arguments.json)
             print_json({{"version", 1}, {"table", made->path}, {"entries", made->entries}, {"odd_lines", made->problems.count()}});
         else
@@ -51,11 +51,11 @@ std::optional<std::vector<config::LookupTable>> sections(const Arguments& argume
 int query(const Arguments& arguments, const std::string& key, const std::vector<std::string>& names) {
     const auto known = sections(arguments, names);
     if (!known) return bad_config;
-    tables::Asker asker(*known);
+    tables::BlockingTables asker(*known);
     for (const auto& name : names) {
         const auto answer = asker.ask(name, key);
-        if (answer.said == tables::Answer::Said::none) continue;
-        if (answer.said == tables::Answer::Said::unavailable) return complain(answer.why), try_again;
+        if (answer.status == tables::Answer::Status::none) continue;
+        if (answer.status == tables::Answer::Status::unavailable) return print_error(answer.why), try_again;
         if (arguments.json)
             print_json({{"version", 1}, {"table", name}, {"key", key}, {"value", answer.value}});
         else
@@ -66,33 +66,33 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
 }
 
 // Of values, by what the configuration asks the table for: what is odd, and how many were looked over.
-struct Values {
-    std::vector<tables::Problem> odd;
+struct TableValues {
+    std::vector<tables::Problem> problems;
     std::optional<tables::Scan> scan;
 };
-Values values_of(const config::Config& config, const std::string& table) {
-    Values out;
+TableValues lint_values(const config::Config& config, const std::string& table) {
+    TableValues out;
     std::set<std::string> keys;
-    for (const auto& each : config.tables_named) {
+    for (const auto& each : config.table_references) {
         if (each.table != table || !keys.insert(each.key).second) continue;
-        auto review = common::review_table(config, table, each.key);
-        for (auto& odd : review.odd) out.odd.push_back({odd.line, std::move(odd.message)});
+        auto review = common::lint_table(config, table, each.key);
+        for (auto& odd : review.odd) out.problems.push_back({odd.line, std::move(odd.message)});
         if (review.scan) out.scan = std::move(review.scan);
     }
-    auto transports = odd_transports_of(config, table);
-    std::ranges::move(transports.odd, std::back_inserter(out.odd));
+    auto transports = lint_transport_table(config, table);
+    std::ranges::move(transports.problems, std::back_inserter(out.problems));
     if (transports.scan) out.scan = std::move(transports.scan);
     return out;
 }
 
-void complain_of(const std::string& table, const tables::Problem& problem) {
-    complain(problem.line == 0 ? fmt::format("table {}: {}", table, problem.message)
+void print_table_problem(const std::string& table, const tables::Problem& problem) {
+    print_error(problem.line == 0 ? fmt::format("table {}: {}", table, problem.message)
                                : fmt::format("table {}, line {}: {}", table, problem.line, problem.message));
 }
 
 int check_alias_files(const config::Config& config) {
-    const auto odd = common::review_alias_files(config);
-    for (const auto& each : odd) complain(each.text());
+    const auto odd = common::lint_alias_files(config);
+    for (const auto& each : odd) print_error(each.text());
     return odd.empty() ? ok : data_error;
 }
 
@@ -105,7 +105,7 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         if (!config) return bad_config;
         known = config->tables;
         status = check_alias_files(*config);
-        for (const auto& each : config->tables_named) names.push_back(each.table);
+        for (const auto& each : config->table_references) names.push_back(each.table);
         for (const auto& each : config->tables) names.push_back("table:" + each.name);
         std::ranges::sort(names);
         names.erase(std::ranges::unique(names).begin(), names.end());
@@ -116,16 +116,16 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         known = *std::move(found);
         if (auto there = config::parse_file(common::config_file(arguments.config))) config = *std::move(there);
     }
-    tables::Asker asker(known);
+    tables::BlockingTables asker(known);
     for (const auto& name : names) {
         const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
         const auto problems = asker.problems(name);
-        const auto values = config ? values_of(*config, name) : Values{};
-        const bool unavailable = answer.said == tables::Answer::Said::unavailable;
-        if (unavailable) complain(answer.why);
-        for (const auto* odd : {&problems, &values.odd})
-            for (const auto& problem : *odd) complain_of(name, problem);
-        if (unavailable || !problems.empty() || !values.odd.empty())
+        const auto values = config ? lint_values(*config, name) : TableValues{};
+        const bool unavailable = answer.status == tables::Answer::Status::unavailable;
+        if (unavailable) print_error(answer.why);
+        for (const auto* odd : {&problems, &values.problems})
+            for (const auto& problem : *odd) print_table_problem(name, problem);
+        if (unavailable || !problems.empty() || !values.problems.empty())
             status = data_error;
         else
             fmt::print("{}: good{}\n", name, values.scan ? fmt::format(" ({})", values.scan->text()) : "");
@@ -139,10 +139,10 @@ int map(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const auto& word : arguments.words) names.push_back(tables::absolute(word));
     const auto key = arguments.option("--query");
-    if (key && arguments.has("--check")) return complain("--query and --check do not go together"), usage;
+    if (key && arguments.has("--check")) return print_error("--query and --check do not go together"), usage;
     if (arguments.has("--check")) return check_tables(arguments, std::move(names));
     if (names.empty())
-        return complain(key ? "name the tables to ask, such as text:/etc/postrider/virtual"
+        return print_error(key ? "name the tables to ask, such as text:/etc/postrider/virtual"
                             : "name the files to compile, such as /etc/postrider/virtual"),
                usage;
     return key ? query(arguments, *key, names) : compile(arguments);

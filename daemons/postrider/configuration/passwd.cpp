@@ -46,14 +46,14 @@ std::optional<smtp::Secret> read_line(const char* prompt) {
 
 std::optional<smtp::Secret> new_password() {
     auto first = read_line("New password");
-    if (!first) return complain("no password was given; nothing is changed"), std::nullopt;
+    if (!first) return print_error("no password was given; nothing is changed"), std::nullopt;
     if (::isatty(0) == 0) return first;
     const auto again = read_line("The same again");
     if (again && again->reveal() == first->reveal()) return first;
-    return complain("that was not the same; nothing is changed"), std::nullopt;
+    return print_error("that was not the same; nothing is changed"), std::nullopt;
 }
 
-std::string whole_text(const std::string& path) {
+std::string read_text(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -79,22 +79,22 @@ bool replace_line(std::string& text, std::string_view user, const std::string& l
     return found;
 }
 
-int failed(const std::string& path) {
-    complain(fmt::format("{}: {}; nothing is changed", path, std::strerror(errno)));
+int report_failure(const std::string& path) {
+    print_error(fmt::format("{}: {}; nothing is changed", path, std::strerror(errno)));
     return errno == EACCES || errno == EPERM ? no_permission : system_error;
 }
 
 // In one step: who reads it sees the old file or the new one.
-int write_file(const std::string& path, const std::string& text) {
+int replace_password_file(const std::string& path, const std::string& text) {
     const auto fresh = path + ".new";
     ::unlink(fresh.c_str());
     const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0) return failed(fresh);
+    if (fd < 0) return report_failure(fresh);
     const bool good =
         ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
     ::close(fd);
     if (!good || ::rename(fresh.c_str(), path.c_str()) != 0) {
-        const int status = failed(fresh);
+        const int status = report_failure(fresh);
         ::unlink(fresh.c_str());
         return status;
     }
@@ -108,35 +108,35 @@ int passwd(const Arguments& arguments) {
     if (!config) return bad_config;
     const auto& path = config->auth.passwords;
     if (path.empty())
-        return complain("no password file is configured: name one in auth.passwords"), bad_config;
+        return print_error("no password file is configured: name one in auth.passwords"), bad_config;
     const auto user = auth::saslprep(arguments.words.front());
     if (!auth::is_user_name(user))
-        return complain(fmt::format("\"{}\" cannot be the name of a user", user)), usage;
-    auto text = whole_text(path);
+        return print_error(fmt::format("\"{}\" cannot be the name of a user", user)), usage;
+    auto text = read_text(path);
     const auto file = auth::PasswordFile::parse(text);
-    if (!file) return complain(fmt::format("{}: {}; nothing is changed", path, file.error().why)), data_error;
+    if (!file) return print_error(fmt::format("{}: {}; nothing is changed", path, file.error().why)), data_error;
     if (arguments.has("--remove")) {
-        if (!file->find(user)) return complain(fmt::format("{} has no user {}", path, user)), not_found;
+        if (!file->find(user)) return print_error(fmt::format("{} has no user {}", path, user)), not_found;
         replace_line(text, user, "");
-        const int status = write_file(path, text);
+        const int status = replace_password_file(path, text);
         if (status == ok) fmt::print("{}: {} is removed\n", path, user);
         return status;
     }
     auto entry = file->find(user) ? *file->find(user) : auth::Entry{};
     if (const auto list = arguments.option("--addresses")) {
         const auto read = auth::PasswordFile::parse("x:::" + *list);
-        if (!read) return complain(fmt::format("--addresses: {}", read.error().why)), usage;
+        if (!read) return print_error(fmt::format("--addresses: {}", read.error().why)), usage;
         entry.addresses = read->find("x")->addresses;
     }
     if (!arguments.has("--addresses") || !file->find(user)) {
         const auto password = new_password();
         if (!password) return data_error;
         entry.hash = auth::make_hash(password->reveal());
-        entry.scram = auth::make_scram_keys(password->reveal(), common::random_bytes(auth::usual_salt),
-                                            auth::usual_iterations);
+        entry.scram = auth::make_scram_keys(password->reveal(), common::random_bytes(auth::default_salt_size),
+                                            auth::default_iterations);
     }
     const bool known = replace_line(text, user, fmt::format("{}:{}\n", user, entry.text()));
-    const int status = write_file(path, text);
+    const int status = replace_password_file(path, text);
     if (status == ok) fmt::print("{}: {} is {}\n", path, user, known ? "changed" : "added");
     return status;
 }

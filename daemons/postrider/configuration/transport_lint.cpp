@@ -6,28 +6,28 @@
 
 namespace postrider {
 
-std::string odd_transport(std::string_view value, Mailboxes mailboxes) {
-    using Kind = decide::TransportWord::Kind;
-    const auto word = decide::TransportWord::parse(value);
+std::string lint_transport(std::string_view value, MailboxDelivery mailboxes) {
+    using Kind = decide::TransportEntry::Kind;
+    const auto word = decide::TransportEntry::parse(value);
     if (!word) return " is no next hop: mail for it waits";
-    if (!word->odd.empty()) return ": " + word->odd;
-    if (word->kind == Kind::mailbox && mailboxes == Mailboxes::nowhere)
+    if (!word->warning.empty()) return ": " + word->warning;
+    if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
         return ": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits";
     return "";
 }
 
-TransportReview odd_transports_of(const config::Config& config, const std::string& table) {
+TransportLint lint_transport_table(const config::Config& config, const std::string& table) {
     const auto& transports = config.addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? Mailboxes::nowhere : Mailboxes::somewhere;
-    tables::Problems odd;
-    TransportReview out;
+    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured : MailboxDelivery::configured;
+    tables::Problems problems;
+    TransportLint out;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
-        const auto why = tables::judged(each, [&](const std::string& value) { return odd_transport(value, mailboxes); });
+        const auto why = tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        if (!why.empty()) odd.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
+        if (!why.empty()) problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
     });
-    out.odd = odd.first();
+    out.problems = problems.first();
     return out;
 }
 

@@ -1,5 +1,5 @@
-// What the values of a transport table are worth, for whoever looks through it before mail does. Knows the words, not
-// who reads the table.
+// Checks the values of a transport table before mail depends on them. Knows the syntax of values, not how tables are
+// opened.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/lookup/tables/values.h"
@@ -11,16 +11,16 @@
 
 namespace postrider {
 
-enum class Mailboxes : bool { nowhere, somewhere }; // does virtual_mailbox.deliver say?
+enum class MailboxDelivery : bool { unconfigured, configured }; // virtual_mailbox.deliver
 
-// A value that makes mail wait, or does not mean what it seems to: why; "" it is good.
-std::string odd_transport(std::string_view value, Mailboxes mailboxes);
+// What is wrong with a value that makes mail wait or does not mean what it seems to; "" if nothing is.
+std::string lint_transport(std::string_view value, MailboxDelivery mailboxes);
 
-struct TransportReview {
-    std::vector<tables::Problem> odd; // the first of them
+struct TransportLint {
+    std::vector<tables::Problem> problems; // the first of them
     std::optional<tables::Scan> scan; // nothing: it is none of transport.tables
 };
 // Of all values of a table by its name, as far as they can be listed.
-TransportReview odd_transports_of(const config::Config& config, const std::string& table);
+TransportLint lint_transport_table(const config::Config& config, const std::string& table);
 
 } // namespace postrider

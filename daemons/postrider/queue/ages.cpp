@@ -1,4 +1,4 @@
-// … and the verb that asks the queue-manager for the mail to be counted.
+// The table, and the command that asks the queue-manager for the messages to count.
 #include "daemons/postrider/queue/ages.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/command.h"
@@ -76,14 +76,14 @@ std::string AgeTable::text(std::size_t limit) const {
 }
 
 int queue_ages(const Arguments& arguments) {
-    const auto choice = choose(arguments.words);
-    if (!choice) return usage;
+    const auto selector = parse_selector(arguments.words);
+    if (!selector) return usage;
     const auto limit = arguments.number("--limit");
-    if (arguments.has("--limit") && limit.value_or(0) == 0) return complain("--limit needs a number above 0"), usage;
+    if (arguments.has("--limit") && limit.value_or(0) == 0) return print_error("--limit needs a number above 0"), usage;
     const bool by_sender = arguments.has("--by-sender");
     AgeTable table;
     const auto now = static_cast<std::int64_t>(std::time(nullptr));
-    for (const auto& request : choice->requests({{"op", proto::control::op::messages}})) {
+    for (const auto& request : selector->requests({{"op", proto::control::op::messages}})) {
         const int status = ask_queue(arguments, request, [&](const nlohmann::json& message) {
             const auto age = now - number_of(message, "arrival");
             if (by_sender) return table.add(text_of(message, "sender"), age);

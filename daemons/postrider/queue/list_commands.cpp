@@ -1,5 +1,4 @@
-// queue, link and message list and show, message cat, explain: what the queue-manager says, for people or
-// programs.
+// queue, link and message list and show, message cat, explain: the answers of the queue-manager, as text or JSON.
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/message_selector.h"
 #include "daemons/postrider/command/command.h"
@@ -19,7 +18,7 @@ namespace op = proto::control::op;
 
 namespace {
 
-std::int64_t since(std::int64_t then) {
+std::int64_t seconds_since(std::int64_t then) {
     return then > 0 ? std::max<std::int64_t>(0, std::time(nullptr) - then) : -1;
 }
 
@@ -34,10 +33,10 @@ std::string state_text(const json& line) {
     return flag_of(line, "paused") ? "paused" : text_of(line, "state");
 }
 
-// A question whose answer is a table, or lines of JSON as they come.
+// Prints the reply to a request as a table, or as lines of JSON.
 template <class AddRow>
-int list(const Arguments& arguments, const json& request, Table table, AddRow add_row,
-         std::string_view nothing) {
+int print_list(const Arguments& arguments, const json& request, Table table, AddRow add_row,
+         std::string_view if_empty) {
     const int status = ask_queue(arguments, request, [&](const json& line) {
         if (arguments.json)
             print_json(line);
@@ -46,7 +45,7 @@ int list(const Arguments& arguments, const json& request, Table table, AddRow ad
     });
     if (status != ok || arguments.json) return status;
     if (table.empty())
-        fmt::print("{}\n", nothing);
+        fmt::print("{}\n", if_empty);
     else
         fmt::print("{}", table.text(terminal_width()));
     return ok;
@@ -59,87 +58,87 @@ Table queue_table() {
 void add_queue(Table& table, const json& q) {
     table.row({text_of(q, "queue"), state_text(q), std::to_string(number_of(q, "deliveries")),
                std::to_string(number_of(q, "due")), std::to_string(number_of(q, "in_flight")),
-               age_text(since(number_of(q, "oldest"))), when_text(number_of(q, "next_attempt")),
-               text_of(q, "link"), why_it_waits(q)});
+               age_text(seconds_since(number_of(q, "oldest"))), when_text(number_of(q, "next_attempt")),
+               text_of(q, "link"), wait_reason(q)});
 }
 
-void print_fact(std::string_view name, const std::string& value) {
-    if (!value.empty()) fmt::print("{:<13} {}\n", name, fitted(value, 2000));
+void print_field(std::string_view name, const std::string& value) {
+    if (!value.empty()) fmt::print("{:<13} {}\n", name, truncated(value, 2000));
 }
 
-std::string failing_text(const json& line) {
+std::string failures_text(const json& line) {
     const auto failures = number_of(line, "failures");
     if (failures == 0) return "";
-    const auto first = since(number_of(line, "failing_since"));
+    const auto first = seconds_since(number_of(line, "failing_since"));
     return fmt::format("{} in a row{}: {}", failures, first < 0 ? "" : ", for " + duration_text(first),
                        text_of(line, "last_error"));
 }
 
 // Of a link or a queue alike.
 void print_health(const json& line) {
-    print_fact("State", state_text(line));
-    print_fact("Failures", failing_text(line));
+    print_field("State", state_text(line));
+    print_field("Failures", failures_text(line));
     if (number_of(line, "next_attempt") > 0)
-        print_fact("Next try", time_text(number_of(line, "next_attempt")));
+        print_field("Next try", time_text(number_of(line, "next_attempt")));
 }
 
-void print_idleness(const json& line) {
-    if (number_of(line, "oldest") > 0) print_fact("Oldest", duration_text(since(number_of(line, "oldest"))));
-    print_fact("Idle because", text_of(line, "idle_why"));
+void print_wait(const json& line) {
+    if (number_of(line, "oldest") > 0) print_field("Oldest", duration_text(seconds_since(number_of(line, "oldest"))));
+    print_field("Idle because", text_of(line, "idle_why"));
 }
 
-// An address of the link's pool that the site does not want.
-std::string resting_text(const json& each) {
+// A source address of the link's pool that the destination rejects for now.
+std::string source_backoff_text(const json& each) {
     return fmt::format("{} until {}: {}", text_of(each, "source"), time_text(number_of(each, "until")),
-                       fitted(text_of(each, "why"), 1000));
+                       truncated(text_of(each, "why"), 1000));
 }
 
 void print_link(const json& line) {
-    print_fact("Link", text_of(line, "link"));
-    print_fact("Kind", text_of(line, "kind"));
-    print_fact("Pool", text_of(line, "pool"));
+    print_field("Link", text_of(line, "link"));
+    print_field("Kind", text_of(line, "kind"));
+    print_field("Pool", text_of(line, "pool"));
     print_health(line);
     for (const auto& each : list_of(line, "history"))
-        print_fact("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
+        print_field("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
                                          text_of(each, "phase"), text_of(each, "text")));
-    print_fact("Connections", fmt::format("{} of {} now, {} at most", number_of(line, "connections"),
+    print_field("Connections", fmt::format("{} of {} now, {} at most", number_of(line, "connections"),
                                           number_of(line, "window"), number_of(line, "limit")));
     for (const auto& each : list_of(line, "addresses"))
-        print_fact("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
+        print_field("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
                                           text_of(each, "address"), number_of(each, "connections"),
                                           number_of(each, "limit"), number_of(each, "own")));
-    for (const auto& each : list_of(line, "resting")) print_fact("Resting", resting_text(each));
-    print_fact("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
+    for (const auto& each : list_of(line, "resting")) print_field("Resting", source_backoff_text(each));
+    print_field("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
-    print_idleness(line);
+    print_wait(line);
 }
 
 void print_queue(const json& line) {
-    print_fact("Queue", text_of(line, "queue"));
-    print_fact("Pool", text_of(line, "pool"));
-    print_fact("Link", text_of(line, "link"));
+    print_field("Queue", text_of(line, "queue"));
+    print_field("Pool", text_of(line, "pool"));
+    print_field("Link", text_of(line, "link"));
     print_health(line);
-    print_fact("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
+    print_field("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
                                    number_of(line, "deliveries"), number_of(line, "due"),
                                    number_of(line, "in_flight"), number_of(line, "problem")));
-    print_idleness(line);
+    print_wait(line);
 }
 
-void print_entry(const json& m, std::size_t width) {
+void print_message_line(const json& m, std::size_t width) {
     const auto sender = text_of(m, "sender");
-    fmt::print("{}\n", fitted(fmt::format("{:<14}  {:<9} {:>6} {:>6}  {:<6}  <{}>", text_of(m, "id"),
-                                          text_of(m, "state"), age_text(since(number_of(m, "arrival"))),
+    fmt::print("{}\n", truncated(fmt::format("{:<14}  {:<9} {:>6} {:>6}  {:<6}  <{}>", text_of(m, "id"),
+                                          text_of(m, "state"), age_text(seconds_since(number_of(m, "arrival"))),
                                           size_text(static_cast<std::uint64_t>(number_of(m, "size"))),
                                           text_of(m, "lane"), sender),
                               width));
-    if (const auto subject = text_of(m, "subject"); !subject.empty()) fmt::print("{}\n", fitted("    \"" + subject + "\"", width));
+    if (const auto subject = text_of(m, "subject"); !subject.empty()) fmt::print("{}\n", truncated("    \"" + subject + "\"", width));
     for (const auto& r : list_of(m, "recipients")) {
         const auto next = number_of(r, "next_attempt");
         const auto waits =
             fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
         const auto why = text_of(r, text_of(r, "reason").empty() ? "waits_for" : "reason");
         fmt::print("{}\n",
-                   fitted(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why), width));
+                   truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why), width));
     }
 }
 
@@ -149,20 +148,20 @@ void print_attempts(const json& recipient) {
         const auto times =
             count > 1 ? fmt::format(" … {} ({} times)", time_text(number_of(a, "last")), count) : "";
         const auto code = number_of(a, "code");
-        auto said = text_of(a, "text");
-        if (code > 0 && !said.starts_with(std::to_string(code)))
-            said = fmt::format("{} {} {}", code, text_of(a, "status"), said);
+        auto text = text_of(a, "text");
+        if (code > 0 && !text.starts_with(std::to_string(code)))
+            text = fmt::format("{} {} {}", code, text_of(a, "status"), text);
         const auto host = text_of(a, "host"), tls = text_of(a, "tls"), stage = text_of(a, "stage");
         fmt::print("    {}{}  {}\n", time_text(number_of(a, "first")), times, text_of(a, "outcome"));
         const auto source = text_of(a, "source");
-        fmt::print("        {}{}{}{}{}\n", host.empty() ? "no host" : fitted(host, 300),
+        fmt::print("        {}{}{}{}{}\n", host.empty() ? "no host" : truncated(host, 300),
                    source.empty() ? "" : " from " + source,
                    tls.empty()     ? ""
                    : tls == "none" ? ", TLS none"
-                                   : ", " + fitted(tls, 100),
+                                   : ", " + truncated(tls, 100),
                    stage.empty() || stage == "none" ? "" : ", at " + stage,
                    flag_of(a, "in_doubt") ? ", in doubt: it may have arrived" : "");
-        if (!said.empty()) fmt::print("        {}\n", fitted(said, 2000));
+        if (!text.empty()) fmt::print("        {}\n", truncated(text, 2000));
     }
 }
 
@@ -173,39 +172,39 @@ void print_link_failures(const json& recipient) {
     fmt::print("    failed tries of its link since it came, not counted against it:\n");
     for (const auto& each : failures)
         fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")),
-                   text_of(each, "phase"), fitted(text_of(each, "text"), 2000));
+                   text_of(each, "phase"), truncated(text_of(each, "text"), 2000));
 }
 
 void print_message(const json& m) {
-    print_fact("Message", text_of(m, "id"));
-    print_fact("State", text_of(m, "state") + (flag_of(m, "problem") ? ", a problem message" : ""));
+    print_field("Message", text_of(m, "id"));
+    print_field("State", text_of(m, "state") + (flag_of(m, "problem") ? ", a problem message" : ""));
     if (!text_of(m, "held_by").empty())
-        print_fact("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_why")));
-    print_fact("Sender", "<" + text_of(m, "sender") + ">");
-    print_fact("Subject", text_of(m, "subject"));
-    print_fact("Message-ID", text_of(m, "message_id"));
-    print_fact("Arrived", time_text(number_of(m, "arrival")));
-    if (number_of(m, "expiry") > 0) print_fact("Expires", time_text(number_of(m, "expiry")));
-    print_fact("Size", fmt::format("{} bytes", number_of(m, "size")));
-    print_fact("Lane", text_of(m, "lane"));
-    print_fact("Policy", text_of(m, "policy") + (text_of(m, "policy_values").empty()
+        print_field("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_why")));
+    print_field("Sender", "<" + text_of(m, "sender") + ">");
+    print_field("Subject", text_of(m, "subject"));
+    print_field("Message-ID", text_of(m, "message_id"));
+    print_field("Arrived", time_text(number_of(m, "arrival")));
+    if (number_of(m, "expiry") > 0) print_field("Expires", time_text(number_of(m, "expiry")));
+    print_field("Size", fmt::format("{} bytes", number_of(m, "size")));
+    print_field("Lane", text_of(m, "lane"));
+    print_field("Policy", text_of(m, "policy") + (text_of(m, "policy_values").empty()
                                                      ? ""
                                                      : fmt::format(" ({})", text_of(m, "policy_values"))));
-    print_fact("Pool", text_of(m, "pool"));
-    print_fact("Rerouted to", text_of(m, "rerouted_to"));
-    print_fact("Client", text_of(m, "client"));
-    print_fact("HELO", text_of(m, "helo"));
-    print_fact("Protocol", text_of(m, "protocol"));
-    print_fact("Submitter", text_of(m, "submitter"));
-    print_fact("Envelope id", text_of(m, "envelope_id"));
-    print_fact("Idempotency", text_of(m, "idempotency_key"));
-    print_fact("File", text_of(m, "location"));
+    print_field("Pool", text_of(m, "pool"));
+    print_field("Rerouted to", text_of(m, "rerouted_to"));
+    print_field("Client", text_of(m, "client"));
+    print_field("HELO", text_of(m, "helo"));
+    print_field("Protocol", text_of(m, "protocol"));
+    print_field("Submitter", text_of(m, "submitter"));
+    print_field("Envelope id", text_of(m, "envelope_id"));
+    print_field("Idempotency", text_of(m, "idempotency_key"));
+    print_field("File", text_of(m, "location"));
     for (const auto& r : list_of(m, "recipients")) {
         const auto original = text_of(r, "original"), address = text_of(r, "address");
-        fmt::print("\nRecipient <{}>{}\n", fitted(address, 400),
+        fmt::print("\nRecipient <{}>{}\n", truncated(address, 400),
                    original.empty() || original == address
                        ? ""
-                       : fmt::format(" (addressed as <{}>)", fitted(original, 400)));
+                       : fmt::format(" (addressed as <{}>)", truncated(original, 400)));
         const auto next = number_of(r, "next_attempt");
         fmt::print("    {}{}{}{}{}\n", text_of(r, "state"),
                    text_of(r, "queue").empty() ? "" : ", queue " + text_of(r, "queue"),
@@ -215,36 +214,36 @@ void print_message(const json& m) {
                                              : "");
         if (!text_of(r, "reason").empty())
             fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "came to" : "waits for",
-                       fitted(text_of(r, "reason"), 2000));
+                       truncated(text_of(r, "reason"), 2000));
         const auto wait = text_of(r, "waits_for");
         if (const auto since = number_of(r, "since"); since > 0)
             fmt::print("    since {}{}{}\n", time_text(since), wait.empty() ? "" : ": ", wait);
         else if (!wait.empty())
             fmt::print("    {}\n", wait);
-        if (!text_of(r, "advice").empty()) fmt::print("    {}\n", fitted(text_of(r, "advice"), 2000));
+        if (!text_of(r, "advice").empty()) fmt::print("    {}\n", truncated(text_of(r, "advice"), 2000));
         print_attempts(r);
         print_link_failures(r);
     }
 }
 
 void print_gates(const json& line) {
-    fmt::print("{} for <{}>\n", text_of(line, "id"), fitted(text_of(line, "address"), 400));
-    const auto blocker = text_of(line, "blocked_by");
+    fmt::print("{} for <{}>\n", text_of(line, "id"), truncated(text_of(line, "address"), 400));
+    const auto blocked_by = text_of(line, "blocked_by");
     std::string advice;
     for (const auto& gate : list_of(line, "gates")) {
         const auto name = text_of(gate, "gate");
         const auto until = number_of(gate, "until");
         const auto from = text_of(gate, "from"), who = text_of(gate, "who");
-        if (name == blocker) advice = text_of(gate, "advice");
+        if (name == blocked_by) advice = text_of(gate, "advice");
         fmt::print(
-            "  {} {:<12} {}{}{}{}{}\n", name == blocker ? "=>" : "  ", name,
+            "  {} {:<12} {}{}{}{}{}\n", name == blocked_by ? "=>" : "  ", name,
             flag_of(gate, "open") ? "open" : "closed",
-            text_of(gate, "text").empty() ? "" : ": " + fitted(text_of(gate, "text"), 1000),
-            from.empty() ? "" : fmt::format(" (from {}{})", fitted(from, 500), who.empty() ? "" : ", " + who),
+            text_of(gate, "text").empty() ? "" : ": " + truncated(text_of(gate, "text"), 1000),
+            from.empty() ? "" : fmt::format(" (from {}{})", truncated(from, 500), who.empty() ? "" : ", " + who),
             number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
-    for (const auto& each : list_of(line, "resting")) fmt::print("     resting      {}\n", resting_text(each));
+    for (const auto& each : list_of(line, "resting")) fmt::print("     resting      {}\n", source_backoff_text(each));
     const auto closed = [&](std::string_view gate) {
         return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
             return text_of(each, "gate") == gate && !flag_of(each, "open");
@@ -254,35 +253,35 @@ void print_gates(const json& line) {
     if (text_of(line, "state") == "report")
         fmt::print("  nothing is left to deliver: its sender is still to be told what became of it{}\n",
                    next > 0 ? "; next try: " + time_text(next) : "");
-    else if (blocker.empty())
+    else if (blocked_by.empty())
         fmt::print("  nothing holds it up: it is being delivered\n");
     else
-        fmt::print("  {} holds it up; earliest next try: {}\n", blocker,
+        fmt::print("  {} holds it up; earliest next try: {}\n", blocked_by,
                    closed("hold")    ? "when it is released"
                    : closed("pause") ? "when that is resumed"
                    : next > 0        ? time_text(next)
                                      : "as soon as its turn comes");
-    if (!advice.empty()) fmt::print("  {}\n", fitted(advice, 2000));
+    if (!advice.empty()) fmt::print("  {}\n", truncated(advice, 2000));
 }
 
 // A dry run for an address: each final recipient and where it would go.
-void print_road(const json& line) {
-    fmt::print("<{}>: {}\n", fitted(text_of(line, "address"), 400), text_of(line, "fate"));
-    print_fact("  status", text_of(line, "status"));
-    print_fact("  because", text_of(line, "text"));
+void print_route(const json& line) {
+    fmt::print("<{}>: {}\n", truncated(text_of(line, "address"), 400), text_of(line, "fate"));
+    print_field("  status", text_of(line, "status"));
+    print_field("  because", text_of(line, "text"));
     const auto target = text_of(line, "target");
     if (target.starts_with('|'))
-        print_fact("  command", target.substr(1));
+        print_field("  command", target.substr(1));
     else
-        print_fact("  delivered to", target);
-    print_fact(target.empty() ? "  mailbox of" : "  as user", text_of(line, "user"));
-    print_fact("  by way of", text_of(line, "transport"));
-    print_fact("  queue", text_of(line, "queue"));
-    print_fact("  link", text_of(line, "link"));
-    print_fact("  link state", text_of(line, "link_state"));
-    print_fact("  last error", text_of(line, "last_error"));
+        print_field("  delivered to", target);
+    print_field(target.empty() ? "  mailbox of" : "  as user", text_of(line, "user"));
+    print_field("  by way of", text_of(line, "transport"));
+    print_field("  queue", text_of(line, "queue"));
+    print_field("  link", text_of(line, "link"));
+    print_field("  link state", text_of(line, "link_state"));
+    print_field("  last error", text_of(line, "last_error"));
     for (const auto& host : list_of(line, "hosts"))
-        if (const auto name = fitted(text_of(host, "name"), 300); name.starts_with('/'))
+        if (const auto name = truncated(text_of(host, "name"), 300); name.starts_with('/'))
             fmt::print("  host          the socket {}\n", name);
         else
             fmt::print("  host          {} port {}, preference {}\n", name, number_of(host, "port"),
@@ -298,10 +297,10 @@ template <class Print> int show(const Arguments& arguments, const json& request,
     });
 }
 
-int message_count(const Arguments& arguments, const Choice& choice, json base) {
+int message_count(const Arguments& arguments, const MessageSelector& selector, json base) {
     base["count"] = true;
     std::int64_t count = 0;
-    for (const auto& request : choice.requests(base)) {
+    for (const auto& request : selector.requests(base)) {
         const int status = ask_queue(arguments, request, [&](const json& line) { count += number_of(line, "count"); });
         if (status != ok) return status;
     }
@@ -315,19 +314,19 @@ int message_count(const Arguments& arguments, const Choice& choice, json base) {
 } // namespace
 
 int queue_list(const Arguments& arguments) {
-    return list(arguments, {{"op", op::queues}}, queue_table(), add_queue, "no queues: nothing waits");
+    return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue, "no queues: nothing waits");
 }
 
 int link_list(const Arguments& arguments) {
     Table table(
         {"Link", "State", ">Queued", ">Due", ">In flight", ">Conn", ">Oldest", "Next", "Why it waits"});
-    return list(
+    return print_list(
         arguments, {{"op", op::links}}, table,
         [](Table& t, const json& l) {
             t.row({text_of(l, "link"), state_text(l), std::to_string(number_of(l, "deliveries")),
                    std::to_string(number_of(l, "due")), std::to_string(number_of(l, "in_flight")),
                    fmt::format("{}/{}", number_of(l, "connections"), number_of(l, "limit")),
-                   age_text(since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")), why_it_waits(l)});
+                   age_text(seconds_since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")), wait_reason(l)});
         },
         "no links: nothing is on its way anywhere");
 }
@@ -352,24 +351,24 @@ int link_show(const Arguments& arguments) {
 }
 
 int message_list(const Arguments& arguments) {
-    const auto choice = choose(arguments.words);
-    if (!choice) return usage;
+    const auto selector = parse_selector(arguments.words);
+    if (!selector) return usage;
     json base = {{"op", op::messages}};
     std::uint64_t limit = 0;
     if (arguments.has("--limit")) {
         const auto given = arguments.number("--limit");
-        if (!given || *given == 0) return complain("--limit needs a number above 0"), usage;
+        if (!given || *given == 0) return print_error("--limit needs a number above 0"), usage;
         limit = *given;
     }
     if (const auto behind = arguments.option("--behind")) base["behind"] = *behind;
     if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
-    if ((base.contains("behind") || base.contains("sort")) && !choice->ids.empty())
-        return complain("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
-    if (arguments.has("--count")) return message_count(arguments, *choice, base);
+    if ((base.contains("behind") || base.contains("sort")) && !selector->ids.empty())
+        return print_error("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
+    if (arguments.has("--count")) return message_count(arguments, *selector, base);
     std::uint64_t shown = 0;
     std::string last;
     const auto width = terminal_width();
-    for (auto& request : choice->requests(base)) {
+    for (auto& request : selector->requests(base)) {
         if (limit > 0 && shown >= limit) break;
         if (limit > 0) request["limit"] = limit - shown;
         const int status = ask_queue(arguments, request, [&](const json& line) {
@@ -378,13 +377,13 @@ int message_list(const Arguments& arguments) {
             if (arguments.json)
                 print_json(line);
             else
-                print_entry(line, width);
+                print_message_line(line, width);
         });
         if (status != ok) return status;
     }
-    if (shown == 0 && !choice->everything()) return complain("no message is like that"), not_found;
+    if (shown == 0 && !selector->selects_all()) return print_error("no message is like that"), not_found;
     if (arguments.json) return ok;
-    if (limit > 0 && shown == limit && choice->ids.empty())
+    if (limit > 0 && shown == limit && selector->ids.empty())
         fmt::print("{}; there may be more: --behind {} goes on\n", count_text(static_cast<std::int64_t>(shown), "message"), last);
     else
         fmt::print("{}\n", shown == 0 ? "the queue is empty" : count_text(static_cast<std::int64_t>(shown), "message"));
@@ -394,7 +393,7 @@ int message_list(const Arguments& arguments) {
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
         if (word.contains('='))
-            return complain(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
+            return print_error(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
                                         "list {0}\" looks for messages",
                                         word)),
                    usage;
@@ -405,18 +404,18 @@ int message_show(const Arguments& arguments) {
 }
 
 int message_cat(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
-    if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
+    if (!id) return print_error(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
     auto disk = spool::RealDisk::open_at(config->spool.directory);
-    if (!disk) return read_failed(id->text(), disk.error());
+    if (!disk) return report_read_error(id->text(), disk.error());
     auto reader = spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none);
-    if (!reader) return read_failed(id->text(), reader.error());
+    if (!reader) return report_read_error(id->text(), reader.error());
     const auto end = arguments.has("--header") ? reader->content().body_offset : reader->size();
     for (std::uint64_t at = 0; at < end;) {
         const auto piece = reader->piece(at);
-        if (!piece) return read_failed(id->text(), piece.error());
+        if (!piece) return report_read_error(id->text(), piece.error());
         const auto shown =
             piece->substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(piece->size(), end - at)));
         if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size()) return system_error;
@@ -425,12 +424,12 @@ int message_cat(const Arguments& arguments) {
     return std::fflush(stdout) == 0 ? ok : system_error;
 }
 
-int explain_it(const Arguments& arguments) {
+int explain(const Arguments& arguments) {
     const auto& word = arguments.words[0];
     if (word.find('@') != word.npos)
-        return show(arguments, {{"op", op::explain}, {"address", word}}, print_road);
+        return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
-        return complain(
+        return print_error(
                    fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),
                usage;
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);

@@ -1,4 +1,4 @@
-// The verbs that change something: messages by ids or filter words; pause, resume and force of queues, links,
+// The commands that change something: messages by ids or filter words; pause, resume and force of queues, links,
 // pools or everything. The queue-manager has it durable before it answers.
 #include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
@@ -19,14 +19,14 @@ namespace op = proto::control::op;
 
 namespace {
 
-json with_why(std::string_view op, const Arguments& arguments) {
+json request_with_reason(std::string_view op, const Arguments& arguments) {
     json out = {{"op", op}};
     if (const auto why = arguments.option("--why")) out["why"] = *why;
     return out;
 }
 
 // Sums up what the requests came to: with many ids there are several.
-struct Total {
+struct ChangeCounts {
     std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
     std::int64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
     std::int64_t kept = 0; // of what was to be tried: by a pause
@@ -40,19 +40,19 @@ struct Total {
     }
 };
 
-int change(const Arguments& arguments, std::span<const std::string> words, json base, std::string_view done) {
-    const auto choice = choose(words);
-    if (!choice) return usage;
-    if (choice->everything())
-        return complain("say which messages: queue ids, filter words (sender=, recipient=, domain=, link=, "
+int change_messages(const Arguments& arguments, std::span<const std::string> words, json base, std::string_view done) {
+    const auto selector = parse_selector(words);
+    if (!selector) return usage;
+    if (selector->selects_all())
+        return print_error("say which messages: queue ids, filter words (sender=, recipient=, domain=, link=, "
                         "age=, size=, "
                         "state=, reason=), or all"),
                usage;
     const bool dry = arguments.has("--dry-run");
     if (dry) base["dry_run"] = true;
-    Total total;
+    ChangeCounts total;
     int worst = ok;
-    for (const auto& request : choice->requests(base))
+    for (const auto& request : selector->requests(base))
         if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
             status != ok)
             worst = status;
@@ -76,26 +76,26 @@ int change(const Arguments& arguments, std::span<const std::string> words, json 
                                                 total.kept)
                                   : "");
     if (total.in_flight == 0 || worst != ok) return worst;
-    complain(fmt::format("{} being delivered and could not be stopped any more: not {}",
+    print_error(fmt::format("{} being delivered and could not be stopped any more: not {}",
                          total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
     return already_so;
 }
 
-int plain(const Arguments& arguments, std::string_view op, std::string_view done) {
-    return change(arguments, arguments.words, with_why(op, arguments), done);
+int change_selected(const Arguments& arguments, std::string_view op, std::string_view done) {
+    return change_messages(arguments, arguments.words, request_with_reason(op, arguments), done);
 }
 
 // "link NAME", "queue NAME", "pool NAME", "all".
-int scoped(const Arguments& arguments, std::string_view op, std::string_view done) {
+int change_scope(const Arguments& arguments, std::string_view op, std::string_view done) {
     const auto& words = arguments.words;
     const bool all = words[0] == "all" || words[0] == "everything";
     if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
-        return complain(fmt::format("\"{}\" is none of: queue NAME, link NAME, pool NAME, all", words[0])), usage;
+        return print_error(fmt::format("\"{}\" is none of: queue NAME, link NAME, pool NAME, all", words[0])), usage;
     if (all != (words.size() == 1))
-        return complain(all ? "\"all\" has no name behind it"
+        return print_error(all ? "\"all\" has no name behind it"
                             : fmt::format("which {}? its name is missing", words[0])),
                usage;
-    auto request = with_why(op, arguments);
+    auto request = request_with_reason(op, arguments);
     request["scope"] = all ? "everything" : words[0];
     request["name"] = all ? "" : words[1];
     bool mail = true;
@@ -112,8 +112,8 @@ int scoped(const Arguments& arguments, std::string_view op, std::string_view don
                     {"mail", mail},
                     {"kept_by", kept_by},
                     {"done", done}});
-    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)); !kept_by.empty())
-        fmt::print("{} is tried when it is resumed: {}\n", what, fitted(kept_by, 1000));
+    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], truncated(words[1], 400)); !kept_by.empty())
+        fmt::print("{} is tried when it is resumed: {}\n", what, truncated(kept_by, 1000));
     else
         fmt::print("{} {}{}\n", what, done, mail ? "" : "; no mail is there now");
     return ok;
@@ -121,51 +121,51 @@ int scoped(const Arguments& arguments, std::string_view op, std::string_view don
 
 } // namespace
 
-int pause(const Arguments& a) { return scoped(a, op::pause, "is paused"); }
-int resume(const Arguments& a) { return scoped(a, op::resume, "is resumed"); }
-int force(const Arguments& a) { return scoped(a, op::force, "is tried now"); }
+int pause(const Arguments& a) { return change_scope(a, op::pause, "is paused"); }
+int resume(const Arguments& a) { return change_scope(a, op::resume, "is resumed"); }
+int force(const Arguments& a) { return change_scope(a, op::force, "is tried now"); }
 
-int message_hold(const Arguments& a) { return plain(a, op::hold, "held"); }
-int message_release(const Arguments& a) { return plain(a, op::release, "released"); }
+int message_hold(const Arguments& a) { return change_selected(a, op::hold, "held"); }
+int message_release(const Arguments& a) { return change_selected(a, op::release, "released"); }
 
-// What filter words select is more than somebody has in view: above so many they are counted first, and asked about.
+// Filter words may select more than the user expects: above a number of messages, confirmation is required.
 int message_remove(const Arguments& a) {
-    constexpr std::int64_t without_question = 100;
-    auto request = with_why(op::remove, a);
+    constexpr std::int64_t confirmation_threshold = 100;
+    auto request = request_with_reason(op::remove, a);
     if (a.has("--for-good")) request["for_good"] = true;
-    const bool counted_first = !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
-    const auto choice = counted_first ? choose(a.words) : std::nullopt;
-    if (counted_first && !choice) return usage;
-    if (choice && !choice->filter.empty()) {
-        Total total;
+    const bool needs_confirmation = !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
+    const auto selector = needs_confirmation ? parse_selector(a.words) : std::nullopt;
+    if (needs_confirmation && !selector) return usage;
+    if (selector && !selector->filter.empty()) {
+        ChangeCounts total;
         auto count = request;
         count["dry_run"] = true;
-        for (const auto& each : choice->requests(count))
+        for (const auto& each : selector->requests(count))
             if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) return status;
-        if (total.would_change > without_question && ::isatty(0) == 0)
-            return complain(fmt::format("{} would be removed: if that is meant, say --yes",
+        if (total.would_change > confirmation_threshold && ::isatty(0) == 0)
+            return print_error(fmt::format("{} would be removed: if that is meant, say --yes",
                                         count_text(total.would_change, "message"))),
                    usage;
-        if (total.would_change > without_question) {
+        if (total.would_change > confirmation_threshold) {
             std::cerr << fmt::format("{} would be removed, and nobody told. Go on? [y/N] ",
                                      count_text(total.would_change, "message"));
             std::string answer;
             if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
-                return complain("nothing was removed"), ok;
+                return print_error("nothing was removed"), ok;
         }
     }
-    return change(a, a.words, std::move(request), "removed");
+    return change_messages(a, a.words, std::move(request), "removed");
 }
 
 int message_restore(const Arguments& a) {
-    const auto choice = choose(a.words);
-    if (!choice) return usage;
-    const bool all = choice->filter == std::vector<std::string>{"all"};
-    if (choice->ids.empty() && !all) return complain("say which messages: queue ids, or all"), usage;
+    const auto selector = parse_selector(a.words);
+    if (!selector) return usage;
+    const bool all = selector->filter == std::vector<std::string>{"all"};
+    if (selector->ids.empty() && !all) return print_error("say which messages: queue ids, or all"), usage;
     const json base = {{"op", op::restore}};
-    auto requests = all ? std::vector<json>{base} : choice->requests(base);
+    auto requests = all ? std::vector<json>{base} : selector->requests(base);
     if (all) requests.front()["all"] = true;
-    Total total;
+    ChangeCounts total;
     int worst = ok;
     for (const auto& each : requests)
         if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) worst = status;
@@ -178,40 +178,40 @@ int message_restore(const Arguments& a) {
     return worst;
 }
 
-int message_retry(const Arguments& a) { return plain(a, op::force, "tried now"); }
+int message_retry(const Arguments& a) { return change_selected(a, op::force, "tried now"); }
 
 int message_expire(const Arguments& a) {
-    auto request = with_why(op::expire, a);
+    auto request = request_with_reason(op::expire, a);
     const auto after = a.option("--after");
-    if (!after) return change(a, a.words, std::move(request), "expired");
+    if (!after) return change_messages(a, a.words, std::move(request), "expired");
     const auto life = config::parse_duration(*after);
     if (!life || *life < std::chrono::seconds(1))
-        return complain(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
+        return print_error(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
     request["after"] = std::chrono::ceil<std::chrono::seconds>(*life).count();
-    return change(a, a.words, std::move(request), "given " + *after + " to be delivered in");
+    return change_messages(a, a.words, std::move(request), "given " + *after + " to be delivered in");
 }
 
 int message_requeue(const Arguments& a) {
-    auto request = with_why(op::requeue, a);
+    auto request = request_with_reason(op::requeue, a);
     if (const auto policy = a.option("--policy")) request["policy"] = *policy;
-    return change(a, a.words, std::move(request), "requeued");
+    return change_messages(a, a.words, std::move(request), "requeued");
 }
 
 int message_reroute(const Arguments& a) {
-    auto request = with_why(op::reroute, a);
+    auto request = request_with_reason(op::reroute, a);
     const bool back = a.words[0] == "back";
     request["to"] = back ? "" : a.words[0];
-    return change(a, std::span(a.words).subspan(1), std::move(request),
+    return change_messages(a, std::span(a.words).subspan(1), std::move(request),
                   back ? "back on the usual route" : "rerouted to " + a.words[0]);
 }
 
 int message_priority(const Arguments& a) {
     constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
     if (std::ranges::find(lanes, a.words[0]) == lanes.end())
-        return complain(fmt::format("\"{}\" is none of high, normal, bulk", a.words[0])), usage;
-    auto request = with_why(op::reprioritise, a);
+        return print_error(fmt::format("\"{}\" is none of high, normal, bulk", a.words[0])), usage;
+    auto request = request_with_reason(op::reprioritise, a);
     request["lane"] = a.words[0];
-    return change(a, std::span(a.words).subspan(1), std::move(request), "put into the lane " + a.words[0]);
+    return change_messages(a, std::span(a.words).subspan(1), std::move(request), "put into the lane " + a.words[0]);
 }
 
 } // namespace postrider

@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string_view word_of(spool::Finding::What what) {
+std::string_view name_of(spool::Finding::What what) {
     switch (what) {
     case spool::Finding::What::damaged: return "damaged";
     case spool::Finding::What::newer: return "newer";
@@ -43,17 +43,17 @@ spool::Result<> write_all(int fd, std::string_view bytes) {
 }
 
 // Where a file lies, as a disk and a name on it.
-struct FilePlace {
+struct FileLocation {
     std::unique_ptr<spool::RealDisk> disk;
     std::string name;
 };
-spool::Result<FilePlace> place_of(const std::string& file) {
+spool::Result<FileLocation> locate_file(const std::string& file) {
     const std::filesystem::path path(file);
     const auto folder = path.parent_path().string();
-    FilePlace place;
-    place.disk = TRY(spool::RealDisk::open_at(folder.empty() ? "." : folder));
-    place.name = path.filename().string();
-    return place;
+    FileLocation location;
+    location.disk = TRY(spool::RealDisk::open_at(folder.empty() ? "." : folder));
+    location.name = path.filename().string();
+    return location;
 }
 
 // The frames of an import, made as they are wanted; the content is read and its checksum compared on the way.
@@ -97,25 +97,25 @@ private:
 };
 
 // The spool itself, not a message in it, cannot be read.
-int spool_failed(const std::string& directory, const spool::Error& error) {
-    if (error.code != ENOENT) return read_failed(directory, error);
-    complain(fmt::format("there is no spool {}: it is made when the mail system starts", directory));
+int report_spool_error(const std::string& directory, const spool::Error& error) {
+    if (error.code != ENOENT) return report_read_error(directory, error);
+    print_error(fmt::format("there is no spool {}: it is made when the mail system starts", directory));
     return not_found;
 }
 
 } // namespace
 
 int spool_check(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     auto disk = spool::RealDisk::open_at(config->spool.directory);
-    if (!disk) return spool_failed(config->spool.directory, disk.error());
+    if (!disk) return report_spool_error(config->spool.directory, disk.error());
     const auto report = spool::check_spool(**disk);
-    if (!report) return spool_failed(config->spool.directory, report.error());
+    if (!report) return report_spool_error(config->spool.directory, report.error());
     if (arguments.json) {
         json findings = json::array();
         for (const auto& each : report->findings)
-            findings.push_back({{"path", each.path}, {"what", word_of(each.what)}, {"why", each.why}});
+            findings.push_back({{"path", each.path}, {"what", name_of(each.what)}, {"why", each.why}});
         print_json({{"version", 1},
                     {"spool", config->spool.directory},
                     {"messages", report->messages},
@@ -126,7 +126,7 @@ int spool_check(const Arguments& arguments) {
                     {"findings", std::move(findings)}});
     } else {
         for (const auto& each : report->findings)
-            fmt::print("{}/{}: {}: {}\n", config->spool.directory, each.path, word_of(each.what), each.why);
+            fmt::print("{}/{}: {}: {}\n", config->spool.directory, each.path, name_of(each.what), each.why);
         fmt::print(
             "{} whole ({} bytes of content), {} being written or never finished, {} with something wrong\n",
             report->messages == 1 ? "1 message is" : fmt::format("{} messages are", report->messages),
@@ -141,62 +141,62 @@ int spool_check(const Arguments& arguments) {
 }
 
 int spool_export(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
-    if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
+    if (!id) return print_error(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
     const auto& to = arguments.words[1];
     auto disk = spool::RealDisk::open_at(config->spool.directory);
-    if (!disk) return spool_failed(config->spool.directory, disk.error());
+    if (!disk) return report_spool_error(config->spool.directory, disk.error());
     const bool to_file = to != "-";
     common::Fd file;
     if (to_file) {
         file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file && errno == EEXIST)
-            return complain(fmt::format("{} exists and is not overwritten; name another file", to)),
+            return print_error(fmt::format("{} exists and is not overwritten; name another file", to)),
                    system_error;
-        if (!file) return complain(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
+        if (!file) return print_error(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
     }
     const int fd = to_file ? file.number() : STDOUT_FILENO;
     spool::Result<> written;
     auto copied =
-        spool::copy_out(**disk, *id, [&](std::string_view bytes) { return written = write_all(fd, bytes); });
+        spool::export_message(**disk, *id, [&](std::string_view bytes) { return written = write_all(fd, bytes); });
     if (copied && to_file && ::fsync(fd) != 0) written = std::unexpected(spool::Error::from_errno("sync"));
     if (copied && written) return ok;
     if (to_file) ::unlink(to.c_str());
-    if (!written) return complain(fmt::format("{}: {}", to, written.error().what)), system_error;
-    return read_failed(id->text(), copied.error());
+    if (!written) return print_error(fmt::format("{}: {}", to, written.error().what)), system_error;
+    return report_read_error(id->text(), copied.error());
 }
 
 int spool_import(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     const auto& from = arguments.words[0];
-    const auto place = place_of(from);
-    if (!place) return complain(place.error().what), no_input;
-    auto reader = spool::MessageReader::open_path(*place->disk, place->name);
+    const auto location = locate_file(from);
+    if (!location) return print_error(location.error().what), no_input;
+    auto reader = spool::MessageReader::open_path(*location->disk, location->name);
     if (!reader) {
-        if (const auto* world = std::get_if<spool::Error>(&reader.error()))
-            return complain(fmt::format("{}: {}", from, std::strerror(world->code))), no_input;
-        complain(fmt::format("{}: {}", from, spool::text_of(reader.error())));
+        if (const auto* io_error = std::get_if<spool::Error>(&reader.error()))
+            return print_error(fmt::format("{}: {}", from, std::strerror(io_error->code))), no_input;
+        print_error(fmt::format("{}: {}", from, spool::text_of(reader.error())));
         return data_error;
     }
-    const auto envelope = spool::envelope_of_rest(reader->state());
+    const auto envelope = spool::remaining_envelope(reader->state());
     if (envelope.recipients.empty()) {
-        complain(fmt::format("{}: nothing is left to deliver: every recipient is accounted for", from));
+        print_error(fmt::format("{}: nothing is left to deliver: every recipient is accounted for", from));
         return data_error;
     }
     auto socket = common::connect_local(config->spool.directory + "/run/submit");
-    if (!socket) return explain(socket.error(), *config);
+    if (!socket) return report_socket_error(socket.error(), *config);
     ImportFrames frames(*reader, spool::encode(envelope));
     const auto answer =
         common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
     if (frames.problem()) {
-        complain(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
+        print_error(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
         return data_error;
     }
-    if (!answer) return complain("the mail system went away; nothing was imported"), unavailable;
-    if (answer->status != EX_OK) return complain(answer->text), answer->status;
+    if (!answer) return print_error("the mail system went away; nothing was imported"), unavailable;
+    if (answer->status != EX_OK) return print_error(answer->text), answer->status;
     if (arguments.json)
         print_json({{"version", 1},
                     {"was", reader->queue_id().text()},

@@ -1,4 +1,4 @@
-// The verbs of the suppression list: who gets no mail.
+// The commands of the suppression list: who gets no mail.
 #include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/store/suppression_list.h"
@@ -25,10 +25,10 @@ namespace op = proto::control::op;
 
 namespace {
 
-constexpr std::size_t request_bytes = 40'000; // a line to the queue-manager is bounded
-constexpr std::size_t entries_at_once = 500, longest_line = 16'384;
+constexpr std::size_t max_request_bytes = 40'000; // a line to the queue-manager is bounded
+constexpr std::size_t max_entries_per_request = 500, longest_line = 16'384;
 
-struct Total {
+struct SuppressionCounts {
     std::int64_t added = 0, replaced = 0, removed = 0, missing = 0;
     void add(const json& line) {
         added += number_of(line, "added");
@@ -49,7 +49,7 @@ std::optional<std::int64_t> expiry(const Arguments& arguments) {
     const auto life = config::parse_duration(*text);
     if (life && *life >= std::chrono::seconds(1))
         return std::time(nullptr) + std::chrono::ceil<std::chrono::seconds>(*life).count();
-    complain(fmt::format("--for {}: expected a duration, such as 90d", *text));
+    print_error(fmt::format("--for {}: expected a duration, such as 90d", *text));
     return {};
 }
 
@@ -69,13 +69,13 @@ json request_of(std::string_view op, const Arguments& arguments, json entries) {
 }
 
 // Entries go in requests of a bounded size.
-class Sender {
+class EntryBatch {
 public:
-    Sender(const Arguments& arguments, std::string_view op) : arguments_(arguments), op_(op) {}
+    EntryBatch(const Arguments& arguments, std::string_view op) : arguments_(arguments), op_(op) {}
     int add(json entry) {
         bytes_ += entry.dump().size() + 1;
         entries_.push_back(std::move(entry));
-        return bytes_ >= request_bytes || entries_.size() >= entries_at_once ? send() : ok;
+        return bytes_ >= max_request_bytes || entries_.size() >= max_entries_per_request ? send() : ok;
     }
     int send() {
         if (entries_.empty()) return ok;
@@ -84,10 +84,10 @@ public:
                                      [this](const json& line) { total.add(line); });
         const auto done = total.added + total.replaced + total.removed;
         if (status != ok && done > 0 && !arguments_.has("--dry-run"))
-            complain(fmt::format("{} before that went through, and stay as they are now", count_text(done, "change")));
+            print_error(fmt::format("{} before that went through, and stay as they are now", count_text(done, "change")));
         return status;
     }
-    Total total;
+    SuppressionCounts total;
 
 private:
     const Arguments& arguments_;
@@ -96,7 +96,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-void say_added(const Arguments& arguments, const Total& total, std::int64_t refused = 0) {
+void print_added(const Arguments& arguments, const SuppressionCounts& total, std::int64_t refused = 0) {
     const bool dry = arguments.has("--dry-run");
     if (arguments.json)
         return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced}, {"refused", refused}, {"dry_run", dry}});
@@ -120,28 +120,28 @@ Table entries_table() { return Table({"Recipient", "From", "Since", "Until", "By
 int suppress_add(const Arguments& arguments) {
     const auto expires = expiry(arguments);
     if (!expires) return usage;
-    Sender sender(arguments, op::suppress);
+    EntryBatch batch(arguments, op::suppress);
     for (const auto& word : arguments.words)
-        if (const int status = sender.add(entry(arguments, word, *expires)); status != ok) return status;
-    if (const int status = sender.send(); status != ok) return status;
-    say_added(arguments, sender.total);
+        if (const int status = batch.add(entry(arguments, word, *expires)); status != ok) return status;
+    if (const int status = batch.send(); status != ok) return status;
+    print_added(arguments, batch.total);
     return ok;
 }
 
 int suppress_remove(const Arguments& arguments) {
-    Total total;
+    SuppressionCounts total;
     int status = ok;
     if (std::ranges::any_of(arguments.words, is_filter)) {
-        if (arguments.option("--sender")) return complain("with filter words say sender=DOMAIN instead of --sender"), usage;
+        if (arguments.option("--sender")) return print_error("with filter words say sender=DOMAIN instead of --sender"), usage;
         json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
         if (arguments.has("--dry-run")) request["dry_run"] = true;
         status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
     } else {
-        Sender sender(arguments, op::unsuppress);
+        EntryBatch batch(arguments, op::unsuppress);
         for (const auto& word : arguments.words)
-            if (status == ok) status = sender.add(entry(arguments, word, 0));
-        if (status == ok) status = sender.send();
-        total = sender.total;
+            if (status == ok) status = batch.add(entry(arguments, word, 0));
+        if (status == ok) status = batch.send();
+        total = batch.total;
     }
     if (status != ok) return status;
     const bool dry = arguments.has("--dry-run");
@@ -159,7 +159,7 @@ int suppress_list(const Arguments& arguments) {
     if (const auto limit = arguments.option("--limit")) {
         char* end = nullptr;
         const auto number = std::strtoull(limit->c_str(), &end, 10);
-        if (end == limit->c_str() || *end != '\0' || number == 0) return complain(fmt::format("--limit {}: expected a number", *limit)), usage;
+        if (end == limit->c_str() || *end != '\0' || number == 0) return print_error(fmt::format("--limit {}: expected a number", *limit)), usage;
         request["limit"] = number;
     }
     auto table = entries_table();
@@ -198,14 +198,14 @@ int suppress_import(const Arguments& arguments) {
     std::ifstream file;
     if (name != "-") file.open(name);
     std::istream& from = name == "-" ? std::cin : file;
-    if (!from) return complain(fmt::format("{}: {}", name, std::strerror(errno))), no_input;
+    if (!from) return print_error(fmt::format("{}: {}", name, std::strerror(errno))), no_input;
     SuppressionReader reader;
-    Sender sender(arguments, op::suppress);
+    EntryBatch batch(arguments, op::suppress);
     std::string line;
     std::int64_t number = 0, wrong = 0;
     const auto bad = [&](std::string_view why) {
-        if (++wrong <= 20) complain(fmt::format("{}:{}: {}", name, number, why));
-        if (wrong == 21) complain("… and more");
+        if (++wrong <= 20) print_error(fmt::format("{}:{}: {}", name, number, why));
+        if (wrong == 21) print_error("… and more");
     };
     while (std::getline(from, line)) {
         ++number;
@@ -219,21 +219,21 @@ int suppress_import(const Arguments& arguments) {
             continue;
         }
         if (!*read) continue;
-        const auto& its = **read;
-        const auto recipient = decide::suppression_recipient(its.recipient, common::name_folding());
-        if (!recipient || decide::suppression_key(*recipient, its.sender).size() > store::longest_key) {
+        const auto& line_entry = **read;
+        const auto recipient = decide::suppression_recipient(line_entry.recipient, common::name_folding());
+        if (!recipient || decide::suppression_key(*recipient, line_entry.sender).size() > store::longest_key) {
             bad(recipient ? "the address is too long to be kept" : recipient.error());
             continue;
         }
-        auto one = entry(arguments, *recipient, its.expires > 0 ? its.expires : *expires);
-        if (!its.sender.empty()) one["sender"] = its.sender;
-        if (!its.reason.empty() && !one.contains("reason")) one["reason"] = smtp::printable(its.reason, common::SuppressionList::longest_text);
-        if (!its.reply.empty()) one["reply"] = smtp::printable(its.reply, common::SuppressionList::longest_text);
-        if (const int status = sender.add(std::move(one)); status != ok) return status;
+        auto one = entry(arguments, *recipient, line_entry.expires > 0 ? line_entry.expires : *expires);
+        if (!line_entry.sender.empty()) one["sender"] = line_entry.sender;
+        if (!line_entry.reason.empty() && !one.contains("reason")) one["reason"] = smtp::printable(line_entry.reason, common::SuppressionList::longest_text);
+        if (!line_entry.reply.empty()) one["reply"] = smtp::printable(line_entry.reply, common::SuppressionList::longest_text);
+        if (const int status = batch.add(std::move(one)); status != ok) return status;
     }
-    if (from.bad()) return complain(fmt::format("{}: cannot be read to its end", name)), data_error;
-    if (const int status = sender.send(); status != ok) return status;
-    say_added(arguments, sender.total, wrong);
+    if (from.bad()) return print_error(fmt::format("{}: cannot be read to its end", name)), data_error;
+    if (const int status = batch.send(); status != ok) return status;
+    print_added(arguments, batch.total, wrong);
     return wrong > 0 ? data_error : ok;
 }
 

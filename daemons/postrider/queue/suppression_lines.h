@@ -13,7 +13,7 @@ namespace postrider {
 
 struct SuppressionLine {
     std::string recipient, sender, reason, reply;
-    std::int64_t expires = 0; // seconds since 1970; 0: it does not say
+    std::int64_t expires = 0; // seconds since 1970; 0: not given
     bool operator==(const SuppressionLine&) const = default;
 };
 

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int patience = 15 * 60; // seconds of silence: longer than any server is waited for
 
-std::string_view word_of(std::string_view finding) {
+std::string_view label_of(std::string_view finding) {
     return finding == "good" ? "ok" : finding == "notice" ? "note" : finding == "temporary" ? "wait" : "FAIL";
 }
 
 void print_step(const json& line) {
-    const auto step = text_of(line, "step"), text = fitted(text_of(line, "text"), 1500);
+    const auto step = text_of(line, "step"), text = truncated(text_of(line, "text"), 1500);
     const auto seconds = static_cast<double>(number_of(line, "at_us")) / 1e6;
     if (step == "client" || step == "server") {
         fmt::print("{:>9}        {}: {}\n", "", step == "client" ? "C" : "S", text);
@@ -25,8 +25,8 @@ void print_step(const json& line) {
         const auto host = text_of(line, "host"), recipient = text_of(line, "recipient");
         std::string about;
         if (step == "addresses" || (step == "connect" && text_of(line, "finding") == "good")) about = host + ": ";
-        if (!recipient.empty()) about = fmt::format("<{}> ", fitted(recipient, 400));
-        fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, word_of(text_of(line, "finding")), step, about,
+        if (!recipient.empty()) about = fmt::format("<{}> ", truncated(recipient, 400));
+        fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, label_of(text_of(line, "finding")), step, about,
                    text);
     }
     if (step == "result" && !text_of(line, "advice").empty())
@@ -35,14 +35,14 @@ void print_step(const json& line) {
 
 } // namespace
 
-int try_it(const Arguments& arguments) {
+int try_address(const Arguments& arguments) {
     const auto& address = arguments.words[0];
     if (address.find('@') == address.npos)
-        return complain(fmt::format("\"{}\" is no address: an address has an @", address)), usage;
+        return print_error(fmt::format("\"{}\" is no address: an address has an @", address)), usage;
     auto from = arguments.option("--from").value_or("");
     if (from == "<>") from.clear();
     const auto host = arguments.option("--host");
-    if (host && host->empty()) return complain("--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT"), usage;
+    if (host && host->empty()) return print_error("--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT"), usage;
     std::string worst = "temporary";
     const json request = {{"op", proto::control::op::attempt}, {"address", address},
                           {"from", from},                      {"host", host.value_or("")},

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using common::NameState;
 
-struct Place {
+struct StandardLink {
     std::string path, target;
     common::NameState state = common::NameState::free;
     std::string what, package; // foreign, unclear: why; whose it is, where dpkg knows it
@@ -38,13 +38,13 @@ std::string package_of(const std::string& root, const std::string& path) {
     return "";
 }
 
-Place place_of(const std::string& root, const common::StandardName& name) {
-    const auto found = common::look_at(root, name);
-    Place place{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
-    if (place.state != NameState::free) place.package = package_of(root, std::string(name.path));
-    if (place.state == NameState::foreign)
-        place.what = place.package.empty() ? "it is there already, and no package owns it" : "it belongs to the package " + place.package;
-    return place;
+StandardLink inspect_link(const std::string& root, const common::StandardName& name) {
+    const auto found = common::check_name(root, name);
+    StandardLink link{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
+    if (link.state != NameState::free) link.package = package_of(root, std::string(name.path));
+    if (link.state == NameState::foreign)
+        link.what = link.package.empty() ? "it is there already, and no package owns it" : "it belongs to the package " + link.package;
+    return link;
 }
 
 std::string root_of(const Arguments& arguments) {
@@ -53,59 +53,59 @@ std::string root_of(const Arguments& arguments) {
     return root;
 }
 
-std::vector<Place> look(const std::string& root) {
-    std::vector<Place> places;
-    for (const auto& name : common::standard_names) places.push_back(place_of(root, name));
-    return places;
+std::vector<StandardLink> inspect_links(const std::string& root) {
+    std::vector<StandardLink> links;
+    for (const auto& name : common::standard_names) links.push_back(inspect_link(root, name));
+    return links;
 }
 
-int failed(const std::string& path, int error) {
-    complain(fmt::format("{}: {}{}", path, std::strerror(error),
+int report_failure(const std::string& path, int error) {
+    print_error(fmt::format("{}: {}{}", path, std::strerror(error),
                          error == EACCES || error == EPERM ? "; this is for root" : ""));
     return error == EACCES || error == EPERM || error == EROFS ? no_permission : system_error;
 }
 
-void told(const Arguments& arguments, const Place& place, std::string_view what) {
+void print_result(const Arguments& arguments, const StandardLink& link, std::string_view what) {
     if (arguments.json)
-        print_json({{"version", 1}, {"path", place.path}, {"program", place.target}, {"done", what}});
+        print_json({{"version", 1}, {"path", link.path}, {"program", link.target}, {"done", what}});
     else
-        fmt::print("{:<12} {} -> {}\n", what, place.path, place.target);
+        fmt::print("{:<12} {} -> {}\n", what, link.path, link.target);
 }
 
 } // namespace
 
 int activate(const Arguments& arguments) {
     const auto root = root_of(arguments);
-    const auto places = look(root);
+    const auto links = inspect_links(root);
     bool refused = false;
-    for (const auto& place : places) {
-        if (place.state != NameState::foreign && place.state != NameState::unclear) continue;
-        complain(fmt::format("{}: {}", place.path, place.what));
+    for (const auto& link : links) {
+        if (link.state != NameState::foreign && link.state != NameState::unclear) continue;
+        print_error(fmt::format("{}: {}", link.path, link.what));
         refused = true;
     }
     if (refused) {
-        complain(fmt::format("nothing was changed; remove what is in the way, or call our commands by their own names: {}",
+        print_error(fmt::format("nothing was changed; remove what is in the way, or call our commands by their own names: {}",
                              common::program_path("sendmail")));
         return cannot_create;
     }
-    for (const auto& place : places)
-        if (::access(place.target.c_str(), X_OK) != 0) return failed(place.target, errno);
+    for (const auto& link : links)
+        if (::access(link.target.c_str(), X_OK) != 0) return report_failure(link.target, errno);
     const bool dry = arguments.has("--dry-run");
-    for (const auto& place : places) {
-        if (place.state == NameState::ours) {
-            told(arguments, place, "already so");
+    for (const auto& link : links) {
+        if (link.state == NameState::ours) {
+            print_result(arguments, link, "already so");
         } else if (dry) {
-            told(arguments, place, "would link");
+            print_result(arguments, link, "would link");
         } else {
             std::error_code ignored;
-            fs::create_directories(fs::path(place.path).parent_path(), ignored);
-            if (::symlink(place.target.c_str(), place.path.c_str()) != 0) return failed(place.path, errno);
-            told(arguments, place, "linked");
+            fs::create_directories(fs::path(link.path).parent_path(), ignored);
+            if (::symlink(link.target.c_str(), link.path.c_str()) != 0) return report_failure(link.path, errno);
+            print_result(arguments, link, "linked");
         }
     }
-    const bool packaged = std::ranges::none_of(places, [](const auto& place) { return place.package.empty(); });
+    const bool packaged = std::ranges::none_of(links, [](const auto& link) { return link.package.empty(); });
     if (dry || packaged) return ok; // nobody takes from a package what is its own
-    if (const int error = common::note_activation(root); error != 0) return failed(common::activation_note(root), error);
+    if (const int error = common::record_activation(root); error != 0) return report_failure(common::activation_record(root), error);
     return ok;
 }
 
@@ -113,22 +113,22 @@ int deactivate(const Arguments& arguments) {
     const bool dry = arguments.has("--dry-run");
     const auto root = root_of(arguments);
     bool any = false;
-    const auto places = look(root);
-    for (const auto& place : places) {
-        if (place.state != NameState::ours || place.package.empty()) continue;
-        complain(fmt::format("{}: it belongs to the package {}: remove the package", place.path, place.package));
+    const auto links = inspect_links(root);
+    for (const auto& link : links) {
+        if (link.state != NameState::ours || link.package.empty()) continue;
+        print_error(fmt::format("{}: it belongs to the package {}: remove the package", link.path, link.package));
         return cannot_create;
     }
-    for (const auto& place : places) {
-        if (place.state != NameState::ours) continue;
+    for (const auto& link : links) {
+        if (link.state != NameState::ours) continue;
         any = true;
-        if (!dry && ::unlink(place.path.c_str()) != 0) return failed(place.path, errno);
-        told(arguments, place, dry ? "would remove" : "removed");
+        if (!dry && ::unlink(link.path.c_str()) != 0) return report_failure(link.path, errno);
+        print_result(arguments, link, dry ? "would remove" : "removed");
     }
     if (!dry)
-        if (const int error = common::forget_activation(root); error != 0) return failed(common::activation_note(root), error);
+        if (const int error = common::clear_activation(root); error != 0) return report_failure(common::activation_record(root), error);
     if (any) return ok;
-    complain("none of the standard names is linked to our commands");
+    print_error("none of the standard names is linked to our commands");
     return already_so;
 }
 

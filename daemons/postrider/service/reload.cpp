@@ -17,25 +17,25 @@ namespace {
 
 constexpr std::size_t most_rows = 50; // of queues, for a person
 constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "more TLS", "other source"};
-constexpr std::string_view meanings[] = {"would go back to its senders",
+constexpr std::string_view effect_texts[] = {"would go back to its senders",
                                          "would go another way",
                                          "would come under stricter limits",
                                          "would be tried at other times",
                                          "would need more TLS",
                                          "would come from other addresses"};
 
-struct Outlook {
+struct ReloadPreview {
     std::vector<json> rows; // the fullest queue first
     json totals = json::object();
     std::int64_t limit = 0;
-    std::int64_t drastic() const { return number_of(totals, "returned") + number_of(totals, "rerouted"); }
+    std::int64_t moved_or_returned() const { return number_of(totals, "returned") + number_of(totals, "rerouted"); }
 };
 
-spool::Result<Outlook> look(const config::Config& config) {
+spool::Result<ReloadPreview> fetch_preview(const config::Config& config) {
     const auto text = config::read_text(config.file);
     if (!text) return std::unexpected(spool::Error{0, text.error().to_string()});
-    auto queue = TRY(ask_at(config, "control"));
-    Outlook out;
+    auto queue = TRY(connect_control(config, "control"));
+    ReloadPreview out;
     TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}}, [&](const json& line) {
         if (!line.contains("totals")) return out.rows.push_back(line);
         out.totals = line["totals"];
@@ -45,55 +45,55 @@ spool::Result<Outlook> look(const config::Config& config) {
     return out;
 }
 
-std::string summary(const Outlook& outlook) {
+std::string summary(const ReloadPreview& preview) {
     std::string out;
     for (std::size_t n = 0; n < std::size(effects); ++n)
-        if (const auto count = number_of(outlook.totals, std::string(effects[n]).c_str()); count > 0)
-            out += fmt::format("{} {}\n", count_text(count, "queued message"), meanings[n]);
+        if (const auto count = number_of(preview.totals, std::string(effects[n]).c_str()); count > 0)
+            out += fmt::format("{} {}\n", count_text(count, "queued message"), effect_texts[n]);
     return out;
 }
 
-void print(const Outlook& outlook) {
-    fmt::print("{}", outlook.rows.empty() ? "queued mail would go on as it does now\n" : summary(outlook));
+void print(const ReloadPreview& preview) {
+    fmt::print("{}", preview.rows.empty() ? "queued mail would go on as it does now\n" : summary(preview));
     Table table({"Effect", ">Messages", "Queue", "Link now", "How"});
-    for (const auto& row : std::span(outlook.rows).first(std::min(most_rows, outlook.rows.size())))
+    for (const auto& row : std::span(preview.rows).first(std::min(most_rows, preview.rows.size())))
         table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"), text_of(row, "link"),
                    text_of(row, "how")});
     if (!table.empty()) fmt::print("\n{}", table.text(terminal_width()));
-    if (outlook.rows.size() > most_rows)
-        fmt::print("  and {} more; --json has all of them\n", count_text(static_cast<std::int64_t>(outlook.rows.size() - most_rows), "line"));
+    if (preview.rows.size() > most_rows)
+        fmt::print("  and {} more; --json has all of them\n", count_text(static_cast<std::int64_t>(preview.rows.size() - most_rows), "line"));
 }
 
 } // namespace
 
 int reload(const Arguments& arguments) {
     const auto config = load_config(arguments);
-    if (!config) return complain("nothing was changed: the configuration is refused"), bad_config;
+    if (!config) return print_error("nothing was changed: the configuration is refused"), bad_config;
     const bool dry = arguments.has("--dry-run");
     if (dry || !arguments.has("--force")) {
-        const auto outlook = look(*config);
-        if (!outlook && means_not_running(outlook.error())) return explain(outlook.error(), *config);
-        if (!outlook && dry) return complain(outlook.error().what), unavailable;
-        if (!outlook) complain(fmt::format("warning: what it does to queued mail is not known: {}", outlook.error().what));
+        const auto preview = fetch_preview(*config);
+        if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), *config);
+        if (!preview && dry) return print_error(preview.error().what), unavailable;
+        if (!preview) print_error(fmt::format("warning: what it does to queued mail is not known: {}", preview.error().what));
         if (dry && arguments.json) {
-            for (const auto& row : outlook->rows) print_json(row);
-            print_json({{"totals", outlook->totals}, {"limit", outlook->limit}});
+            for (const auto& row : preview->rows) print_json(row);
+            print_json({{"totals", preview->totals}, {"limit", preview->limit}});
             return ok;
         }
-        if (dry) return print(*outlook), ok;
-        if (outlook && outlook->limit > 0 && outlook->drastic() > outlook->limit) {
-            complain(fmt::format("nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
+        if (dry) return print(*preview), ok;
+        if (preview && preview->limit > 0 && preview->moved_or_returned() > preview->limit) {
+            print_error(fmt::format("nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
                                  "\"postrider reload --dry-run\" shows which; if it is meant, say --force",
-                                 summary(*outlook), outlook->limit));
+                                 summary(*preview), preview->limit));
             return usage;
         }
     }
-    auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error(), *config);
+    auto master = connect_control(*config, "master");
+    if (!master) return report_socket_error(master.error(), *config);
     std::uint64_t generation = 0;
     const auto done =
         master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
-    if (!done) return complain("nothing was changed: " + done.error().what), bad_config;
+    if (!done) return print_error("nothing was changed: " + done.error().what), bad_config;
     fmt::print("postrider has taken over the configuration (generation {})\n", generation);
     return ok;
 }

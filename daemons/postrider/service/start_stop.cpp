@@ -22,14 +22,14 @@ using nlohmann::json;
 namespace {
 
 // Becomes master; only returns if that fails.
-int become_master(const std::string& file, int announce) {
+int exec_master(const std::string& file, int announce) {
     const auto program = common::program_path("master");
     const auto number = std::to_string(announce);
     if (announce < 0)
         execl(program.c_str(), program.c_str(), "-c", file.c_str(), nullptr);
     else
         execl(program.c_str(), program.c_str(), "-c", file.c_str(), "--announce", number.c_str(), nullptr);
-    complain(fmt::format("cannot run {}: {}", program, std::strerror(errno)));
+    print_error(fmt::format("cannot run {}: {}", program, std::strerror(errno)));
     return system_error;
 }
 
@@ -39,7 +39,7 @@ struct Running {
 };
 Running running_master(const config::Config& config) {
     Running out;
-    if (auto master = ask_at(config, "master"))
+    if (auto master = connect_control(config, "master"))
         (void)master->ask({{"op", "status"}}, [&](const json& line) {
             if (line.value("process", "") == "master")
                 out = {line.value("pid", std::int64_t{0}), line.value("file", "")};
@@ -49,28 +49,28 @@ Running running_master(const config::Config& config) {
 
 // Waits until master has announced itself or ended.
 int wait_for_announcement(int fd, pid_t master) {
-    std::string heard;
+    std::string announcement;
     char space[64];
     for (;;) {
         const auto n = read(fd, space, sizeof space);
         if (n > 0)
-            heard.append(space, static_cast<std::size_t>(n));
+            announcement.append(space, static_cast<std::size_t>(n));
         else if (n == 0 || errno != EINTR)
             break;
     }
-    if (heard == "ready\n") {
+    if (announcement == "ready\n") {
         fmt::print("postrider is running (pid {})\n", master);
         return ok;
     }
     int status = 0;
     waitpid(master, &status, 0);
-    complain(
+    print_error(
         "it was not started; mend what is said above, \"postrider check\" looks at the configuration alone");
     return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : software;
 }
 
 // Until master's lock is free: then really everything has ended.
-bool wait_for_end(const config::Config& config) {
+bool wait_for_exit(const config::Config& config) {
     const common::Fd lock(open((config.spool.directory + "/run/master.lock").c_str(), O_RDONLY | O_CLOEXEC));
     if (!lock) return true;
     for (int i = 0; i < 500; ++i) {
@@ -82,7 +82,7 @@ bool wait_for_end(const config::Config& config) {
 
 } // namespace
 
-int run(const Arguments& arguments) { return become_master(common::config_file(arguments.config), -1); }
+int run(const Arguments& arguments) { return exec_master(common::config_file(arguments.config), -1); }
 
 int start(const Arguments& arguments) {
     const auto config = load_config(arguments);
@@ -90,7 +90,7 @@ int start(const Arguments& arguments) {
     if (const auto master = running_master(*config); master.pid != 0) {
         std::error_code gone;
         if (!std::filesystem::equivalent(master.file, config->file, gone)) {
-            complain(fmt::format("{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
+            print_error(fmt::format("{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
                                  config->spool.directory, master.pid, master.file, config->file));
             return unavailable;
         }
@@ -98,52 +98,52 @@ int start(const Arguments& arguments) {
         return ok;
     }
     int ends[2];
-    if (pipe(ends) != 0) return complain(std::strerror(errno)), system_error;
-    common::Fd hear(ends[0]), announce(ends[1]);
-    fcntl(hear.number(), F_SETFD, FD_CLOEXEC);
+    if (pipe(ends) != 0) return print_error(std::strerror(errno)), system_error;
+    common::Fd read_end(ends[0]), announce(ends[1]);
+    fcntl(read_end.number(), F_SETFD, FD_CLOEXEC);
     const pid_t child = fork();
-    if (child < 0) return complain(std::strerror(errno)), system_error;
+    if (child < 0) return print_error(std::strerror(errno)), system_error;
     if (child == 0) {
         setsid();
-        const common::Fd nowhere(open("/dev/null", O_RDWR | O_CLOEXEC));
-        dup2(nowhere.number(), 0);
-        _exit(become_master(common::config_file(arguments.config), announce.number()));
+        const common::Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
+        dup2(null_device.number(), 0);
+        _exit(exec_master(common::config_file(arguments.config), announce.number()));
     }
     announce.reset();
-    return wait_for_announcement(hear.number(), child);
+    return wait_for_announcement(read_end.number(), child);
 }
 
 int stop(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    auto master = ask_at(*config, "master");
-    if (!master && means_not_running(master.error())) {
-        complain("it is not running");
+    auto master = connect_control(*config, "master");
+    if (!master && is_not_running(master.error())) {
+        print_error("it is not running");
         return ok;
     }
-    if (!master) return explain(master.error(), *config);
-    const auto patience =
+    if (!master) return report_socket_error(master.error(), *config);
+    const auto timeout_seconds =
         std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
     const auto done = master->ask(
         {{"op", "stop"}},
         [](const json& line) {
             if (isatty(1)) fmt::print("stopping {}\n", line.value("stopping", "")), std::fflush(stdout);
         },
-        static_cast<int>(patience));
+        static_cast<int>(timeout_seconds));
     // Master may be gone before its last word is read.
-    if (!done && done.error().code != ECONNRESET) return explain(done.error(), *config);
-    if (!wait_for_end(*config)) return complain("master has said goodbye but does not end"), unavailable;
+    if (!done && done.error().code != ECONNRESET) return report_socket_error(done.error(), *config);
+    if (!wait_for_exit(*config)) return print_error("master has said goodbye but does not end"), unavailable;
     fmt::print("postrider has stopped\n");
     return ok;
 }
 
 int logs_reopen(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error(), *config);
+    auto master = connect_control(*config, "master");
+    if (!master) return report_socket_error(master.error(), *config);
     const auto done = master->ask({{"op", "reopen-logs"}}, [](const json&) {});
-    if (!done) return explain(done.error(), *config);
+    if (!done) return report_socket_error(done.error(), *config);
     return ok;
 }
 

@@ -16,15 +16,15 @@ namespace {
 constexpr std::string_view states[] = {"due",    "active",  "retrying", "scheduled", "held",
                                        "paused", "routing", "new",      "report"};
 // What each of them is, for whoever has not read the manual.
-constexpr std::string_view meanings[] = {"due",    "being delivered", "retrying", "scheduled",        "held",
+constexpr std::string_view state_texts[] = {"due",    "being delivered", "retrying", "scheduled",        "held",
                                          "paused", "being routed",    "new",      "awaiting a report"};
 
 class Page {
 public:
     Page(std::int64_t now, std::size_t width) : now_(now), width_(width) {}
 
-    void fact(std::string_view name, std::string text) { line(fmt::format("{:<12}{}", name, text)); }
-    void line(const std::string& text) { out_ += fitted(text, width_) + "\n"; }
+    void field(std::string_view name, std::string text) { line(fmt::format("{:<12}{}", name, text)); }
+    void line(const std::string& text) { out_ += truncated(text, width_) + "\n"; }
     void raw(const std::string& text) { out_ += text; }
     std::int64_t since(std::int64_t then) const { return std::max<std::int64_t>(0, now_ - then); }
     std::string when(std::int64_t time) const {
@@ -40,7 +40,7 @@ private:
     std::string out_;
 };
 
-std::string yes_or_why(const json& queue, const char* what, const char* why) {
+std::string yes_or_reason(const json& queue, const char* what, const char* why) {
     if (flag_of(queue, what)) return "yes";
     const auto text = text_of(queue, why);
     return text.empty() ? "NO" : "NO: " + text;
@@ -51,7 +51,7 @@ std::string rate_text(const json& rates, const char* which) {
     return fmt::format("{:.1f}", found != rates.end() && found->is_number() ? found->get<double>() : 0.0);
 }
 
-void mail(Page& page, const json& q) {
+void add_queue(Page& page, const json& q) {
     const auto messages = number_of(q, "messages");
     auto text = count_text(messages, "message");
     if (flag_of(q, "loading")) text += " so far: the spool is still being read";
@@ -59,17 +59,17 @@ void mail(Page& page, const json& q) {
     if (oldest != q.end() && oldest->is_object() && number_of(*oldest, "arrival") > 0)
         text += fmt::format("; the oldest has been here {} ({})",
                             duration_text(page.since(number_of(*oldest, "arrival"))), text_of(*oldest, "id"));
-    page.fact("Queue", text);
+    page.field("Queue", text);
     std::string counts;
     const auto by_state = q.value("states", json::object());
     for (std::size_t n = 0; n < std::size(states); ++n)
         if (const auto count = number_of(by_state, std::string(states[n]).c_str()); count > 0)
-            counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meanings[n]);
-    if (!counts.empty()) page.fact("", counts);
+            counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, state_texts[n]);
+    if (!counts.empty()) page.field("", counts);
     if (const auto rates = q.find("rates"); rates != q.end() && rates->is_object()) {
         const auto drain = number_of(q, "drain_seconds");
         const auto ready = number_of(by_state, "due") + number_of(by_state, "active");
-        page.fact("Rates",
+        page.field("Rates",
                   fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
                               rate_text(*rates, "out"),
                               messages == 0 ? ""
@@ -80,28 +80,28 @@ void mail(Page& page, const json& q) {
     }
     if (const auto list = q.find("suppression"); list != q.end() && list->is_object()) {
         const auto entries = number_of(*list, "entries"), today = number_of(*list, "automatic_today");
-        const auto why_not = text_of(*list, "why_not");
-        if (!why_not.empty())
-            page.fact("Suppressed", "NOT KNOWN, mail waits: " + why_not);
+        const auto error = text_of(*list, "why_not");
+        if (!error.empty())
+            page.field("Suppressed", "NOT KNOWN, mail waits: " + error);
         else if (entries > 0)
-            page.fact("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
+            page.field("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
     }
     for (const auto& each : list_of(q, "put_aside")) {
         const auto there = number_of(each, "messages"), removed = number_of(each, "removed");
         if (there + removed == 0) continue;
         if (text_of(each, "directory") == "removed") {
             if (there > 0)
-                page.fact("Removed", fmt::format("{} can be brought back for a while (\"postrider message restore\")",
+                page.field("Removed", fmt::format("{} can be brought back for a while (\"postrider message restore\")",
                                                  count_text(there, "message")));
             continue;
         }
-        page.fact("Put aside", fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
+        page.field("Put aside", fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
                                            removed == 0 ? "" : fmt::format("; {} removed since the start, too old or too much",
                                                                            removed)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");
-        page.fact("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),
+        page.field("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),
                                         name.empty() ? "" : " ", name, text_of(pause, "who"),
                                         duration_text(page.since(number_of(pause, "since"))),
                                         why.empty() ? "" : ": " + why));
@@ -109,19 +109,19 @@ void mail(Page& page, const json& q) {
 }
 
 // What is the matter with a link: its failure, or addresses of its pool that the site does not want.
-std::string matter_of(const json& link) {
+std::string link_problem(const json& link) {
     const auto& resting = list_of(link, "resting");
     const auto own = text_of(link, "waits_for"); // of messages, while nothing is the matter with the link itself
     if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() && number_of(link, "due") == 0 &&
         !own.empty())
         return own;
-    if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return why_it_waits(link);
+    if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return wait_reason(link);
     const auto& first = resting.front();
     const auto more = resting.size() > 1 ? fmt::format(" (and {} more)", resting.size() - 1) : "";
     return fmt::format("{}{} rests: {}", text_of(first, "source"), more, text_of(first, "why"));
 }
 
-void links(Page& page, const json& q) {
+void add_links(Page& page, const json& q) {
     Table table({"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next try", ">Failures", "Why it waits"});
     for (const auto& link : list_of(q, "links")) {
         const auto failures = number_of(link, "failures");
@@ -129,7 +129,7 @@ void links(Page& page, const json& q) {
                    std::to_string(number_of(link, "due")), std::to_string(number_of(link, "waiting")),
                    std::to_string(number_of(link, "deliveries")),
                    std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
-                   failures > 0 ? std::to_string(failures) : "", matter_of(link)});
+                   failures > 0 ? std::to_string(failures) : "", link_problem(link)});
     }
     if (const auto rest = q.value("other_links", json::object()); number_of(rest, "links") > 0)
         table.row({count_text(number_of(rest, "links"), "more link"), "", std::to_string(number_of(rest, "due")),
@@ -142,7 +142,7 @@ void links(Page& page, const json& q) {
 }
 
 // Mail that waits where no link tells of it.
-void unlinked(Page& page, const json& q) {
+void add_unrouted(Page& page, const json& q) {
     Table table({"Waits for", ">Queued", "Since", "Next try", ">Failures", "Why"});
     for (const auto& mail : list_of(q, "unlinked")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
@@ -160,7 +160,7 @@ void unlinked(Page& page, const json& q) {
     page.raw(table.text(page.width(), "  "));
 }
 
-void processes(Page& page, const json& list) {
+void add_processes(Page& page, const json& list) {
     Table table({"Process", ">Pid", "State", "Since", ">Restarts", "Confined", ""});
     for (const auto& p : list)
         table.row({text_of(p, "process"), std::to_string(number_of(p, "pid")), text_of(p, "state"),
@@ -173,77 +173,77 @@ void processes(Page& page, const json& list) {
 
 } // namespace
 
-spool::Result<Facts> gather(const config::Config& config) {
-    Facts facts;
-    facts.processes = json::array();
-    auto master = TRY(ask_at(config, "master"));
+spool::Result<StatusData> fetch_status(const config::Config& config) {
+    StatusData data;
+    data.processes = json::array();
+    auto master = TRY(connect_control(config, "master"));
     TRY(master.ask({{"op", "status"}}, [&](const json& line) {
         if (line.value("process", "") == "master")
-            facts.master = line;
+            data.master = line;
         else
-            facts.processes.push_back(line);
+            data.processes.push_back(line);
     }));
     const auto asked = [&]() -> spool::Result<> {
-        auto queue = TRY(ask_at(config, "control"));
+        auto queue = TRY(connect_control(config, "control"));
         return queue.ask(
-            {{"op", proto::control::op::status}}, [&](const json& line) { facts.queue = line; }, 5);
+            {{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
     }();
-    if (!asked) facts.queue_silence = asked.error().what;
-    return facts;
+    if (!asked) data.queue_error = asked.error().what;
+    return data;
 }
 
-std::string status_page(const Facts& facts, std::int64_t now, std::size_t width) {
+std::string status_page(const StatusData& data, std::int64_t now, std::size_t width) {
     Page page(now, width);
-    const auto& master = facts.master;
+    const auto& master = data.master;
     page.line(fmt::format("postrider is {} for {} (pid {}), {}configuration {} (generation {})",
                           text_of(master, "state"), duration_text(page.since(number_of(master, "since"))),
                           number_of(master, "pid"),
                           flag_of(master, "single_user") ? "single-user mode, " : "", text_of(master, "file"),
                           number_of(master, "generation")));
     page.line("");
-    if (facts.queue.is_object()) {
-        page.fact("Accepting", yes_or_why(facts.queue, "accepting", "accepting_why"));
-        page.fact("Delivering", yes_or_why(facts.queue, "delivering", "delivering_why"));
-        mail(page, facts.queue);
+    if (data.queue.is_object()) {
+        page.field("Accepting", yes_or_reason(data.queue, "accepting", "accepting_why"));
+        page.field("Delivering", yes_or_reason(data.queue, "delivering", "delivering_why"));
+        add_queue(page, data.queue);
     } else {
-        page.fact("Queue",
+        page.field("Queue",
                   fmt::format("the queue-manager does not answer ({}); master starts it anew if it has died",
-                              facts.queue_silence));
+                              data.queue_error));
     }
-    if (!text_of(master, "warning").empty()) page.fact("Warning", text_of(master, "warning"));
-    for (const auto& caution : list_of(master, "cautions"))
-        if (caution.is_string()) page.fact("Warning", caution.get<std::string>());
-    if (facts.queue.is_object()) {
-        for (const auto& trouble : list_of(facts.queue, "troubles"))
-            if (trouble.is_string()) page.fact("Trouble", trouble.get<std::string>());
-        unlinked(page, facts.queue);
-        links(page, facts.queue);
+    if (!text_of(master, "warning").empty()) page.field("Warning", text_of(master, "warning"));
+    for (const auto& warning : list_of(master, "cautions"))
+        if (warning.is_string()) page.field("Warning", warning.get<std::string>());
+    if (data.queue.is_object()) {
+        for (const auto& problem : list_of(data.queue, "troubles"))
+            if (problem.is_string()) page.field("Trouble", problem.get<std::string>());
+        add_unrouted(page, data.queue);
+        add_links(page, data.queue);
     }
-    processes(page, facts.processes);
+    add_processes(page, data.processes);
     return std::move(page).text();
 }
 
 int status(const Arguments& arguments) {
-    const auto config = config_in_force(arguments);
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    const auto facts = gather(*config);
-    if (!facts && arguments.json && means_not_running(facts.error())) {
+    const auto data = fetch_status(*config);
+    if (!data && arguments.json && is_not_running(data.error())) {
         print_json({{"version", 1}, {"running", false}});
         return not_running;
     }
-    if (!facts) return explain(facts.error(), *config);
+    if (!data) return report_socket_error(data.error(), *config);
     if (arguments.json) {
         json out = {{"version", 1},
                     {"running", true},
-                    {"master", facts->master},
-                    {"processes", facts->processes},
-                    {"queue", facts->queue}};
+                    {"master", data->master},
+                    {"processes", data->processes},
+                    {"queue", data->queue}};
         for (auto* each : {&out["master"], &out["queue"]})
             if (each->is_object()) each->erase("process");
         print_json(out);
         return ok;
     }
-    fmt::print("{}", status_page(*facts, std::time(nullptr), terminal_width()));
+    fmt::print("{}", status_page(*data, std::time(nullptr), terminal_width()));
     return ok;
 }
 

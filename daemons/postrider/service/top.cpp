@@ -60,8 +60,8 @@ bool wait_for_keys(int signals, int milliseconds) {
     pollfd both[] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
     if (poll(both, 2, milliseconds) <= 0) return true;
     if (both[1].revents != 0) {
-        signalfd_siginfo told{};
-        return ::read(signals, &told, sizeof told) == sizeof told && told.ssi_signo == SIGWINCH;
+        signalfd_siginfo received{};
+        return ::read(signals, &received, sizeof received) == sizeof received && received.ssi_signo == SIGWINCH;
     }
     char key = 'q';
     return ::read(STDIN_FILENO, &key, 1) == 1 && key != 'q' && key != 'Q';
@@ -73,12 +73,12 @@ int top(const Arguments& arguments) {
     const auto interval =
         arguments.has("--interval") ? arguments.number("--interval") : std::optional<std::uint64_t>(2);
     if (!interval || *interval < 1 || *interval > 3600)
-        return complain("--interval needs 1 to 3600 seconds"), usage;
+        return print_error("--interval needs 1 to 3600 seconds"), usage;
     if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
-        return complain("\"top\" needs a terminal; \"postrider status\" prints the same once"), usage;
-    const auto config = config_in_force(arguments);
+        return print_error("\"top\" needs a terminal; \"postrider status\" prints the same once"), usage;
+    const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    if (const auto facts = gather(*config); !facts) return explain(facts.error(), *config);
+    if (const auto data = fetch_status(*config); !data) return report_socket_error(data.error(), *config);
     sigset_t ends;
     sigemptyset(&ends);
     for (int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) sigaddset(&ends, each);
@@ -87,11 +87,11 @@ int top(const Arguments& arguments) {
     if (!signals) return system_error;
     Screen screen;
     do {
-        const auto facts = gather(*config);
+        const auto data = fetch_status(*config);
         const auto now = std::time(nullptr);
         const auto body =
-            facts ? status_page(*facts, now, terminal_width()) : fmt::format("{}\n", facts.error().what);
-        const auto head = fitted(fmt::format("{}  every {} s, q ends", time_text(now), *interval), terminal_width());
+            data ? status_page(*data, now, terminal_width()) : fmt::format("{}\n", data.error().what);
+        const auto head = truncated(fmt::format("{}  every {} s, q ends", time_text(now), *interval), terminal_width());
         screen.show(fmt::format("{}\n\n{}", head, body));
     } while (wait_for_keys(signals.number(), static_cast<int>(*interval) * 1000));
     return ok;

@@ -8,115 +8,115 @@ namespace postrider {
 
 namespace {
 
-constexpr Option of_simulate[] = {{"--world", "FILE", "scenario file; see postrider.scenario(5)"},
+constexpr Option simulate_options[] = {{"--world", "FILE", "scenario file; see postrider.scenario(5)"},
                                   {"--from-log", "FILE", "simulate the traffic and failures of a mail log instead; -: standard input"},
                                   {"--print-scenario", "", "print the scenario derived from the log and exit"},
                                   {"--seed", "N", "seed for random events, instead of the scenario's"},
                                   {"--until", "DURATION", "simulated time, such as 36h, instead of the scenario's"}};
-constexpr Option of_list[] = {{"--limit", "N", "show at most N"}};
-constexpr Option of_reload[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
+constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
+constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
                                 {"--force", "", "reload whatever the effect on queued mail"}};
-constexpr Option of_messages[] = {{"--limit", "N", "show at most N"},
+constexpr Option messages_options[] = {{"--limit", "N", "show at most N"},
                                   {"--behind", "ID", "start after this message"},
                                   {"--sort", "ORDER", "oldest (the default), newest, largest, or next (to be tried)"},
                                   {"--count", "", "print only the number of messages"}};
-constexpr Option of_ages[] = {{"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
+constexpr Option ages_options[] = {{"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
                               {"--limit", "N", "show at most N"}};
-constexpr Option of_cat[] = {{"--header", "", "print only the header"}};
-constexpr Option of_top[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
-constexpr Option of_change[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
+constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
+constexpr Option modify_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option of_remove[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option remove_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"},
                                 {"--yes", "", "do not ask for confirmation"},
                                 {"--for-good", "", "free the space at once; the messages cannot be restored"}};
-constexpr Option of_expire[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option expire_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"},
                                 {"--after", "DURATION", "expire when this old, such as 2d, instead of now"}};
-constexpr Option of_requeue[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option requeue_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
                                  {"--dry-run", "", "print how many would be affected and change nothing"},
                                  {"--policy", "NAME", "retry policy from now on"}};
-constexpr Option of_scope[] = {{"--why", "TEXT", "reason, recorded and shown with your name"}};
+constexpr Option pause_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"}};
 
-constexpr Option of_suppress[] = {{"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
+constexpr Option suppress_options[] = {{"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
                                   {"--sender", "DOMAIN", "apply only to mail from this domain"},
                                   {"--why", "TEXT", "reason, recorded and shown to senders"},
                                   {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option of_unsuppress[] = {{"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
+constexpr Option unsuppress_options[] = {{"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
                                     {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option of_suppressed[] = {{"--sender", "DOMAIN", "check for mail from this domain"}};
+constexpr Option suppressed_options[] = {{"--sender", "DOMAIN", "check for mail from this domain"}};
 
-constexpr std::size_t any = 1'000'000;
-constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link|pool NAME, or all";
+constexpr std::size_t unlimited = 1'000'000;
+constexpr std::string_view message_selection = "ID...|WORD...|-", pause_scope = "queue|link|pool NAME, or all";
 
-constexpr Option of_try[] = {{"--from", "SENDER", "sender to use instead of the null sender"},
+constexpr Option try_options[] = {{"--from", "SENDER", "sender to use instead of the null sender"},
                              {"--host", "HOST[:PORT]", "try only this host"},
                              {"--all", "", "try every host, even after one has answered"},
                              {"-v", "", "also show the SMTP conversation"}};
-constexpr Option of_passwd[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
+constexpr Option passwd_options[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
                                 {"--remove", "", "remove the user"}};
 
-constexpr Option of_activate[] = {{"--dry-run", "", "show what would be done and change nothing"},
+constexpr Option activate_options[] = {{"--dry-run", "", "show what would be done and change nothing"},
                                   {"--root", "DIRECTORY", "root directory instead of /, for an image or a chroot"}};
-constexpr Option of_dkim_key[] = {{"--file", "FILE", "file for the private key (default: SELECTOR.DOMAIN.pem)"},
+constexpr Option dkim_key_options[] = {{"--file", "FILE", "file for the private key (default: SELECTOR.DOMAIN.pem)"},
                                   {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
                                   {"--bits", "N", "size of an RSA key (default: 2048)"}};
 
-constexpr Option of_import[] = {{"-o", "FILE", "output file; an existing file is not overwritten"}};
-constexpr Option of_map[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
+constexpr Option import_options[] = {{"-o", "FILE", "output file; an existing file is not overwritten"}};
+constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
                              {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
-constexpr Verb table[] = {
+constexpr Command table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
     {"stop", "", 0, 0, {}, "stop in an orderly way; returns when all processes have exited", stop},
-    {"reload", "", 0, 0, of_reload, "apply a changed configuration without dropping a session", reload},
+    {"reload", "", 0, 0, reload_options, "apply a changed configuration without dropping a session", reload},
     {"check", "", 0, 0, {}, "check the configuration and show what it would run", check},
     {"logs reopen", "", 0, 0, {}, "reopen the log file after it was renamed", logs_reopen},
     {"status", "", 0, 0, {}, "show whether mail is accepted and delivered, and if not, why", status},
-    {"top", "", 0, 0, of_top, "show the status continuously; q quits", top},
+    {"top", "", 0, 0, top_options, "show the status continuously; q quits", top},
     {"queue list", "", 0, 0, {}, "list all queues; a queue is the mail for one domain", queue_list},
     {"queue show", "DOMAIN", 1, 1, {}, "show one queue, and why it is not moving", queue_show},
-    {"queue ages", "[ID...|WORD...|-]", 0, any, of_ages, "show the age of waiting mail by domain", queue_ages},
+    {"queue ages", "[ID...|WORD...|-]", 0, unlimited, ages_options, "show the age of waiting mail by domain", queue_ages},
     {"link list", "", 0, 0, {}, "list all links; a link is the mail for one next hop", link_list},
     {"link show", "LINK", 1, 1, {}, "show one link and its queues", link_show},
-    {"message list", "[ID...|WORD...|-]", 0, any, of_messages, "list messages, with the reason each recipient waits",
+    {"message list", "[ID...|WORD...|-]", 0, unlimited, messages_options, "list messages, with the reason each recipient waits",
      message_list},
     {"message show",
      "ID...",
      1,
-     any,
+     unlimited,
      {},
      "show everything about a message, with every attempt for every recipient",
      message_show},
-    {"message cat", "ID", 1, 1, of_cat, "print the message as it was accepted", message_cat},
-    {"message hold", which, 1, any, of_change, "hold messages until they are released", message_hold},
-    {"message release", which, 1, any, of_change, "release held messages", message_release},
-    {"message remove", which, 1, any, of_remove, "delete messages without reports to their senders", message_remove},
-    {"message restore", "ID...|all|-", 1, any, {}, "restore messages that were removed recently", message_restore},
-    {"message expire", which, 1, any, of_expire, "expire messages now, or at another age; their senders get reports", message_expire},
-    {"message retry", which, 1, any, of_change, "retry immediately, ignoring the retry schedule", message_retry},
-    {"message requeue", which, 1, any, of_requeue, "determine recipients and routes again", message_requeue},
-    {"message reroute", "[HOST]:PORT|back ID...|WORD...|-", 2, any, of_change,
+    {"message cat", "ID", 1, 1, cat_options, "print the message as it was accepted", message_cat},
+    {"message hold", message_selection, 1, unlimited, modify_options, "hold messages until they are released", message_hold},
+    {"message release", message_selection, 1, unlimited, modify_options, "release held messages", message_release},
+    {"message remove", message_selection, 1, unlimited, remove_options, "delete messages without reports to their senders", message_remove},
+    {"message restore", "ID...|all|-", 1, unlimited, {}, "restore messages that were removed recently", message_restore},
+    {"message expire", message_selection, 1, unlimited, expire_options, "expire messages now, or at another age; their senders get reports", message_expire},
+    {"message retry", message_selection, 1, unlimited, modify_options, "retry immediately, ignoring the retry schedule", message_retry},
+    {"message requeue", message_selection, 1, unlimited, requeue_options, "determine recipients and routes again", message_requeue},
+    {"message reroute", "[HOST]:PORT|back ID...|WORD...|-", 2, unlimited, modify_options,
      "send to another next hop, or back to the configured one", message_reroute},
-    {"message priority", "high|normal|bulk ID...|WORD...|-", 2, any, of_change, "move messages to another lane",
+    {"message priority", "high|normal|bulk ID...|WORD...|-", 2, unlimited, modify_options, "move messages to another lane",
      message_priority},
-    {"pause", place, 1, 2, of_scope, "stop delivery until resumed; survives a restart", pause},
-    {"resume", place, 1, 2, of_scope, "end a pause", resume},
-    {"force", place, 1, 2, of_scope, "retry immediately, ignoring the retry schedule", force},
+    {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
+    {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
+    {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
     {"explain",
      "ID|ADDRESS",
      1,
      1,
      {},
      "explain why a message waits, or where mail for an address would go",
-     explain_it},
-    {"try", "ADDRESS", 1, 1, of_try, "connect to the next hop of an address, up to RCPT, and show each step", try_it},
-    {"suppress add", "ADDRESS|DOMAIN...", 1, any, of_suppress, "send no more mail to these recipients; return waiting mail", suppress_add},
-    {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, any, of_unsuppress, "allow mail to these recipients again", suppress_remove},
-    {"suppress list", "[WORD...]", 0, any, of_list, "list recipients to which no mail is sent, since when, and why", suppress_list},
-    {"suppress import", "FILE|-", 1, 1, of_suppress, "add addresses from a file, one per line or CSV", suppress_import},
-    {"suppress check", "ADDRESS|DOMAIN", 1, 1, of_suppressed, "show the entry that covers a recipient", suppress_check},
+     explain},
+    {"try", "ADDRESS", 1, 1, try_options, "connect to the next hop of an address, up to RCPT, and show each step", try_address},
+    {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options, "send no more mail to these recipients; return waiting mail", suppress_add},
+    {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, unlimited, unsuppress_options, "allow mail to these recipients again", suppress_remove},
+    {"suppress list", "[WORD...]", 0, unlimited, list_options, "list recipients to which no mail is sent, since when, and why", suppress_list},
+    {"suppress import", "FILE|-", 1, 1, suppress_options, "add addresses from a file, one per line or CSV", suppress_import},
+    {"suppress check", "ADDRESS|DOMAIN", 1, 1, suppressed_options, "show the entry that covers a recipient", suppress_check},
     {"spool check",
      "",
      0,
@@ -126,46 +126,46 @@ constexpr Verb table[] = {
      spool_check},
     {"spool export", "ID FILE|-", 2, 2, {}, "export a message to a file", spool_export},
     {"spool import", "FILE", 1, 1, {}, "queue an exported message under a new queue id", spool_import},
-    {"passwd", "USER", 1, 1, of_passwd, "set the password of a user who may authenticate", passwd},
-    {"activate", "", 0, 0, of_activate, "link sendmail, mailq and others to Postrider's commands", activate},
-    {"deactivate", "", 0, 0, of_activate, "remove these links", deactivate},
-    {"dkim-key", "DOMAIN SELECTOR", 2, 2, of_dkim_key, "generate a DKIM key and print the DNS record to publish",
+    {"passwd", "USER", 1, 1, passwd_options, "set the password of a user who may authenticate", passwd},
+    {"activate", "", 0, 0, activate_options, "link sendmail, mailq and others to Postrider's commands", activate},
+    {"deactivate", "", 0, 0, activate_options, "remove these links", deactivate},
+    {"dkim-key", "DOMAIN SELECTOR", 2, 2, dkim_key_options, "generate a DKIM key and print the DNS record to publish",
      dkim_key},
-    {"map", "FILE...|TABLE...", 0, any, of_map, "compile or query lookup tables", map},
-    {"import-postfix", "DIR", 1, 1, of_import, "convert Postfix's configuration in DIR", import_from_postfix},
-    {"simulate", "", 0, 0, of_simulate, "simulate traffic and outages with this configuration",
-     play},
+    {"map", "FILE...|TABLE...", 0, unlimited, map_options, "compile or query lookup tables", map},
+    {"import-postfix", "DIR", 1, 1, import_options, "convert Postfix's configuration in DIR", import_from_postfix},
+    {"simulate", "", 0, 0, simulate_options, "simulate traffic and outages with this configuration",
+     run_simulation},
 };
 
-// The options of all verbs together.
+// The options of all commands together.
 std::vector<Option> all_options() {
     std::vector<Option> all;
-    for (const auto& verb : table) all.insert(all.end(), verb.options.begin(), verb.options.end());
+    for (const auto& command : table) all.insert(all.end(), command.options.begin(), command.options.end());
     return all;
 }
 
-std::string group_of(const Verb& verb) { return std::string(verb.name.substr(0, verb.name.find(' '))); }
+std::string group_of(const Command& command) { return std::string(command.name.substr(0, command.name.find(' '))); }
 
-std::string synopsis(const Verb& verb) {
-    std::string text(verb.name);
-    if (!verb.words.empty()) text += fmt::format(" {}", verb.words);
-    for (const auto& option : verb.options)
+std::string synopsis(const Command& command) {
+    std::string text(command.name);
+    if (!command.parameters.empty()) text += fmt::format(" {}", command.parameters);
+    for (const auto& option : command.options)
         text += option.value.empty() ? fmt::format(" [{}]", option.name)
                                      : fmt::format(" [{} {}]", option.name, option.value);
     return text;
 }
 
-void print_verbs(std::FILE* to, std::string_view group) {
-    for (const auto& verb : table) {
-        if (!group.empty() && group_of(verb) != group) continue;
-        const auto line = fmt::format("{}{}{}", verb.name, verb.words.empty() ? "" : " ", verb.words);
-        fmt::print(to, "  {:<50} {}\n", line, verb.summary);
+void print_commands(std::FILE* to, std::string_view group) {
+    for (const auto& command : table) {
+        if (!group.empty() && group_of(command) != group) continue;
+        const auto line = fmt::format("{}{}{}", command.name, command.parameters.empty() ? "" : " ", command.parameters);
+        fmt::print(to, "  {:<50} {}\n", line, command.summary);
     }
 }
 
 void print_help(std::FILE* to) {
     fmt::print(to, "usage: postrider COMMAND [-c FILE] [--json]\n\n");
-    print_verbs(to, "");
+    print_commands(to, "");
     fmt::print(to,
                "\n  -c, --config FILE   configuration (default: $POSTRIDER_CONFIG, then /etc/postrider/postrider.toml)\n"
                "  --json              print JSON\n"
@@ -175,11 +175,11 @@ void print_help(std::FILE* to) {
                "See postrider(1). Mail: sendmail(1), mailq(1). Configuration: postrider.toml(5).\n");
 }
 
-int print_help_of(const Verb& verb) {
-    fmt::print("usage: postrider {}\n\n{}\n", synopsis(verb), verb.summary);
-    if (!verb.options.empty()) fmt::print("\n");
-    for (const auto& option : verb.options)
-        fmt::print("  {:<20} {}\n", fmt::format("{} {}", option.name, option.value), option.meaning);
+int print_help_of(const Command& command) {
+    fmt::print("usage: postrider {}\n\n{}\n", synopsis(command), command.summary);
+    if (!command.options.empty()) fmt::print("\n");
+    for (const auto& option : command.options)
+        fmt::print("  {:<20} {}\n", fmt::format("{} {}", option.name, option.value), option.description);
     return ok;
 }
 
@@ -187,51 +187,51 @@ int print_help_of(const Verb& verb) {
 int print_group(std::string_view group, const Arguments& arguments) {
     if (arguments.help) {
         fmt::print("usage:\n");
-        print_verbs(stdout, group);
+        print_commands(stdout, group);
         return ok;
     }
     if (arguments.words.size() > 1)
-        complain(fmt::format("unknown command \"{} {}\"; the commands are:", group, arguments.words[1]));
+        print_error(fmt::format("unknown command \"{} {}\"; the commands are:", group, arguments.words[1]));
     else
-        complain(fmt::format("\"{}\" needs a subcommand:", group));
-    print_verbs(stderr, group);
+        print_error(fmt::format("\"{}\" needs a subcommand:", group));
+    print_commands(stderr, group);
     return usage;
 }
 
-const Verb* find_verb(const std::vector<std::string>& words) {
+const Command* find_command(const std::vector<std::string>& words) {
     const auto two = words.size() > 1 ? words[0] + " " + words[1] : std::string();
-    const auto* found = std::ranges::find(table, two, &Verb::name);
+    const auto* found = std::ranges::find(table, two, &Command::name);
     return found != std::end(table) ? found
-                                    : std::ranges::find(table, std::string_view(words[0]), &Verb::name);
+                                    : std::ranges::find(table, std::string_view(words[0]), &Command::name);
 }
 
-int run_verb(const Verb& verb, Arguments arguments) {
-    if (arguments.help) return print_help_of(verb);
-    const auto of_name = std::ranges::count(verb.name, ' ') + 1;
-    arguments.words.erase(arguments.words.begin(), arguments.words.begin() + of_name);
+int run_command(const Command& command, Arguments arguments) {
+    if (arguments.help) return print_help_of(command);
+    const auto words_in_name = std::ranges::count(command.name, ' ') + 1;
+    arguments.words.erase(arguments.words.begin(), arguments.words.begin() + words_in_name);
     const auto wrong = [&](std::string what) {
-        complain(what);
-        fmt::print(stderr, "usage: postrider {}\n", synopsis(verb));
+        print_error(what);
+        fmt::print(stderr, "usage: postrider {}\n", synopsis(command));
         return usage;
     };
     for (const auto& [name, value] : arguments.options)
-        if (std::ranges::find(verb.options, std::string_view(name), &Option::name) == verb.options.end())
-            return wrong(fmt::format("\"postrider {}\" does not take {}", verb.name, name));
-    if (arguments.words.size() > verb.most)
-        return wrong(fmt::format("\"postrider {}\" does not take \"{}\"", verb.name, arguments.words[verb.most]));
-    if (arguments.words.size() < verb.least)
-        return wrong(fmt::format("\"postrider {}\" needs {}", verb.name, verb.words));
-    return verb.run(arguments);
+        if (std::ranges::find(command.options, std::string_view(name), &Option::name) == command.options.end())
+            return wrong(fmt::format("\"postrider {}\" does not take {}", command.name, name));
+    if (arguments.words.size() > command.max_parameters)
+        return wrong(fmt::format("\"postrider {}\" does not take \"{}\"", command.name, arguments.words[command.max_parameters]));
+    if (arguments.words.size() < command.min_parameters)
+        return wrong(fmt::format("\"postrider {}\" needs {}", command.name, command.parameters));
+    return command.run(arguments);
 }
 
 } // namespace
 
-std::span<const Verb> verbs() { return table; }
+std::span<const Command> commands() { return table; }
 
-int run_command(const std::vector<std::string_view>& given) {
+int run_command_line(const std::vector<std::string_view>& given) {
     const auto options = all_options();
     auto arguments = parse_arguments(given, options);
-    if (!arguments) return complain(arguments.error() + "; \"postrider --help\" lists all commands"), usage;
+    if (!arguments) return print_error(arguments.error() + "; \"postrider --help\" lists all commands"), usage;
     if (arguments->version) return fmt::print("postrider {}\n", POSTRIDER_VERSION), ok;
     if (!arguments->words.empty() && arguments->words[0] == "help") { // same as --help
         arguments->help = true;
@@ -244,12 +244,12 @@ int run_command(const std::vector<std::string_view>& given) {
     }
     if (arguments->words.empty())
         return print_help(arguments->help ? stdout : stderr), arguments->help ? ok : usage;
-    if (const auto* verb = find_verb(arguments->words); verb != std::end(table))
-        return run_verb(*verb, *std::move(arguments));
+    if (const auto* command = find_command(arguments->words); command != std::end(table))
+        return run_command(*command, *std::move(arguments));
     const auto& word = arguments->words[0];
-    if (std::ranges::any_of(table, [&](const Verb& verb) { return verb.name.starts_with(word + " "); }))
+    if (std::ranges::any_of(table, [&](const Command& command) { return command.name.starts_with(word + " "); }))
         return print_group(word, *arguments);
-    complain(fmt::format("unknown command \"{}\"; \"postrider --help\" lists all commands", word));
+    print_error(fmt::format("unknown command \"{}\"; \"postrider --help\" lists all commands", word));
     return usage;
 }
 

@@ -9,7 +9,7 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view head = R"bash(# postrider(1) for bash, made from the command's own table of verbs and options.
+constexpr std::string_view head = R"bash(# postrider(1) for bash, made from the command's own table of commands and options.
 
 # Candidates of one kind, one a line; what only the running system knows is asked of it.
 _postrider_kind() {
@@ -33,7 +33,7 @@ _postrider_value() { # of an option that wants one of this kind
     esac
 }
 
-_postrider_verb() { # sets options, places, repeated
+_postrider_command() { # sets options, places, repeated
     case $1 in
 )bash";
 
@@ -49,7 +49,7 @@ constexpr std::string_view tail = R"bash(    esac
 }
 
 _postrider() {
-    local current=${COMP_WORDS[COMP_CWORD]} option= options= repeated= word verb place i
+    local current=${COMP_WORDS[COMP_CWORD]} option= options= repeated= word command place i
     local -a config=() words=() places=() candidates=()
     COMPREPLY=()
     # What stands before the cursor, but for options and their values; "--why=text" comes as three words.
@@ -68,10 +68,10 @@ _postrider() {
         _postrider_value "$(_postrider_kind_of_option "$option")"
         return
     fi
-    verb=
+    command=
     for ((i = 2; i > 0; i--)); do
-        if ((${#words[@]} >= i)) && _postrider_verb "${words[*]:0:i}"; then
-            verb=${words[*]:0:i}
+        if ((${#words[@]} >= i)) && _postrider_command "${words[*]:0:i}"; then
+            command=${words[*]:0:i}
             place=$((${#words[@]} - i))
             break
         fi
@@ -80,9 +80,9 @@ _postrider() {
         mapfile -t COMPREPLY < <(compgen -W "$options -c --config --json -h --help --version" -- "$current")
         return
     fi
-    if [[ ! $verb ]]; then
+    if [[ ! $command ]]; then
         local known
-        for known in "${_postrider_verbs[@]}"; do
+        for known in "${_postrider_commands[@]}"; do
             if ((${#words[@]} == 0)); then candidates+=("${known%% *}")
             elif ((${#words[@]} == 1)) && [[ $known == "${words[0]} "* ]]; then candidates+=("${known#* }")
             fi
@@ -113,7 +113,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 
 } // namespace
 
-std::vector<std::string> places_of(std::string_view synopsis) {
+std::vector<std::string> parameter_kinds(std::string_view synopsis) {
     constexpr std::string_view also_all = ", or all";
     const bool all = synopsis.ends_with(also_all);
     if (all) synopsis.remove_suffix(also_all.size());
@@ -141,26 +141,26 @@ std::vector<std::string> places_of(std::string_view synopsis) {
     return places;
 }
 
-std::string completion_script(std::span<const Verb> verbs) {
+std::string completion_script(std::span<const Command> commands) {
     std::string script(head);
     std::map<std::string_view, std::string_view> values = {{"-c", "FILE"}, {"--config", "FILE"}};
     std::vector<std::string> names;
-    for (const auto& verb : verbs) {
+    for (const auto& command : commands) {
         std::vector<std::string> options;
-        for (const auto& option : verb.options) {
+        for (const auto& option : command.options) {
             options.emplace_back(option.name);
             if (!option.value.empty()) values.emplace(option.name, option.value);
         }
         std::string places;
-        for (const auto& place : places_of(verb.words)) places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
-        script += fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", verb.name, joined(options, " "), places,
-                              verb.words.find("...") != verb.words.npos ? "yes" : "");
-        names.push_back(fmt::format("'{}'", verb.name));
+        for (const auto& place : parameter_kinds(command.parameters)) places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
+        script += fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name, joined(options, " "), places,
+                              command.parameters.find("...") != command.parameters.npos ? "yes" : "");
+        names.push_back(fmt::format("'{}'", command.name));
     }
     script += middle;
     for (const auto& [name, value] : values) script += fmt::format("        {}) echo '{}' ;;\n", name, value);
     script += tail;
-    script += fmt::format("_postrider_verbs=({})\n", joined(names, " "));
+    script += fmt::format("_postrider_commands=({})\n", joined(names, " "));
     return script + fmt::format("_postrider_words=({}=)\n", fmt::join(decide::queue::Filter::keys, "= "));
 }
 

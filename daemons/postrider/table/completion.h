@@ -1,4 +1,4 @@
-// The script by which bash completes `postrider`, made from the command's own table: a verb or an option that is added
+// The script by which bash completes `postrider`, made from the command's own table: a command or an option that is added
 // there is known to it. Pure.
 #pragma once
 #include "daemons/postrider/command/command.h"
@@ -7,11 +7,11 @@
 
 namespace postrider {
 
-std::string completion_script(std::span<const Verb> verbs);
+std::string completion_script(std::span<const Command> commands);
 
-// What may stand at each place behind a verb, from its synopsis: "queue|link|pool NAME, or all" becomes
+// The kinds of words that each parameter of a command accepts, from its synopsis: "queue|link|pool NAME, or all" becomes
 // {"queue,link,pool,all", "@name"}; words in capitals are kinds of things, "..." at the end of the last place means that
 // more of the same may follow.
-std::vector<std::string> places_of(std::string_view synopsis);
+std::vector<std::string> parameter_kinds(std::string_view synopsis);
 
 } // namespace postrider

@@ -2,4 +2,4 @@
 #include "daemons/postrider/table/completion.h"
 #include <fmt/format.h>
 
-int main() { fmt::print("{}", postrider::completion_script(postrider::verbs())); }
+int main() { fmt::print("{}", postrider::completion_script(postrider::commands())); }

@@ -23,11 +23,6 @@ namespace {
 
 constexpr std::size_t most_links_shown = 20;
 
-std::string text(const nlohmann::json& body, const char* key) {
-    const auto found = body.find(key);
-    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string user_name(uid_t uid) {
     std::array<char, 4096> space;
     passwd entry, *found = nullptr;
@@ -47,7 +42,7 @@ nlohmann::json suppression_of(const Suppressions::Figures& figures) {
 
 void Control::listen(common::Fd fd, common::Operators operators) {
     server_ = std::make_unique<ipc::JsonServer>(
-        hands_.loop, hands_.log, std::move(fd), operators,
+        deps_.loop, deps_.log, std::move(fd), operators,
         [this](const Request& request, const json& body) { handle(request, body); });
 }
 
@@ -56,7 +51,7 @@ void Control::refuse(const Request& request, std::string_view error, std::string
 }
 
 void Control::handle(const Request& request, const json& body) {
-    const std::string what = text(body, "op");
+    const std::string what = text_field(body, "op");
     if (look(request, body, what) || change(request, body, what)) return;
     refuse(request, fmt::format("the queue-manager knows no operation \"{}\"", what), code::bad_request);
 }
@@ -66,21 +61,21 @@ bool Control::look(const Request& request, const json& body, std::string_view wh
         server_->send(request.peer, status());
         server_->finish(request.peer);
     } else if (what == op::links || what == op::link) {
-        say_links(request, what == op::link ? text(body, "link") : "");
+        send_links(request, what == op::link ? text_field(body, "link") : "");
     } else if (what == op::queues || what == op::queue) {
-        say_queues(request, what == op::queue ? text(body, "queue") : "");
+        send_queues(request, what == op::queue ? text_field(body, "queue") : "");
     } else if (what == op::messages) {
-        say_messages(request, body);
+        send_messages(request, body);
     } else if (what == op::explain && body.contains("address")) {
-        look_for_roads(request, text(body, "address"));
+        query_routes(request, text_field(body, "address"));
     } else if (what == op::message || what == op::explain) {
-        say_message(request, body, what == op::explain);
+        send_message(request, body, what == op::explain);
     } else if (what == op::suppressions) {
         walk_suppressions(request, body, false);
     } else if (what == op::suppressed) {
         check_suppression(request, body);
     } else if (what == op::reload_effects) {
-        say_reload_effects(request, body);
+        send_reload_effects(request, body);
     } else if (what == op::attempt) {
         attempt(request, body);
     } else {
@@ -91,7 +86,7 @@ bool Control::look(const Request& request, const json& body, std::string_view wh
 
 bool Control::change(const Request& request, const json& body, std::string_view what) {
     if (what == op::flush) {
-        hands_.tell(
+        deps_.with_engine(
             [](auto& engine, smtp::Now now, auto& out) { engine.force(Scope::everything, "", now, out); });
         server_->finish(request.peer);
     } else if (what == op::pause || what == op::resume) {
@@ -99,11 +94,11 @@ bool Control::change(const Request& request, const json& body, std::string_view 
     } else if (what == op::restore) {
         restore(request, body);
     } else if (what == op::suppress) {
-        change_suppressions(request, body, Suppressions::Doing::put);
+        change_suppressions(request, body, Suppressions::Operation::put);
     } else if (what == op::unsuppress && body.contains("filter")) {
         walk_suppressions(request, body, true);
     } else if (what == op::unsuppress) {
-        change_suppressions(request, body, Suppressions::Doing::erase);
+        change_suppressions(request, body, Suppressions::Operation::erase);
     } else if (what == op::force && body.contains("scope")) {
         force(request, body);
     } else if (what == op::force || what == op::hold || what == op::release || what == op::remove ||
@@ -117,12 +112,12 @@ bool Control::change(const Request& request, const json& body, std::string_view 
 
 nlohmann::json Control::status() const {
     const auto now = common::Loop::now();
-    const auto counts = hands_.engine.counts();
-    const auto situation = hands_.situation();
-    auto links = hands_.engine.links(now);
+    const auto counts = deps_.engine.counts();
+    const auto queue_status = deps_.queue_status();
+    auto links = deps_.engine.links(now);
     // All that waits is in some line: of those that are not told apart, the sum.
     std::erase_if(links, [this](const auto& link) {
-        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready && hands_.resting(link.name).empty();
+        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready && deps_.resting(link.name).empty();
     });
     std::ranges::stable_sort(links, std::ranges::greater{}, [](const auto& link) { return std::pair(link.due, link.waiting); });
     json rest = {{"links", 0}, {"due", 0}, {"waiting", 0}, {"deliveries", 0}};
@@ -143,26 +138,26 @@ nlohmann::json Control::status() const {
     for (const auto& link : links) shown.push_back(line_of(link));
     for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
     json unlinked = json::array();
-    for (const auto& mail : hands_.engine.unlinked(most_links_shown)) unlinked.push_back(json_of(mail));
+    for (const auto& mail : deps_.engine.unrouted(most_links_shown)) unlinked.push_back(json_of(mail));
     json put_aside = json::array();
-    for (const auto& each : situation.put_aside)
+    for (const auto& each : queue_status.put_aside)
         put_aside.push_back({{"directory", each.directory},
-                             {"messages", each.kept.things},
+                             {"messages", each.kept.files},
                              {"bytes", each.kept.bytes},
                              {"removed", each.kept.removed}});
-    for (const auto& [name, present] : situation.services) services[name] = present;
+    for (const auto& [name, present] : queue_status.services) services[name] = present;
     json oldest = {{"id", ""}, {"arrival", 0}};
-    if (const auto message = hands_.engine.oldest(now))
+    if (const auto message = deps_.engine.oldest(now))
         oldest = {{"id", message->id.text()}, {"arrival", seconds_of(message->arrival)}};
     const auto left = static_cast<double>(counts.free + counts.active);
-    const double drain = left == 0 ? 0 : situation.out > 0 ? left / situation.out : -1;
+    const double drain = left == 0 ? 0 : queue_status.out > 0 ? left / queue_status.out : -1;
     return {{"messages", counts.messages},
-            {"loading", situation.loading},
-            {"accepting", situation.not_accepting.empty()},
-            {"accepting_why", situation.not_accepting},
-            {"delivering", situation.not_delivering.empty()},
-            {"delivering_why", situation.not_delivering},
-            {"rates", {{"in", situation.in}, {"out", situation.out}}},
+            {"loading", queue_status.loading},
+            {"accepting", queue_status.not_accepting.empty()},
+            {"accepting_why", queue_status.not_accepting},
+            {"delivering", queue_status.not_delivering.empty()},
+            {"delivering_why", queue_status.not_delivering},
+            {"rates", {{"in", queue_status.in}, {"out", queue_status.out}}},
             {"oldest", oldest},
             {"states",
              {{"new", counts.uncategorized},
@@ -188,51 +183,51 @@ nlohmann::json Control::status() const {
             {"other_links", std::move(rest)},
             {"unlinked", std::move(unlinked)},
             {"pauses", std::move(pauses)},
-            {"suppression", suppression_of(hands_.suppressions.figures(now.wall))},
-            {"troubles", situation.troubles}};
+            {"suppression", suppression_of(deps_.suppressions.figures(now.wall))},
+            {"troubles", queue_status.problems}};
 }
 
 nlohmann::json Control::resting(const std::string& link) const {
     auto out = json::array();
-    for (const auto& rest : hands_.resting(link))
+    for (const auto& rest : deps_.resting(link))
         out.push_back({{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
     return out;
 }
 
 nlohmann::json Control::line_of(const decide::queue::LinkInfo& link) const {
     auto line = json_of(link);
-    if (link.stop) line["idle_why"] = stop_text(*link.stop, pauses_);
+    if (link.paused_by) line["idle_why"] = pause_text(*link.paused_by, pauses_);
     line["resting"] = resting(link.name);
     return line;
 }
 
 nlohmann::json Control::line_of(const decide::queue::QueueInfo& queue) const {
     auto line = json_of(queue);
-    if (queue.stop) line["idle_why"] = stop_text(*queue.stop, pauses_);
+    if (queue.paused_by) line["idle_why"] = pause_text(*queue.paused_by, pauses_);
     return line;
 }
 
-void Control::say_links(const Request& request, const std::string& name) {
+void Control::send_links(const Request& request, const std::string& name) {
     bool known = name.empty();
-    for (const auto& link : hands_.engine.links(common::Loop::now(), Ages::yes)) {
+    for (const auto& link : deps_.engine.links(common::Loop::now(), Ages::yes)) {
         if (!name.empty() && link.name != name) continue;
         known = true;
         auto line = line_of(link);
-        if (!name.empty()) line["history"] = json_of(hands_.engine.failures_of(name), {});
+        if (!name.empty()) line["history"] = json_of(deps_.engine.failures_of(name), {});
         server_->send(request.peer, line);
     }
     if (!known)
         return refuse(request, fmt::format("there is no link \"{}\": no mail is for it; \"postrider link list\" shows the links", name),
                       code::unknown);
     if (!name.empty())
-        for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes))
+        for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
             if (queue.link == name) server_->send(request.peer, line_of(queue));
     server_->finish(request.peer);
 }
 
-void Control::say_queues(const Request& request, const std::string& name) {
+void Control::send_queues(const Request& request, const std::string& name) {
     bool known = name.empty();
-    for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes)) {
+    for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes)) {
         if (!name.empty() && queue.name != name) continue;
         known = true;
         server_->send(request.peer, line_of(queue));
@@ -242,20 +237,20 @@ void Control::say_queues(const Request& request, const std::string& name) {
     server_->finish(request.peer);
 }
 
-void Control::say_message(const Request& request, const json& body, bool explain) {
-    const auto id = spool::QueueId::parse(text(body, "id"));
+void Control::send_message(const Request& request, const json& body, bool explain) {
+    const auto id = spool::QueueId::parse(text_field(body, "id"));
     if (!id)
-        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text(body, "id")), code::bad_request);
-    const auto info = hands_.engine.message(*id, common::Loop::now());
+        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text_field(body, "id")), code::bad_request);
+    const auto info = deps_.engine.message(*id, common::Loop::now());
     if (!info) {
-        const bool loading = hands_.situation().loading;
+        const bool loading = deps_.queue_status().loading;
         return refuse(request,
-                      fmt::format("there is no message \"{}\"{}", text(body, "id"),
+                      fmt::format("there is no message \"{}\"{}", text_field(body, "id"),
                                   loading ? " yet: the spool is still being read" : ""),
                       loading ? code::loading : code::unknown);
     }
-    hands_.pool.post([this, request, id = *id, location = info->location, explain] {
-        auto reader = spool::MessageReader::open(hands_.pool.disk(), id, location, spool::ReadLock::none);
+    deps_.pool.post([this, request, id = *id, location = info->location, explain] {
+        auto reader = spool::MessageReader::open(deps_.pool.disk(), id, location, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
         std::string error;
         HeaderFacts said;
@@ -266,23 +261,23 @@ void Control::say_message(const Request& request, const json& body, bool explain
         } else {
             error = spool::text_of(reader.error());
         }
-        hands_.pool.complete([this, request, id, explain, state = std::move(state), said = std::move(said),
+        deps_.pool.complete([this, request, id, explain, state = std::move(state), said = std::move(said),
                               error = std::move(error)] {
-            auto now = hands_.engine.message(id, common::Loop::now());
-            if (now) say_why(*now);
+            auto now = deps_.engine.message(id, common::Loop::now());
+            if (now) set_pause_reasons(*now);
             if (!state) return refuse(request, fmt::format("{}: {}", id.text(), error), code::failed);
             if (!now)
                 return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
             if (explain) {
-                for (auto& line : explained(id, hands_.engine.explain(id), *state, pauses_, hands_.sends_as())) {
+                for (auto& line : explained(id, deps_.engine.explain(id), *state, pauses_, deps_.agent_user())) {
                     line["resting"] = resting(line["link"].get<std::string>());
                     server_->send(request.peer, line);
                 }
             } else {
-                auto line = json_of(*now, *state, said, Detail::everything, hands_.sends_as());
+                auto line = json_of(*now, *state, said, Detail::everything, deps_.agent_user());
                 for (auto& recipient : line["recipients"])
                     recipient["link_failures"] = json_of(
-                        hands_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
+                        deps_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
                 server_->send(request.peer, line);
             }
             server_->finish(request.peer);
@@ -290,13 +285,13 @@ void Control::say_message(const Request& request, const json& body, bool explain
     });
 }
 
-void Control::say_reload_effects(const Request& request, const json& body) {
-    const auto to_be = config::parse(text(body, "configuration"), text(body, "file"));
+void Control::send_reload_effects(const Request& request, const json& body) {
+    const auto to_be = config::parse(text_field(body, "configuration"), text_field(body, "file"));
     if (!to_be) return refuse(request, "the configuration is refused: see \"postrider check\"", code::bad_request);
-    if (hands_.situation().loading)
+    if (deps_.queue_status().loading)
         return refuse(request, "the spool is still being read: what it would do to mail is not known yet", code::loading);
     json totals = json::object();
-    for (const auto& effect : reload_effects(hands_.config(), *to_be, hands_.engine.queues(common::Loop::now()))) {
+    for (const auto& effect : reload_effects(deps_.config(), *to_be, deps_.engine.queues(common::Loop::now()))) {
         auto& total = totals[std::string(word_of(effect.what))];
         total = (total.is_null() ? std::uint64_t{0} : total.get<std::uint64_t>()) + effect.deliveries;
         server_->send(request.peer, {{"effect", word_of(effect.what)},
@@ -305,22 +300,22 @@ void Control::say_reload_effects(const Request& request, const json& body) {
                                      {"messages", effect.deliveries},
                                      {"how", effect.how}});
     }
-    server_->send(request.peer, {{"totals", std::move(totals)}, {"limit", hands_.config().master.reload_limit}});
+    server_->send(request.peer, {{"totals", std::move(totals)}, {"limit", deps_.config().master.reload_limit}});
     server_->finish(request.peer);
 }
 
-void Control::look_for_roads(const Request& request, const std::string& address) {
+void Control::query_routes(const Request& request, const std::string& address) {
     if (!smtp::Mailbox::parse(address))
         return refuse(request, fmt::format("\"{}\" is not an address", address), code::bad_request);
-    hands_.inquire(address,
-                   [this, request](const Inquiry::Findings& findings) { say_roads(request, findings); });
+    deps_.query_route(address,
+                   [this, request](const RouteQuery::Findings& findings) { send_routes(request, findings); });
 }
 
-void Control::say_roads(const Request& request, const Inquiry::Findings& findings) {
+void Control::send_routes(const Request& request, const RouteQuery::Findings& findings) {
     if (!findings.error.empty()) return refuse(request, findings.error, code::unavailable);
-    const auto links = hands_.engine.links(common::Loop::now());
-    for (const auto& road : findings.roads) {
-        auto line = json_of(road);
+    const auto links = deps_.engine.links(common::Loop::now());
+    for (const auto& recipient_route : findings.routes) {
+        auto line = json_of(recipient_route);
         const auto known = std::ranges::find(links, line.value("link", ""), &decide::queue::LinkInfo::name);
         line["link_state"] = known == links.end() ? "" : json_of(*known)["state"];
         line["paused"] = known != links.end() && known->paused;
@@ -331,8 +326,8 @@ void Control::say_roads(const Request& request, const Inquiry::Findings& finding
 }
 
 void Control::with_name(const Request& request, std::function<void(std::string who)> then) {
-    hands_.pool.post([this, uid = request.credentials.uid, then = std::move(then)]() mutable {
-        hands_.pool.complete([who = user_name(uid), then = std::move(then)] { then(who); });
+    deps_.pool.post([this, uid = request.credentials.uid, then = std::move(then)]() mutable {
+        deps_.pool.complete([who = user_name(uid), then = std::move(then)] { then(who); });
     });
 }
 
@@ -340,13 +335,13 @@ void Control::with_name(const Request& request, std::function<void(std::string w
 
 std::optional<std::string> Control::everything_paused() const {
     if (find(pauses_, Scope::everything, "") == nullptr) return {};
-    return stop_text({}, pauses_);
+    return pause_text({}, pauses_);
 }
 
 // What a request to pause, resume or force is about; nothing: refused.
-std::optional<std::pair<Scope, std::string>> Control::place_of(const Request& request, const json& body) {
-    const auto scope = scope_of(text(body, "scope"));
-    auto name = text(body, "name");
+std::optional<std::pair<Scope, std::string>> Control::scope_in(const Request& request, const json& body) {
+    const auto scope = scope_of(text_field(body, "scope"));
+    auto name = text_field(body, "name");
     if (!scope || (*scope == Scope::everything) != name.empty()) {
         refuse(request, "say what: everything, or a queue, link or pool by its name", code::bad_request);
         return {};
@@ -358,16 +353,16 @@ std::optional<std::pair<Scope, std::string>> Control::place_of(const Request& re
 }
 
 // A domain's or a pool's mail may be stopped before any has come; links are only what there is.
-std::string Control::not_pausable(Scope scope, const std::string& name) const {
+std::string Control::pause_error(Scope scope, const std::string& name) const {
     const bool store = scope == Scope::queue && (name == "store:local" || name.starts_with("store:local/"));
-    if (store || hands_.engine.knows(scope, name))
+    if (store || deps_.engine.knows(scope, name))
         return "";
     if (scope == Scope::pool)
-        return hands_.knows_pool(name)
+        return deps_.knows_pool(name)
                    ? ""
                    : fmt::format("there is no pool \"{}\": neither the configuration nor queued mail names it", name);
     if (scope == Scope::link)
-        return hands_.routed(name) ? ""
+        return deps_.routed(name) ? ""
                                    : fmt::format("there is no link \"{}\": no mail is for it and no [route] "
                                                  "leads there; \"postrider link list\" shows the links",
                                                  name);
@@ -375,7 +370,7 @@ std::string Control::not_pausable(Scope scope, const std::string& name) const {
     const auto domain = name.substr(0, at);
     if (!smtp::Mailbox::parse("postmaster@" + domain))
         return fmt::format("\"{}\" is no queue: a queue is named by its domain", name);
-    if (at != name.npos && !hands_.knows_pool(name.substr(at + 1)))
+    if (at != name.npos && !deps_.knows_pool(name.substr(at + 1)))
         return fmt::format("\"{}\" is no queue: behind the @ stands a pool of source addresses, and the configuration "
                            "has none of that name; the mail for a domain is named by the domain alone",
                            name);
@@ -383,12 +378,12 @@ std::string Control::not_pausable(Scope scope, const std::string& name) const {
 }
 
 void Control::set_pause(const Request& request, const json& body, bool on) {
-    const auto place = place_of(request, body);
+    const auto place = scope_in(request, body);
     if (!place) return;
     const auto& [scope, name] = *place;
-    if (const auto wrong = on ? not_pausable(scope, name) : ""; !wrong.empty())
+    if (const auto wrong = on ? pause_error(scope, name) : ""; !wrong.empty())
         return refuse(request, wrong, scope == Scope::queue ? code::bad_request : code::unknown);
-    with_name(request, [this, request, scope = scope, name = name, why = text(body, "why"), on](std::string who) {
+    with_name(request, [this, request, scope = scope, name = name, why = text_field(body, "why"), on](std::string who) {
         pause_requests_.push_back(
             {request, {scope, name, std::move(who), why, common::Loop::now().wall}, on});
         next_pause();
@@ -418,9 +413,9 @@ void Control::next_pause() {
         std::erase_if(
             then, [&](const Pause& each) { return each.scope == pause.scope && each.name == pause.name; });
     writing_pauses_ = true;
-    hands_.pool.post([this, next = std::move(next), then = std::move(then), what]() mutable {
-        auto written = save(hands_.pool.disk(), then);
-        hands_.pool.complete([this, next = std::move(next), then = std::move(then), what, written] {
+    deps_.pool.post([this, next = std::move(next), then = std::move(then), what]() mutable {
+        auto written = save(deps_.pool.disk(), then);
+        deps_.pool.complete([this, next = std::move(next), then = std::move(then), what, written] {
             writing_pauses_ = false;
             if (!written) {
                 refuse(next.request, fmt::format("cannot write the file pauses: {}", written.error().what),
@@ -428,15 +423,15 @@ void Control::next_pause() {
                 return next_pause();
             }
             pauses_ = then;
-            hands_.tell([&](auto& engine, smtp::Now now, auto& out) {
+            deps_.with_engine([&](auto& engine, smtp::Now now, auto& out) {
                 if (next.on)
                     engine.pause(next.pause.scope, next.pause.name, now, out);
                 else
                     engine.resume(next.pause.scope, next.pause.name, now, out);
             });
-            hands_.log.info("{} {} by {}{}", what, next.on ? "paused" : "resumed", next.pause.who,
+            deps_.log.info("{} {} by {}{}", what, next.on ? "paused" : "resumed", next.pause.who,
                             next.pause.why.empty() ? "" : ": " + next.pause.why);
-            const bool known = hands_.engine.knows(next.pause.scope, next.pause.name);
+            const bool known = deps_.engine.knows(next.pause.scope, next.pause.name);
             server_->send(next.request.peer, {{"scope", word_of(next.pause.scope)},
                                               {"name", next.pause.name},
                                               {"mail", known}});
@@ -447,26 +442,26 @@ void Control::next_pause() {
 }
 
 void Control::force(const Request& request, const json& body) {
-    const auto place = place_of(request, body);
+    const auto place = scope_in(request, body);
     if (!place) return;
     const auto& [scope, name] = *place;
     bool known = false;
-    hands_.tell([&, scope = scope, &name = name](auto& engine, smtp::Now now, auto& out) {
+    deps_.with_engine([&, scope = scope, &name = name](auto& engine, smtp::Now now, auto& out) {
         known = engine.force(scope, name, now, out);
     });
     if (!known)
         return refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name), code::unknown);
-    server_->send(request.peer, {{"mail", true}, {"kept_by", keeper_of(scope, name)}});
+    server_->send(request.peer, {{"mail", true}, {"kept_by", pause_covering(scope, name)}});
     server_->finish(request.peer);
 }
 
 // Which pause keeps all that is there; "": none.
-std::string Control::keeper_of(Scope scope, const std::string& name) const {
+std::string Control::pause_covering(Scope scope, const std::string& name) const {
     if (const auto all = everything_paused()) return *all;
-    if (find(pauses_, scope, name) != nullptr) return stop_text({scope, name}, pauses_);
+    if (find(pauses_, scope, name) != nullptr) return pause_text({scope, name}, pauses_);
     if (scope == Scope::queue)
-        for (const auto& queue : hands_.engine.queues(common::Loop::now()))
-            if (queue.name == name && queue.stop) return stop_text(*queue.stop, pauses_);
+        for (const auto& queue : deps_.engine.queues(common::Loop::now()))
+            if (queue.name == name && queue.paused_by) return pause_text(*queue.paused_by, pauses_);
     return "";
 }
 

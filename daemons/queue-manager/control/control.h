@@ -28,18 +28,18 @@
 namespace queue_manager {
 
 // What the rest of the queue-manager knows and `status` tells.
-struct Situation {
+struct QueueStatus {
     bool loading = false, stopping = false;
     std::string not_accepting, not_delivering; // why not; "" if it is
     double in = 0, out = 0;                    // messages a second
     std::vector<std::pair<std::string, bool>> services;
-    std::vector<std::string> troubles;
-    std::vector<PutAsideCleaner::Place> put_aside;
+    std::vector<std::string> problems;
+    std::vector<QuarantineCleaner::Place> put_aside;
 };
 
 class Control {
 public:
-    struct Hands {
+    struct Dependencies {
         common::Loop& loop;
         common::Log& log;
         spool::CommitPool& pool;
@@ -50,14 +50,14 @@ public:
         // Tells the engine something and carries out what it says.
         std::function<void(
             const std::function<void(decide::queue::Engine&, smtp::Now, decide::queue::Actions&)>&)>
-            tell;
-        std::function<Situation()> situation;
+            with_engine;
+        std::function<QueueStatus()> queue_status;
         std::function<void()> written;               // something is to be flushed at the end of the turn
-        std::function<void(spool::QueueId)> write_down; // what its file does not say yet, before its other records
-        enum class Removal : std::uint8_t { may_be_restored, for_good };
+        std::function<void(spool::QueueId)> write_pending_records; // what its file does not say yet, before its other records
+        enum class Removal : std::uint8_t { may_be_restored, permanently };
         std::function<void(spool::QueueId, Removal)> removed; // the engine has forgotten it: its file goes
         // What was removed waits for delivery again.
-        std::function<void(spool::QueueId, std::string who, spool::Store::Done)> bring_back;
+        std::function<void(spool::QueueId, std::string who, spool::Store::Done)> restore_removed;
         // Ends what is in flight of it, if it can be: nothing of it is begun until it is removed, or this has failed.
         std::function<void(const decide::queue::MessageInfo&, DeliveryStops::Then)> stop_delivery;
         std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
@@ -67,31 +67,31 @@ public:
         std::function<bool(std::string_view)> routed; // a link that some [route] leads to
         std::function<bool(std::string_view)> knows_pool; // of the configuration
         // Source addresses that rest for a link.
-        std::function<std::vector<decide::Resting::Rest>(std::string_view link)> resting;
-        std::function<void(const std::string& address, Inquiry::Done done)> inquire;
-        // The number of what has begun, for abandon().
-        std::function<std::uint64_t(Trials::Order order, Trials::Listener listener)> attempt;
-        std::function<void(std::uint64_t number)> abandon;
-        std::function<std::string()> sends_as; // as in Trials::Hands
+        std::function<std::vector<decide::SourceBackoff::Entry>(std::string_view link)> resting;
+        std::function<void(const std::string& address, RouteQuery::Done done)> query_route;
+        // The number of what has begun, for cancel().
+        std::function<std::uint64_t(DeliveryProbes::Order order, DeliveryProbes::Listener listener)> attempt;
+        std::function<void(std::uint64_t number)> cancel;
+        std::function<std::string()> agent_user; // as in DeliveryProbes::Dependencies
         std::function<const config::Config&()> config; // in force
     };
 
     // `pauses`: as the file had them; the engine has been told.
-    Control(Hands hands, Pauses pauses) : hands_(std::move(hands)), pauses_(std::move(pauses)) {}
+    Control(Dependencies hands, Pauses pauses) : deps_(std::move(hands)), pauses_(std::move(pauses)) {}
     void listen(common::Fd fd, common::Operators operators);
     // By whom and why, if everything is paused.
     std::optional<std::string> everything_paused() const;
     // What an operator's pause keeps has that for its reason, and what is scheduled its time.
-    void say_why(decide::queue::MessageInfo& info) const { queue_manager::say_why(info, pauses_); }
+    void set_pause_reasons(decide::queue::MessageInfo& info) const { queue_manager::set_pause_reasons(info, pauses_); }
     // Why mail that takes this route would wait: pauses, a link or queue that is not well.
-    std::vector<std::string> hindrances(const proto::route::Routed& route) const;
+    std::vector<std::string> obstacles(const proto::route::Routed& route) const;
 
 private:
     using Request = ipc::JsonServer::Request;
     using json = nlohmann::json;
 
     // One message of a selection; without a state if the file was not asked for.
-    struct Chosen {
+    struct Selected {
         decide::queue::MessageInfo info;
         std::optional<spool::MessageState> state;
         bool read = false; // the file was asked for
@@ -112,7 +112,7 @@ private:
         std::optional<decide::queue::Rank> behind;   // the last of them, or of what was listed before
         bool read_files = false, read_headers = false, over = false;
         // Calls on(walk) again when it is through with these; none left and over: the end.
-        std::function<void(const std::shared_ptr<Walk>&, std::vector<Chosen>)> take;
+        std::function<void(const std::shared_ptr<Walk>&, std::vector<Selected>)> take;
     };
     // A change to the messages of a selection.
     struct Change {
@@ -121,7 +121,7 @@ private:
         std::optional<decide::queue::RetryPolicy> policy; // requeue
         smtp::Duration after{};                           // expire: when so old; {}: now
         bool dry_run = false;
-        bool for_good = false; // remove: it cannot be brought back
+        bool permanently = false; // remove: it cannot be brought back
         std::uint64_t matched = 0, changed = 0, skipped = 0;
         std::uint64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
         std::uint64_t kept = 0; // to be tried, of what was changed, when a pause ends
@@ -137,32 +137,32 @@ private:
     json line_of(const decide::queue::LinkInfo& link) const;
     json line_of(const decide::queue::QueueInfo& queue) const;
     json resting(const std::string& link) const;
-    void say_links(const Request& request, const std::string& name);
-    void say_queues(const Request& request, const std::string& name);
-    void say_messages(const Request& request, const json& body);
+    void send_links(const Request& request, const std::string& name);
+    void send_queues(const Request& request, const std::string& name);
+    void send_messages(const Request& request, const json& body);
     void count_messages(const Request& request, const std::shared_ptr<Walk>& walk);
-    void say_message(const Request& request, const json& body, bool explain);
+    void send_message(const Request& request, const json& body, bool explain);
 
-    void say_reload_effects(const Request& request, const json& body);
-    void look_for_roads(const Request& request, const std::string& address);
+    void send_reload_effects(const Request& request, const json& body);
+    void query_routes(const Request& request, const std::string& address);
     void attempt(const Request& request, const json& body);
-    void say_roads(const Request& request, const Inquiry::Findings& findings);
-    std::optional<std::pair<decide::queue::Scope, std::string>> place_of(const Request& request, const json& body);
-    std::string not_pausable(decide::queue::Scope scope, const std::string& name) const; // why; "" it is
+    void send_routes(const Request& request, const RouteQuery::Findings& findings);
+    std::optional<std::pair<decide::queue::Scope, std::string>> scope_in(const Request& request, const json& body);
+    std::string pause_error(decide::queue::Scope scope, const std::string& name) const; // why; "" it is
     void set_pause(const Request& request, const json& body, bool on);
     void next_pause();
     void force(const Request& request, const json& body);
-    std::string keeper_of(decide::queue::Scope scope, const std::string& name) const;
+    std::string pause_covering(decide::queue::Scope scope, const std::string& name) const;
     void change_messages(const Request& request, const json& body, std::string op);
     void change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
-                      std::vector<Chosen> chosen);
-    std::vector<spool::Property> records_of(const Change& change, const Chosen& chosen) const;
-    void stopped_or_not(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Chosen chosen,
+                      std::vector<Selected> selected);
+    std::vector<spool::Property> records_of(const Change& change, const Selected& selected) const;
+    void delivery_stopped(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Selected selected,
                         bool stopped);
-    void write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Chosen& chosen);
+    void write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Selected& selected);
     bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
-    void carry_out(Change& change, spool::QueueId id); // and counted
-    std::string why_not(const Change& change, const Chosen& chosen) const; // it is not changed; "" it is
+    void execute(Change& change, spool::QueueId id); // and counted
+    std::string why_not(const Change& change, const Selected& selected) const; // it is not changed; "" it is
     bool paused(spool::QueueId id) const; // all of it
     void finish(const std::shared_ptr<Change>& change, bool by_filter);
     void after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk);
@@ -175,7 +175,7 @@ private:
 
     // ---- control_suppressions.cpp ----
     struct SuppressionWalk;
-    void change_suppressions(const Request& request, const json& body, Suppressions::Doing doing);
+    void change_suppressions(const Request& request, const json& body, Suppressions::Operation doing);
     void walk_suppressions(const Request& request, const json& body, bool remove);
     void step_suppressions(const std::shared_ptr<SuppressionWalk>& walk);
     void remove_suppressions(const std::shared_ptr<SuppressionWalk>& walk, Suppressions::Entries matched);
@@ -195,7 +195,7 @@ private:
         bool on;
     };
 
-    Hands hands_;
+    Dependencies deps_;
     Pauses pauses_;
     std::unique_ptr<ipc::JsonServer> server_;
     std::deque<PauseRequest> pause_requests_; // one after the other: each writes the whole file

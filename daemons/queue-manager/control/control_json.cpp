@@ -16,6 +16,11 @@ namespace queue_manager {
 using namespace decide::queue;
 using nlohmann::json;
 
+std::string text_field(const nlohmann::json& body, const char* key) {
+    const auto found = body.find(key);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::int64_t seconds_of(smtp::WallTime time) {
     return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
 }
@@ -150,18 +155,18 @@ json json_of(const LinkInfo& link) {
         {"connections", link.connections},
         {"window", link.window},
         {"limit", link.limit},
-        {"crowded", link.crowded},
+        {"crowded", link.at_address_limit},
         {"addresses", std::move(addresses)},
         {"queues", link.queues},
         {"deliveries", link.deliveries},
         {"due", link.due},
         {"in_flight", link.in_flight},
         {"waiting", link.waiting},
-        {"waits_for", text_of(link.waits_for)},
-        {"waits_for_status", link.waits_for.status},
+        {"waits_for", text_of(link.last_deferral)},
+        {"waits_for_status", link.last_deferral.status},
         {"oldest", seconds_of(link.oldest)},
         {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
-        {"idle_why", link.idle_why}};
+        {"idle_why", link.idle_reason}};
 }
 
 json json_of(const std::vector<LinkFailure>& failures, smtp::WallTime since) {
@@ -193,10 +198,10 @@ json json_of(const QueueInfo& queue) {
             {"in_flight", queue.in_flight},
             {"problem", queue.problem},
             {"oldest", seconds_of(queue.oldest)},
-            {"idle_why", queue.idle_why}};
+            {"idle_why", queue.idle_reason}};
 }
 
-json json_of(const decide::queue::Unlinked& mail) {
+json json_of(const decide::queue::Unrouted& mail) {
     return {{"gate", word(mail.gate)},
             {"queue", mail.queue},
             {"deliveries", mail.deliveries},
@@ -205,30 +210,30 @@ json json_of(const decide::queue::Unlinked& mail) {
             {"next_attempt", seconds_of(mail.next_attempt)},
             {"last_error", text_of(mail.reason)},
             {"last_error_status", mail.reason.status},
-            {"waits_for", mail.waits_for}};
+            {"waits_for", mail.waiting_for}};
 }
 
-json json_of(const Inquiry::Road& road) {
+json json_of(const RouteQuery::RecipientRoute& recipient_route) {
     constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
     constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
-    const auto& outcome = road.outcome;
+    const auto& outcome = recipient_route.outcome;
     json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},
                 {"user", outcome.user},       {"status", outcome.status},
                 {"target", outcome.target},   {"transport", outcome.transport},
                 {"text", outcome.text},       {"queue", ""},
                 {"kind", ""},                 {"link", ""},
                 {"hosts", json::array()}};
-    if (!road.route) return out;
-    out["queue"] = road.route->domain;
-    out["kind"] = kinds[static_cast<std::size_t>(road.route->kind)];
-    out["link"] = road.route->link;
-    if (!road.route->text.empty()) out["status"] = road.route->status, out["text"] = road.route->text;
-    for (const auto& host : road.route->hosts)
+    if (!recipient_route.route) return out;
+    out["queue"] = recipient_route.route->domain;
+    out["kind"] = kinds[static_cast<std::size_t>(recipient_route.route->kind)];
+    out["link"] = recipient_route.route->link;
+    if (!recipient_route.route->text.empty()) out["status"] = recipient_route.route->status, out["text"] = recipient_route.route->text;
+    for (const auto& host : recipient_route.route->hosts)
         out["hosts"].push_back({{"name", host.name}, {"port", host.port}, {"preference", host.preference}});
     return out;
 }
 
-json json_of(const TrialLine& line) {
+json json_of(const ProbeLine& line) {
     constexpr std::string_view findings[] = {"good", "notice", "temporary", "permanent"};
     return {{"at_us", line.at.count()},
             {"step", line.step},
@@ -285,7 +290,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
             line["next_attempt"] = seconds_of(delivery->next_attempt);
             if (!delivery->reason.text.empty()) line["reason"] = delivery->reason.text;
             line["since"] = seconds_of(delivery->since);
-            line["waits_for"] = delivery->waits_for;
+            line["waits_for"] = delivery->waiting_for;
         }
         if (all) {
             line["tries"] = recipient.tries;
@@ -336,7 +341,7 @@ struct Source {
 
 // What opens a closed gate, where somebody can.
 std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
-                      const Errand& errand, const Pauses& pauses) {
+                      const FailureContext& errand, const Pauses& pauses) {
     if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" lets it go.", id.text());
     if (gate.gate != Gate::pause) return advice_on(gate, recipient, errand);
     return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
@@ -438,7 +443,7 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
         if (!delivery.queue.empty()) facts.domains.emplace_back(decide::link_to(delivery.queue));
         if (!named_by_domain(delivery.queue)) facts.domains_known = false;
         if (!delivery.link.empty()) facts.links.push_back(delivery.link);
-        for (const auto* why : {&delivery.reason.text, &delivery.waits_for})
+        for (const auto* why : {&delivery.reason.text, &delivery.waiting_for})
             if (!why->empty()) facts.reasons.push_back(*why);
     }
     if (state == nullptr) return facts;

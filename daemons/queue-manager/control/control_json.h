@@ -12,18 +12,21 @@
 
 namespace queue_manager {
 
+// A member of a request that is a text; "" if there is none.
+std::string text_field(const nlohmann::json& body, const char* key);
+
 std::int64_t seconds_of(smtp::WallTime time);
 std::string_view word_of(decide::queue::Waiting waiting);
 std::string_view word_of(decide::queue::Lane lane);
 
 nlohmann::json json_of(const decide::queue::LinkInfo& link);
-nlohmann::json json_of(const decide::queue::Unlinked& mail);
+nlohmann::json json_of(const decide::queue::Unrouted& mail);
 nlohmann::json json_of(const decide::queue::QueueInfo& queue);
 // Those not before `since`.
 nlohmann::json json_of(const std::vector<decide::queue::LinkFailure>& failures, smtp::WallTime since);
 nlohmann::json json_of(const Pause& pause);
-nlohmann::json json_of(const Inquiry::Road& road);
-nlohmann::json json_of(const TrialLine& line);
+nlohmann::json json_of(const RouteQuery::RecipientRoute& recipient_route);
+nlohmann::json json_of(const ProbeLine& line);
 
 // What a message's own header says, as a person reads it; "" nothing.
 struct HeaderFacts {

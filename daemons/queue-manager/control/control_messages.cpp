@@ -25,11 +25,6 @@ constexpr std::size_t looked_at = 2'000; // of which the queue itself can tell t
 constexpr std::size_t ranked_at = 20'000; // whose order is found out at a time
 constexpr std::chrono::seconds longest_lifetime = std::chrono::hours(24 * 365); // as queue.expiry
 
-std::string text(const nlohmann::json& body, const char* key) {
-    const auto found = body.find(key);
-    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // The list of words under `key`; nullopt: something else is there.
 std::optional<std::vector<std::string>> words(const nlohmann::json& body, const char* key) {
     std::vector<std::string> out;
@@ -81,13 +76,13 @@ std::shared_ptr<Control::Walk> Control::selection(const Request& request, const 
         std::string unknown;
         for (const auto& word : *ids) {
             const auto id = spool::QueueId::parse(word);
-            if (id && hands_.engine.message(*id, common::Loop::now()))
+            if (id && deps_.engine.message(*id, common::Loop::now()))
                 walk->ids.push_back(*id);
             else
                 unknown += (unknown.empty() ? "" : ", ") + word;
         }
         if (unknown.empty()) return walk;
-        const bool loading = hands_.situation().loading;
+        const bool loading = deps_.queue_status().loading;
         refuse(request,
                fmt::format("there is no message {}{}: nothing was changed", unknown,
                            loading ? " yet, for the spool is still being read" : ""),
@@ -104,63 +99,63 @@ std::shared_ptr<Control::Walk> Control::selection(const Request& request, const 
 // The next batch: what the queue itself can rule out is left out, the rest is read on a thread.
 void Control::step(const std::shared_ptr<Walk>& walk) {
     const auto now = common::Loop::now();
-    std::vector<Chosen> chosen;
+    std::vector<Selected> selected;
     if (!walk->ids.empty()) {
-        while (walk->at < walk->ids.size() && chosen.size() < batch)
-            if (auto info = hands_.engine.message(walk->ids[walk->at++], now)) {
-                say_why(*info);
-                chosen.push_back({*std::move(info), {}, walk->read_files});
+        while (walk->at < walk->ids.size() && selected.size() < batch)
+            if (auto info = deps_.engine.message(walk->ids[walk->at++], now)) {
+                set_pause_reasons(*info);
+                selected.push_back({*std::move(info), {}, walk->read_files});
             }
         walk->over = walk->at == walk->ids.size();
     } else {
-        for (std::size_t looked = 0; looked < looked_at && chosen.size() < batch && !walk->over; ++looked) {
+        for (std::size_t looked = 0; looked < looked_at && selected.size() < batch && !walk->over; ++looked) {
             if (walk->looked == walk->ranks.size()) {
-                walk->ranks = hands_.engine.ranked(walk->order, walk->behind, ranked_at);
+                walk->ranks = deps_.engine.ranked(walk->order, walk->behind, ranked_at);
                 walk->looked = 0;
                 walk->over = walk->ranks.empty();
                 if (walk->over) break;
                 walk->behind = walk->ranks.back();
             }
-            auto info = hands_.engine.message(spool::QueueId{walk->ranks[walk->looked++].id}, now);
+            auto info = deps_.engine.message(spool::QueueId{walk->ranks[walk->looked++].id}, now);
             if (!info) continue; // it has just gone
-            say_why(*info);
+            set_pause_reasons(*info);
             const auto facts = facts_of(*info, nullptr, now.wall);
             if (!walk->filter.ruled_out(facts))
-                chosen.push_back({*std::move(info), {}, walk->read_files || walk->filter.needs_file(facts)});
+                selected.push_back({*std::move(info), {}, walk->read_files || walk->filter.needs_file(facts)});
         }
     }
     const bool headers = walk->read_headers || walk->filter.needs_header();
-    hands_.pool.post([this, walk, headers, chosen = std::move(chosen)]() mutable {
-        for (auto& each : chosen) {
+    deps_.pool.post([this, walk, headers, selected = std::move(selected)]() mutable {
+        for (auto& each : selected) {
             if (!each.read) continue;
-            auto reader = spool::MessageReader::open(hands_.pool.disk(), each.info.id, each.info.location,
+            auto reader = spool::MessageReader::open(deps_.pool.disk(), each.info.id, each.info.location,
                                                      spool::ReadLock::none);
             if (!reader) continue; // it has just gone
             each.state = reader->state();
             if (!headers) continue;
             if (const auto header = reader->read_header(longest_header)) each.header = facts_of(*header);
         }
-        hands_.pool.complete([this, walk, chosen = std::move(chosen)]() mutable {
+        deps_.pool.complete([this, walk, selected = std::move(selected)]() mutable {
             const auto wall = common::Loop::now().wall;
-            std::erase_if(chosen, [&](const Chosen& each) {
+            std::erase_if(selected, [&](const Selected& each) {
                 if (each.read && !each.state) return true;
                 return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.header));
             });
-            if (chosen.empty() && !walk->over) return step(walk);
-            walk->take(walk, std::move(chosen));
+            if (selected.empty() && !walk->over) return step(walk);
+            walk->take(walk, std::move(selected));
         });
     });
 }
 
-void Control::say_messages(const Request& request, const json& body) {
+void Control::send_messages(const Request& request, const json& body) {
     auto walk = selection(request, body, true);
     if (!walk) return;
-    const auto order = order_of(text(body, "sort"));
+    const auto order = order_of(text_field(body, "sort"));
     if (!order) return refuse(request, "messages are sorted by: oldest, newest, largest, next", code::bad_request);
     walk->order = *order;
-    if (const auto last = text(body, "behind"); !last.empty()) {
+    if (const auto last = text_field(body, "behind"); !last.empty()) {
         const auto id = spool::QueueId::parse(last);
-        if (id) walk->behind = hands_.engine.rank(*id, *order);
+        if (id) walk->behind = deps_.engine.rank(*id, *order);
         if (id && !walk->behind && *order == Order::oldest) walk->behind = Rank{0, id->value}; // ids are in order, even if it has gone
         if (id && !walk->behind && *order == Order::newest) walk->behind = Rank{-static_cast<std::int64_t>(id->value), id->value};
         if (!walk->behind)
@@ -170,8 +165,8 @@ void Control::say_messages(const Request& request, const json& body) {
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
     walk->take = [this, request, limit, said = std::uint64_t{0}](const std::shared_ptr<Walk>& self,
-                                                                 std::vector<Chosen> chosen) mutable {
-        for (const auto& each : chosen) {
+                                                                 std::vector<Selected> selected) mutable {
+        for (const auto& each : selected) {
             if (limit != 0 && said == limit) break;
             ++said;
             if (!server_->send(request.peer, json_of(each.info, *each.state, each.header, Detail::line)))
@@ -180,7 +175,7 @@ void Control::say_messages(const Request& request, const json& body) {
         if (self->over || (limit != 0 && said == limit)) {
             server_->finish(request.peer);
         } else if (server_->congested(request.peer)) {
-            server_->on_room(request.peer, [this, self] { step(self); });
+            server_->on_writable(request.peer, [this, self] { step(self); });
         } else {
             step(self);
         }
@@ -189,8 +184,8 @@ void Control::say_messages(const Request& request, const json& body) {
 }
 
 void Control::count_messages(const Request& request, const std::shared_ptr<Walk>& walk) {
-    walk->take = [this, request, count = std::uint64_t{0}](const std::shared_ptr<Walk>& self, std::vector<Chosen> chosen) mutable {
-        count += chosen.size();
+    walk->take = [this, request, count = std::uint64_t{0}](const std::shared_ptr<Walk>& self, std::vector<Selected> selected) mutable {
+        count += selected.size();
         if (!self->over) return step(self);
         server_->send(request.peer, {{"count", count}});
         server_->finish(request.peer);
@@ -204,14 +199,14 @@ void Control::change_messages(const Request& request, const json& body, std::str
     auto change = std::make_shared<Change>();
     change->request = request;
     change->op = std::move(what);
-    change->why = text(body, "why");
-    change->lane = text(body, "lane");
-    const auto policy = text(body, "policy");
-    if (!policy.empty()) change->policy = hands_.policy_named(policy);
+    change->why = text_field(body, "why");
+    change->lane = text_field(body, "lane");
+    const auto policy = text_field(body, "policy");
+    if (!policy.empty()) change->policy = deps_.policy_named(policy);
     const auto after = body.value("after", std::int64_t{0});
-    change->to = text(body, "to");
+    change->to = text_field(body, "to");
     change->dry_run = body.value("dry_run", false);
-    change->for_good = body.value("for_good", false);
+    change->permanently = body.value("for_good", false);
     if (change->op == op::reprioritise && !lane_of(change->lane))
         return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
     if (!policy.empty() && !change->policy)
@@ -221,13 +216,13 @@ void Control::change_messages(const Request& request, const json& body, std::str
                       code::bad_request);
     change->after = std::chrono::seconds(after);
     if (change->op == op::reroute && !change->to.empty())
-        if (const auto wrong = hands_.bad_next_hop(change->to); !wrong.empty())
+        if (const auto wrong = deps_.bad_next_hop(change->to); !wrong.empty())
             return refuse(request, wrong, code::bad_request);
     auto walk = selection(request, body, false);
     if (!walk) return;
     walk->read_files = !change->dry_run && change->op != op::force; // of what is forced, only what is scheduled is written
-    walk->take = [this, change](const std::shared_ptr<Walk>& self, std::vector<Chosen> chosen) {
-        change_batch(change, self, std::move(chosen));
+    walk->take = [this, change](const std::shared_ptr<Walk>& self, std::vector<Selected> selected) {
+        change_batch(change, self, std::move(selected));
     };
     with_name(request, [this, change, walk](std::string who) {
         change->who = std::move(who);
@@ -235,9 +230,9 @@ void Control::change_messages(const Request& request, const json& body, std::str
     });
 }
 
-std::string Control::why_not(const Change& change, const Chosen& chosen) const {
-    const auto& info = chosen.info;
-    if (hands_.foreign(info.id)) return "is still being delivered by an agent from before the queue-manager's restart";
+std::string Control::why_not(const Change& change, const Selected& selected) const {
+    const auto& info = selected.info;
+    if (deps_.foreign(info.id)) return "is still being delivered by an agent from before the queue-manager's restart";
     if (change.op == op::hold) return info.held ? "is held already" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
@@ -246,27 +241,27 @@ std::string Control::why_not(const Change& change, const Chosen& chosen) const {
     if (change.op == op::reroute &&
         std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
         return "has no recipients to reroute yet: the categorizer is to say who they are";
-    if (change.op == op::reroute && chosen.state && chosen.state->rerouted_to == change.to)
+    if (change.op == op::reroute && selected.state && selected.state->rerouted_to == change.to)
         return change.to.empty() ? "goes by the usual route already" : fmt::format("goes to {} already", change.to);
     return "";
 }
 
 bool Control::paused(spool::QueueId id) const {
-    const auto info = hands_.engine.message(id, common::Loop::now());
+    const auto info = deps_.engine.message(id, common::Loop::now());
     return info && !info->deliveries.empty() &&
            std::ranges::all_of(info->deliveries, [](const auto& each) { return each.waiting == Waiting::paused; });
 }
 
-std::vector<spool::Property> Control::records_of(const Change& change, const Chosen& chosen) const {
+std::vector<spool::Property> Control::records_of(const Change& change, const Selected& selected) const {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
-    const auto open = chosen.left    ? *chosen.left
-                      : chosen.state ? open_recipients(*chosen.state)
+    const auto open = selected.left    ? *selected.left
+                      : selected.state ? open_recipients(*selected.state)
                                      : std::vector<std::uint32_t>{};
     if (change.op == op::hold || change.op == op::release) {
         out.emplace_back(spool::Held{change.op == op::hold, now, change.who, change.why});
     } else if (change.op == op::remove) {
-        out.emplace_back(spool::Decided{
+        out.emplace_back(spool::StatusChanged{
             open, spool::Status::removed, now, {.status = {}, .text = change.why}, change.who});
     } else if (change.op == op::expire && change.after > smtp::Duration{}) {
         spool::ExpiryChanged changed{.time = now, .who = change.who, .why = change.why};
@@ -274,7 +269,7 @@ std::vector<spool::Property> Control::records_of(const Change& change, const Cho
         out.emplace_back(std::move(changed));
     } else if (change.op == op::expire) {
         out.emplace_back(spool::ExpiryChanged{now, "", now, change.who, change.why});
-        if (chosen.info.held) out.emplace_back(spool::Held{false, now, change.who, change.why});
+        if (selected.info.held) out.emplace_back(spool::Held{false, now, change.who, change.why});
     } else if (change.op == op::reprioritise) {
         out.emplace_back(spool::PriorityChanged{0, change.lane, now, change.who, change.why});
     } else if (change.op == op::reroute) {
@@ -297,7 +292,7 @@ std::vector<spool::Property> Control::records_of(const Change& change, const Cho
 
 bool Control::apply(const Change& change, spool::QueueId id) {
     bool done = false;
-    hands_.tell([&](auto& engine, smtp::Now now, auto& out) {
+    deps_.with_engine([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);
         if (change.op == op::hold) done = engine.hold(id, now, out);
         if (change.op == op::release) done = engine.release(id, now, out);
@@ -310,54 +305,54 @@ bool Control::apply(const Change& change, spool::QueueId id) {
         if (change.op == op::requeue) done = engine.requeue(id, now, out, change.policy ? &*change.policy : nullptr);
     });
     if (done && change.op != op::force)
-        hands_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
+        deps_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
                         change.why);
     if (done && change.op == op::remove)
-        hands_.removed(id, change.for_good ? Hands::Removal::for_good : Hands::Removal::may_be_restored);
+        deps_.removed(id, change.permanently ? Dependencies::Removal::permanently : Dependencies::Removal::may_be_restored);
     return done;
 }
 
-void Control::carry_out(Change& change, spool::QueueId id) {
+void Control::execute(Change& change, spool::QueueId id) {
     const bool done = apply(change, id);
     ++(done ? change.changed : change.skipped);
     if (done && change.op == op::force && paused(id)) ++change.kept;
 }
 
 void Control::change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
-                           std::vector<Chosen> chosen) {
-    change->matched += chosen.size();
+                           std::vector<Selected> selected) {
+    change->matched += selected.size();
     change->open = 1; // this loop
-    for (auto& each : chosen) {
+    for (auto& each : selected) {
         const auto id = each.info.id;
         if (auto why = why_not(*change, each); !why.empty()) {
             if (++change->skipped == 1) change->why_not = fmt::format("{} {}", id.text(), why);
         } else if (change->dry_run) {
             ++change->changed;
         } else if (change->op == op::force && !scheduled(each.info)) {
-            carry_out(*change, id);
+            execute(*change, id);
         } else if (change->op == op::remove && each.info.active) {
             ++change->open;
-            hands_.stop_delivery(each.info, [this, change, walk, each = std::move(each)](bool stopped) {
-                stopped_or_not(change, walk, each, stopped);
+            deps_.stop_delivery(each.info, [this, change, walk, each = std::move(each)](bool stopped) {
+                delivery_stopped(change, walk, each, stopped);
             });
         } else {
             ++change->open;
             write_change(change, walk, each);
         }
     }
-    hands_.written();
+    deps_.written();
     after_batch(change, walk);
 }
 
-void Control::write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Chosen& chosen) {
-    const auto id = chosen.info.id;
-    hands_.write_down(id);
-    hands_.store.append(id, chosen.info.location, records_of(*change, chosen), spool::Sync::yes,
-                        [this, change, walk, id, goes_on = chosen.goes_on](spool::Result<> written) {
+void Control::write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Selected& selected) {
+    const auto id = selected.info.id;
+    deps_.write_pending_records(id);
+    deps_.store.append(id, selected.info.location, records_of(*change, selected), spool::Sync::yes,
+                        [this, change, walk, id, goes_on = selected.goes_on](spool::Result<> written) {
                             if (!written && goes_on)
-                                hands_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+                                deps_.with_engine([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
                             if (written)
-                                carry_out(*change, id);
+                                execute(*change, id);
                             else if (written.error().code == ENOENT)
                                 ++change->skipped; // finished meanwhile
                             else
@@ -367,21 +362,21 @@ void Control::write_change(const std::shared_ptr<Change>& change, const std::sha
 }
 
 // It was in flight when it was to be removed. What has been delivered meanwhile is not among what is removed.
-void Control::stopped_or_not(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Chosen chosen,
+void Control::delivery_stopped(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Selected selected,
                              bool stopped) {
-    const auto id = chosen.info.id;
-    auto info = hands_.engine.message(id, common::Loop::now());
+    const auto id = selected.info.id;
+    auto info = deps_.engine.message(id, common::Loop::now());
     if (stopped && info) {
-        auto& left = chosen.left.emplace();
-        for (const auto number : open_recipients(*chosen.state))
+        auto& left = selected.left.emplace();
+        for (const auto number : open_recipients(*selected.state))
             if (std::ranges::any_of(info->deliveries, [&](const auto& each) {
                     return each.recipients.empty() || std::ranges::count(each.recipients, number) > 0;
                 }))
                 left.push_back(number);
-        chosen.goes_on = !chosen.info.held;
-        chosen.info = *std::move(info);
-        write_change(change, walk, chosen);
-        return hands_.written();
+        selected.goes_on = !selected.info.held;
+        selected.info = *std::move(info);
+        write_change(change, walk, selected);
+        return deps_.written();
     }
     ++change->skipped;
     ++change->in_flight;

@@ -13,7 +13,7 @@ using decide::queue::Scope;
 
 void Control::attempt(const Request& request, const json& body) {
     const auto wrong = [&](std::string text) { refuse(request, text, proto::control::code::bad_request); };
-    Trials::Order order;
+    DeliveryProbes::Order order;
     std::string from, host;
     try {
         order.address = body.value("address", "");
@@ -32,16 +32,16 @@ void Control::attempt(const Request& request, const json& body) {
     if (!host.empty()) order.host = host_named(host);
     if (!host.empty() && !order.host)
         return wrong(fmt::format("\"{}\" is no host: say HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", host));
-    const auto number = hands_.attempt(
-        std::move(order), {[this, peer = request.peer](const TrialLine& line) { server_->send(peer, json_of(line)); },
+    const auto number = deps_.attempt(
+        std::move(order), {[this, peer = request.peer](const ProbeLine& line) { server_->send(peer, json_of(line)); },
                            [this, peer = request.peer] { server_->finish(peer); },
                            [this, request](std::string_view error) {
                                refuse(request, error, proto::control::code::unavailable);
                            }});
-    server_->on_leave(request.peer, [this, number] { hands_.abandon(number); });
+    server_->on_disconnect(request.peer, [this, number] { deps_.cancel(number); });
 }
 
-std::vector<std::string> Control::hindrances(const proto::route::Routed& route) const {
+std::vector<std::string> Control::obstacles(const proto::route::Routed& route) const {
     std::vector<std::string> out;
     const auto paused = [&](Scope scope, std::string_view what, std::string_view name) {
         const auto* pause = find(pauses_, scope, name);
@@ -60,9 +60,9 @@ std::vector<std::string> Control::hindrances(const proto::route::Routed& route) 
                                   info.failures, info.last_error.text));
     };
     const auto now = common::Loop::now();
-    for (const auto& link : hands_.engine.links(now))
+    for (const auto& link : deps_.engine.links(now))
         if (link.name == route.link) not_well("link", link.name, link);
-    for (const auto& queue : hands_.engine.queues(now))
+    for (const auto& queue : deps_.engine.queues(now))
         if (queue.name == waits_in) not_well("queue", queue.name, queue);
     return out;
 }

@@ -24,7 +24,7 @@ struct Control::Restoration {
 };
 
 void Control::restore(const Request& request, const json& body) {
-    if (hands_.situation().loading)
+    if (deps_.queue_status().loading)
         return refuse(request, "the spool is still being read: try again when that is over", code::loading);
     auto work = std::make_shared<Restoration>();
     work->request = request;
@@ -40,9 +40,9 @@ void Control::restore(const Request& request, const json& body) {
     with_name(request, [this, work](std::string who) {
         work->who = std::move(who);
         if (!work->all) return restore_some(work);
-        hands_.pool.post([this, work] {
-            auto names = hands_.pool.disk().list("removed");
-            hands_.pool.complete([this, work, names = std::move(names)] {
+        deps_.pool.post([this, work] {
+            auto names = deps_.pool.disk().list("removed");
+            deps_.pool.complete([this, work, names = std::move(names)] {
                 if (!names) return refuse(work->request, names.error().what, code::failed);
                 for (const auto& name : *names)
                     if (const auto id = spool::QueueId::parse(name)) work->ids.push_back(*id);
@@ -58,10 +58,10 @@ void Control::restore_some(const std::shared_ptr<Restoration>& work) {
     for (std::size_t n = 0; n < Restoration::at_a_time && work->at < work->ids.size(); ++n) {
         const auto id = work->ids[work->at++];
         ++work->open;
-        hands_.bring_back(id, work->who, [this, work, id](spool::Result<> back) {
+        deps_.restore_removed(id, work->who, [this, work, id](spool::Result<> back) {
             if (back) {
                 ++work->changed;
-                hands_.log.info("{}: restored by {}", id.text(), work->who);
+                deps_.log.info("{}: restored by {}", id.text(), work->who);
             } else if (back.error().code == ENOENT || back.error().code == ENODATA) {
                 ++work->skipped;
                 if (work->why_not.empty())

@@ -57,7 +57,7 @@ std::expected<Suppressions::Entries, std::string> entries_of(const nlohmann::jso
 
 } // namespace
 
-void Control::change_suppressions(const Request& request, const json& body, Suppressions::Doing doing) {
+void Control::change_suppressions(const Request& request, const json& body, Suppressions::Operation doing) {
     Suppressions::Order order;
     order.doing = doing;
     try {
@@ -68,29 +68,29 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
     } catch (const json::exception&) {
         return refuse(request, "a field of the request is of the wrong kind", code::bad_request);
     }
-    if (const auto own = std::ranges::find_if(order.entries, [&](const auto& each) { return hands_.own_postmaster(each.recipient); });
-        own != order.entries.end() && doing == Suppressions::Doing::put)
+    if (const auto own = std::ranges::find_if(order.entries, [&](const auto& each) { return deps_.own_postmaster(each.recipient); });
+        own != order.entries.end() && doing == Suppressions::Operation::put)
         return refuse(request, fmt::format("{} is our own postmaster, who is never suppressed", own->recipient), code::bad_request);
     with_name(request, [this, request, order = std::move(order)](std::string who) mutable {
         for (auto& each : order.entries) each.who = who;
         const auto count = order.entries.size();
-        const bool put = order.doing == Suppressions::Doing::put, dry = order.dry_run;
+        const bool put = order.doing == Suppressions::Operation::put, dry = order.dry_run;
         const auto first = order.entries.front();
-        order.done = [this, request, who, count, put, dry, first](const spool::Result<Suppressions::Tally>& tally) {
-            if (!tally) return refuse(request, fmt::format("the suppression list: {}", tally.error().what), code::failed);
-            if (!dry && count == 1 && (put || tally->made > 0))
-                hands_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient, first.sender.empty() ? "" : " for mail from ",
+        order.done = [this, request, who, count, put, dry, first](const spool::Result<Suppressions::ChangeCounts>& counts) {
+            if (!counts) return refuse(request, fmt::format("the suppression list: {}", counts.error().what), code::failed);
+            if (!dry && count == 1 && (put || counts->made > 0))
+                deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient, first.sender.empty() ? "" : " for mail from ",
                                 first.sender, put ? "put on the list" : "taken off the list", who,
                                 first.reason.empty() ? "" : ": ", first.reason);
-            else if (!dry && (put || tally->made > 0))
-                hands_.log.info("suppression: {} entries {} by {}", put ? tally->made + tally->other : tally->made,
+            else if (!dry && (put || counts->made > 0))
+                deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
                                 put ? "put on the list" : "taken off the list", who);
-            server_->send(request.peer, {{put ? "added" : "removed", tally->made},
-                                         {put ? "replaced" : "missing", tally->other},
+            server_->send(request.peer, {{put ? "added" : "removed", counts->made},
+                                         {put ? "replaced" : "missing", counts->other},
                                          {"dry_run", dry}});
             server_->finish(request.peer);
         };
-        hands_.suppressions.change(std::move(order));
+        deps_.suppressions.change(std::move(order));
     });
 }
 
@@ -126,7 +126,7 @@ void Control::walk_suppressions(const Request& request, const json& body, bool r
 }
 
 void Control::step_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
-    hands_.suppressions.look([this, walk, now = common::Loop::now().wall](const common::SuppressionList* list) {
+    deps_.suppressions.look([this, walk, now = common::Loop::now().wall](const common::SuppressionList* list) {
         Suppressions::Entries matched;
         std::string error = list ? "" : "it cannot be opened";
         while (list && !walk->over && matched.empty()) {
@@ -137,7 +137,7 @@ void Control::step_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
                 for (auto& each : *some)
                     if (walk->filter.matches(each, now)) matched.push_back(std::move(each));
         }
-        hands_.pool.complete([this, walk, matched = std::move(matched), error = std::move(error)]() mutable {
+        deps_.pool.complete([this, walk, matched = std::move(matched), error = std::move(error)]() mutable {
             if (!error.empty()) return refuse(walk->request, fmt::format("the suppression list: {}", error), code::failed);
             if (walk->remove) return remove_suppressions(walk, std::move(matched));
             for (const auto& each : matched) {
@@ -153,12 +153,12 @@ void Control::step_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
 
 void Control::remove_suppressions(const std::shared_ptr<SuppressionWalk>& walk, Suppressions::Entries matched) {
     if (matched.empty()) return after_suppressions(walk);
-    hands_.suppressions.change({.doing = Suppressions::Doing::erase,
+    deps_.suppressions.change({.doing = Suppressions::Operation::erase,
                                 .entries = std::move(matched),
                                 .dry_run = walk->dry_run,
-                                .done = [this, walk](const spool::Result<Suppressions::Tally>& tally) {
-                                    if (!tally) return refuse(walk->request, fmt::format("the suppression list: {}", tally.error().what), code::failed);
-                                    walk->found += tally->made;
+                                .done = [this, walk](const spool::Result<Suppressions::ChangeCounts>& counts) {
+                                    if (!counts) return refuse(walk->request, fmt::format("the suppression list: {}", counts.error().what), code::failed);
+                                    walk->found += counts->made;
                                     after_suppressions(walk);
                                 }});
 }
@@ -167,11 +167,11 @@ void Control::after_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
     const auto peer = walk->request.peer;
     if (!walk->over) {
         if (!server_->congested(peer)) return step_suppressions(walk);
-        return server_->on_room(peer, [this, walk] { step_suppressions(walk); });
+        return server_->on_writable(peer, [this, walk] { step_suppressions(walk); });
     }
     if (walk->remove) {
         if (walk->found > 0 && !walk->dry_run)
-            hands_.log.info("suppression: {} entries taken off the list by {}", walk->found, walk->who);
+            deps_.log.info("suppression: {} entries taken off the list by {}", walk->found, walk->who);
         server_->send(peer, {{"removed", walk->found}, {"missing", 0}, {"dry_run", walk->dry_run}});
     }
     server_->finish(peer);
@@ -189,11 +189,11 @@ void Control::check_suppression(const Request& request, const json& body) {
         return refuse(request, recipient.error(), code::bad_request);
     if (address.find('@') == address.npos) address = "*@" + address; // anybody there
     if (address.starts_with('@')) address = "*" + address;
-    const bool own = hands_.own_postmaster(address);
-    hands_.suppressions.look([this, request, address, sender, own, now = common::Loop::now().wall](const common::SuppressionList* list) {
+    const bool own = deps_.own_postmaster(address);
+    deps_.suppressions.look([this, request, address, sender, own, now = common::Loop::now().wall](const common::SuppressionList* list) {
         auto found = list ? list->find(address, sender, now)
                           : spool::Result<std::optional<Suppression>>(std::unexpected(spool::Error{EIO, "it cannot be opened"}));
-        hands_.pool.complete([this, request, own, found = std::move(found)] {
+        deps_.pool.complete([this, request, own, found = std::move(found)] {
             if (!found) return refuse(request, fmt::format("the suppression list: {}", found.error().what), code::failed);
             if (*found && !own) server_->send(request.peer, json_of(**found));
             server_->finish(request.peer);

@@ -8,13 +8,13 @@ void DeliveryStops::stop(spool::QueueId id, Before before, Then then) {
     place->second.then.push_back(std::move(then));
     if (!fresh) return;
     if (!patience_.armed()) patience_.start(patience);
-    hands_.stop(id);
+    deps_.stop(id);
 }
 
 void DeliveryStops::look() {
     std::vector<spool::QueueId> ended;
     for (const auto& [id, stop] : stops_)
-        if (!hands_.in_flight(id)) ended.push_back(id);
+        if (!deps_.in_flight(id)) ended.push_back(id);
     for (const auto id : ended) end(id, true);
 }
 
@@ -22,12 +22,12 @@ void DeliveryStops::end(spool::QueueId id, bool stopped) {
     auto node = stops_.extract(id);
     if (node.empty()) return;
     if (stops_.empty()) patience_.stop();
-    if (!stopped && node.mapped().before == Before::free) hands_.go_on(id);
+    if (!stopped && node.mapped().before == Before::free) deps_.go_on(id);
     for (const auto& then : node.mapped().then) then(stopped);
 }
 
 void DeliveryStops::give_up() {
-    while (!stops_.empty()) end(stops_.begin()->first, !hands_.in_flight(stops_.begin()->first));
+    while (!stops_.empty()) end(stops_.begin()->first, !deps_.in_flight(stops_.begin()->first));
 }
 
 } // namespace queue_manager

@@ -14,7 +14,7 @@ class DeliveryStops {
 public:
     // Whether nothing of the message is in flight any more; false: it could not be stopped.
     using Then = std::function<void(bool stopped)>;
-    struct Hands {
+    struct Dependencies {
         std::function<bool(spool::QueueId)> in_flight;
         // Nothing further of it is begun, and what is in flight is to end. Undone by go_on().
         std::function<void(spool::QueueId)> stop;
@@ -23,8 +23,8 @@ public:
     // An agent that has not answered in this time is not waited for.
     static constexpr smtp::Duration patience = std::chrono::seconds(5);
 
-    DeliveryStops(common::Loop& loop, Hands hands)
-        : hands_(std::move(hands)), patience_(loop, [this] { give_up(); }) {}
+    DeliveryStops(common::Loop& loop, Dependencies hands)
+        : deps_(std::move(hands)), patience_(loop, [this] { give_up(); }) {}
 
     // `keep`: nothing of it was to be begun before, either (held).
     enum class Before : std::uint8_t { free, held };
@@ -42,7 +42,7 @@ private:
     void end(spool::QueueId id, bool stopped);
     void give_up();
 
-    Hands hands_;
+    Dependencies deps_;
     std::map<spool::QueueId, Stop> stops_;
     common::Timer patience_;
 };

@@ -34,7 +34,7 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
         const auto& own = state.recipients[number].reply.text;
         if (delivery == nullptr) return own;
         if (!delivery->reason.text.empty()) return delivery->reason.text;
-        return own.empty() && entry.queue != "active" ? delivery->waits_for : own;
+        return own.empty() && entry.queue != "active" ? delivery->waiting_for : own;
     };
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
@@ -144,7 +144,7 @@ private:
     void give_up() {
         listing_.log_.warning("showq: a listing for uid={} was ended: nothing of it was read for {} s", uid_,
                               std::chrono::duration_cast<std::chrono::seconds>(listing_.limits_.patience).count());
-        listing_.loop_.later([self = shared_from_this()] {}); // its own timer calls
+        listing_.loop_.defer([self = shared_from_this()] {}); // its own timer calls
         end();
     }
 

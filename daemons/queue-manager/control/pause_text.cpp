@@ -7,7 +7,7 @@ namespace queue_manager {
 using decide::queue::Scope;
 using decide::queue::Waiting;
 
-std::string stop_text(const decide::queue::Stop& stop, const Pauses& pauses) {
+std::string pause_text(const decide::queue::PausedObject& stop, const Pauses& pauses) {
     const auto* pause = find(pauses, stop.scope, stop.name);
     if (pause == nullptr) return "postrider is stopping";
     return fmt::format("{}{}{} is paused by {}{}{}", word_of(stop.scope), stop.name.empty() ? "" : " ", stop.name,
@@ -19,11 +19,11 @@ std::string resume_advice(Scope scope, const std::string& name) {
     return fmt::format("\"postrider resume {} {}\" lets it go.", word_of(scope), name);
 }
 
-void say_why(decide::queue::MessageInfo& info, const Pauses& pauses) {
+void set_pause_reasons(decide::queue::MessageInfo& info, const Pauses& pauses) {
     for (auto& delivery : info.deliveries) {
-        if (delivery.stop) {
+        if (delivery.paused_by) {
             delivery.reason = {};
-            delivery.reason.text = stop_text(*delivery.stop, pauses);
+            delivery.reason.text = pause_text(*delivery.paused_by, pauses);
         } else if (delivery.waiting == Waiting::scheduled && delivery.next_attempt != smtp::WallTime{}) {
             delivery.reason = {};
             delivery.reason.text = fmt::format("not before {}, as its sender asked", smtp::rfc3339_date(delivery.next_attempt));

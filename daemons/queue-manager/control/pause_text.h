@@ -8,11 +8,11 @@
 namespace queue_manager {
 
 // "queue example.org is paused by ann: their move".
-std::string stop_text(const decide::queue::Stop& stop, const Pauses& pauses);
+std::string pause_text(const decide::queue::PausedObject& stop, const Pauses& pauses);
 // "postrider resume queue example.org lets it go."
 std::string resume_advice(decide::queue::Scope scope, const std::string& name);
 
 // Deliveries that are paused or scheduled get that for their reason.
-void say_why(decide::queue::MessageInfo& info, const Pauses& pauses);
+void set_pause_reasons(decide::queue::MessageInfo& info, const Pauses& pauses);
 
 } // namespace queue_manager

@@ -18,12 +18,12 @@ decide::queue::Lane lane_of(const spool::MessageState& state) {
 
 bool was_tried(const spool::RecipientState& recipient, const spool::MessageState& state) {
     return recipient.failures > 0 || recipient.next_attempt != smtp::WallTime{} || state.problem ||
-           state.deaths_alone > 0;
+           state.crashes_alone > 0;
 }
 
 // What its sender is still to be told, of one that did not fail.
 std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recipient, std::uint32_t number,
-                                              const decide::ReportWishes& wishes) {
+                                              const decide::DsnRequests& wishes) {
     using decide::queue::ReportKind;
     if (recipient.reported) return {};
     if (recipient.status == spool::Status::delivered && recipient.success != spool::SuccessReport::none)
@@ -33,7 +33,7 @@ std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recip
 
 } // namespace
 
-Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
+AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, std::uint64_t size,
                const spool::MessageState& state) {
     const spool::Envelope& envelope = state.envelope;
     event_.id = id;
@@ -58,7 +58,7 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     event_.trace = envelope.trace;
     event_.held = state.held; // by its filter's verdict at first
 
-    std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open
+    std::optional<decide::DsnRequests> wishes; // rarely needed: what is new is open
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) {
@@ -76,8 +76,8 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
             restored_.push_back({.number = number,
                                  .failures = recipient.failures,
                                  .message_failures = state.problem ? recipient.failures : 0,
-                                 .deaths = state.deaths_alone,
-                                 .suspect = state.deaths_alone > 0,
+                                 .deaths = state.crashes_alone,
+                                 .suspect = state.crashes_alone > 0,
                                  .problem = state.problem,
                                  .next_attempt = recipient.next_attempt});
     }

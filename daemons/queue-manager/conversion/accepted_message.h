@@ -10,15 +10,15 @@ namespace queue_manager {
 
 // A message that is new to the engine, with what its spans point to. Views into the state it was made from:
 // that one must outlive it.
-class Intake {
+class AcceptedMessage {
 public:
-    Intake(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
-    Intake(const Intake&) = delete;
+    AcceptedMessage(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
+    AcceptedMessage(const AcceptedMessage&) = delete;
 
     // It was submitted just now.
-    void is_new() { event_.since = decide::queue::Since::now; }
+    void mark_new() { event_.origin = decide::queue::Origin::submitted; }
     // An agent of an earlier queue-manager still delivers it.
-    void is_elsewhere() { event_.elsewhere = true; }
+    void mark_with_earlier_agent() { event_.with_earlier_agent = true; }
     const decide::queue::Accepted& event() const { return event_; }
     // Nothing is left to do for it: the file is a leftover of a removal that a crash undid.
     bool finished() const { return finished_; }
@@ -26,7 +26,7 @@ public:
 private:
     decide::queue::Accepted event_;
     std::vector<decide::queue::RecipientNumber> open_;
-    std::vector<decide::queue::Restored> restored_;
+    std::vector<decide::queue::RestoredRecipient> restored_;
     std::vector<spool::ReportRecipient> unreported_;
     decide::queue::RetryPolicy policy_; // if its values are on record
     bool finished_ = false;

@@ -48,8 +48,8 @@ std::string store_of(std::string_view address, std::string_view user, std::strin
     return fmt::format("{}/{}/{}", local_store, user, is_of(local_part, user) ? "alias" : smtp::printable(target, 200));
 }
 
-Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
-    Settled out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
+CategorizedRecipient settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
+    CategorizedRecipient out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
@@ -61,7 +61,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     } else if (recipient.fate == Fate::failed) {
         out.fate = Fate::failed;
         out.reason = refused_at_the_door(verdict);
-        out.unsaid = true;
+        out.unlogged = true;
     } else if (recipient.fate == Fate::local) {
         out.fate = Fate::local;
         out.destination = store_of(recipient.address, recipient.user, recipient.target);
@@ -74,12 +74,12 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     return out;
 }
 
-Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const spool::ResolvedRecipient& outcome, const Subject& subject) {
-    Settled out{.number = number,
+CategorizedRecipient settled_by_answer(std::uint32_t number, const std::string& address,
+                          const spool::ResolvedRecipient& outcome, const CategorizationInput& subject) {
+    CategorizedRecipient out{.number = number,
                 .fate = outcome.fate,
                 .delivered_to = outcome.delivered_to,
-                .unsaid = true};
+                .unlogged = true};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
@@ -87,34 +87,34 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     if (out.fate == Fate::failed || out.fate == Fate::unknown)
         out.reason = {.status = outcome.status, .text = outcome.text, .suppressed = outcome.suppressed};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
-        out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", place_here(outcome)), {}, {}};
+        out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", local_target_text(outcome)), {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::discard)
         out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
 }
 
 // Whom reports go to: who comes out of a list keeps the list's.
-const std::string& path_of(const spool::ResolvedRecipient& outcome, const Subject::Origin& origin) {
+const std::string& path_of(const spool::ResolvedRecipient& outcome, const CategorizationInput::Origin& origin) {
     return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
 }
 
 // What the sender is told of one that others came for.
 std::optional<spool::ReportRecipient>
-told_of_expansion(const Subject& subject, std::uint32_t number,
+told_of_expansion(const CategorizationInput& subject, std::uint32_t number,
                   const std::vector<const spool::ResolvedRecipient*>& outcomes) {
     using decide::queue::ReportKind;
     const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
-    auto kind = decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
+    auto kind = decide::DsnRequests::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
     if (!kind) return {};
     if (subject.trace != spool::Trace::none)
         kind = ReportKind::expanded;
-    else if (!std::ranges::binary_search(subject.tell_success, number))
+    else if (!std::ranges::binary_search(subject.success_requested, number))
         return {};
     return spool::ReportRecipient{.number = number, .kind = *kind};
 }
 
 // Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
-std::set<std::string> copies_of(const spool::MessageState& state, const Subject& subject) {
+std::set<std::string> copies_of(const spool::MessageState& state, const CategorizationInput& subject) {
     std::set<std::string> out;
     auto open = subject.open.begin();
     for (std::uint32_t number = 0; number < subject.total; ++number) {
@@ -126,7 +126,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != Fate::failed && recipient.fate != Fate::discard)
-            out.insert(decide::copy_key(
+            out.insert(decide::duplicate_key(
                 {recipient.address, recipient.user, recipient.target, recipient.transport, state.envelope_of(recipient).address},
                 subject.mailboxes, idn::folded));
     }
@@ -135,11 +135,11 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
 
 // Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
 // same one again is not served, and nobody hears of it twice.
-std::string ended_key(std::uint32_t envelope, const decide::Copy& copy, Mailboxes mailboxes) {
-    return fmt::format("{} {}", envelope, decide::copy_key(copy, mailboxes, idn::folded));
+std::string ended_key(std::uint32_t envelope, const decide::RecipientIdentity& copy, Mailboxes mailboxes) {
+    return fmt::format("{} {}", envelope, decide::duplicate_key(copy, mailboxes, idn::folded));
 }
 
-std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
+std::set<std::string> ends_of(const spool::MessageState& state, const CategorizationInput& subject) {
     std::set<std::string> out;
     if (subject.redone.empty() && subject.open.back().number < subject.addressed) return out; // in the order of their numbers
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
@@ -158,9 +158,9 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
 }
 
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
-std::vector<const spool::ResolvedRecipient*> without_copies(const Subject& subject,
+std::vector<const spool::ResolvedRecipient*> without_copies(const CategorizationInput& subject,
                                                               const spool::UnresolvedRecipient& asked,
-                                                              const Subject::Origin& origin,
+                                                              const CategorizationInput::Origin& origin,
                                                               std::vector<const spool::ResolvedRecipient*> outcomes,
                                                               const spool::ResolvedRecipient& nobody) {
     if (subject.copies.empty() && subject.ended.empty()) return outcomes;
@@ -170,9 +170,9 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Subject& subje
         if (outcome->fate == Fate::unknown) return false;
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
-        const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport,
+        const decide::RecipientIdentity copy{address, outcome->user, outcome->target, outcome->transport,
                                 origin.written.empty() ? asked.address : origin.written};
-        return (gets_it && subject.copies.contains(decide::copy_key(copy, subject.mailboxes, idn::folded))) ||
+        return (gets_it && subject.copies.contains(decide::duplicate_key(copy, subject.mailboxes, idn::folded))) ||
                (again && subject.ended.contains(ended_key(envelope, copy, subject.mailboxes)));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
@@ -181,9 +181,9 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Subject& subje
 
 } // namespace
 
-Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew,
+CategorizationInput CategorizationInput::of(const spool::MessageState& state, std::uint64_t size, bool anew,
                     std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
-    Subject out;
+    CategorizationInput out;
     out.mailboxes = mailboxes;
     out.size = size;
     out.arrival = state.envelope.arrival;
@@ -224,7 +224,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
             out.origins.push_back({recipient.envelope, recipient.reverse_path, recipient.list,
                                    written == recipient.address ? std::string() : written});
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
-                out.tell_success.push_back(number);
+                out.success_requested.push_back(number);
         } else {
             out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
             if (out.settled.back().fate == Fate::discard)
@@ -239,7 +239,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     return out;
 }
 
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+std::optional<Judgement> judge(const CategorizationInput& subject, const proto::categorize::Categorized& answer,
                                smtp::WallTime now) {
     std::map<std::uint32_t, std::vector<const spool::ResolvedRecipient*>> by_origin;
     for (const auto& outcome : answer.outcomes) by_origin[outcome.origin].push_back(&outcome);
@@ -331,12 +331,12 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     return out;
 }
 
-std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<CategorizedRecipient>& recipients,
                                                             std::string_view rerouted_to) {
     std::vector<decide::queue::FinalRecipient> out;
     out.reserve(recipients.size());
     std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> groups = {{{"", ""}, 0}};
-    for (const Settled& each : recipients) {
+    for (const CategorizedRecipient& each : recipients) {
         const auto next = static_cast<std::uint32_t>(groups.size());
         const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
         const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::unknown;
@@ -347,7 +347,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
     return out;
 }
 
-std::string place_here(const spool::ResolvedRecipient& outcome) {
+std::string local_target_text(const spool::ResolvedRecipient& outcome) {
     const auto& target = outcome.target;
     if (target.empty()) return "the mailbox of " + outcome.user;
     const auto as = outcome.user.empty() ? "" : ", as " + outcome.user;

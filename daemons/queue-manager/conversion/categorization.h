@@ -15,7 +15,7 @@
 namespace queue_manager {
 
 // One recipient's end, owning what it names.
-struct Settled {
+struct CategorizedRecipient {
     decide::queue::RecipientNumber number = 0;
     spool::Fate fate = spool::Fate::remote;
     std::string destination;  // remote: the domain, lower case; local: "local/ann"
@@ -24,20 +24,20 @@ struct Settled {
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
-    bool unsaid = false;              // no line of the log has said so yet
+    bool unlogged = false;              // no line of the log has said so yet
 };
 
 using decide::Mailboxes;
 
 // One that is thrown away, as the log tells of it.
-struct Discarded {
+struct DiscardedRecipient {
     decide::queue::RecipientNumber number = 0;
     std::string to, original_to;
     decide::queue::Reason reason;
 };
 
 // What must be known of a message to ask about it.
-struct Subject {
+struct CategorizationInput {
     std::string reverse_path;
     std::vector<spool::UnresolvedRecipient> open; // to be asked, by number
     struct Origin {
@@ -53,14 +53,14 @@ struct Subject {
         return origins[i].written.empty() ? open[i].address : origins[i].written;
     }
     std::vector<std::uint32_t> redone; // of all origins, by number
-    std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
-    std::vector<Discarded> discarded; // of `settled`
+    std::vector<CategorizedRecipient> settled; // answered by the file itself: categorized before, or failed
+    std::vector<DiscardedRecipient> discarded; // of `settled`
     std::uint32_t total = 0;      // recipient numbers in use
-    std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told
+    std::vector<std::uint32_t> success_requested; // of `open`: their senders asked to be told
     spool::Trace trace = spool::Trace::none;
     std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
     Mailboxes mailboxes = Mailboxes::files;
-    std::set<std::string> copies; // who has the message, or is to get it (decide::copy_key)
+    std::set<std::string> copies; // who has the message, or is to get it (decide::duplicate_key)
     std::set<std::string> ended;  // whom expansions brought that failed or were thrown away
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
@@ -69,7 +69,7 @@ struct Subject {
     // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start). For what an
     // expansion brought its origin in the envelope is asked about: those who have the message do not get it again.
     // `numbers`: only these recipients are meant; empty: all. The others count among who has the message.
-    static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
+    static CategorizationInput of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
                       std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);
 };
 
@@ -77,23 +77,23 @@ struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
     bool expanded = false; // … and synced: new recipients and places, not to be found out anew after a crash
     std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
-    std::vector<Settled> recipients;
-    std::vector<Discarded> discarded; // of `recipients`
+    std::vector<CategorizedRecipient> recipients;
+    std::vector<DiscardedRecipient> discarded; // of `recipients`
     std::vector<spool::ReportRecipient> told; // what senders are to hear of expansions
 };
 
 // An answer that names what was not asked is not believed: nullopt.
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+std::optional<Judgement> judge(const CategorizationInput& subject, const proto::categorize::Categorized& answer,
                                smtp::WallTime now = {});
 
 // The engine's form. Views into both; groups those whose reverse-path and field
 // Delivered-To are the same. `rerouted_to`: where all remote
 // ones go, "" each to its own domain.
-std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<CategorizedRecipient>& recipients,
                                                             std::string_view rerouted_to = {});
 
 // Where a local one is put, in words: "the mailbox of ann", "the command "procmail", as ann".
-std::string place_here(const spool::ResolvedRecipient& outcome);
+std::string local_target_text(const spool::ResolvedRecipient& outcome);
 
 // Under which name the engine and the router know where a remote one goes.
 std::string destination_of(std::string_view address, std::string_view transport);

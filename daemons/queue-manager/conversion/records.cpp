@@ -5,7 +5,7 @@
 
 namespace queue_manager {
 
-spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
+spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                               std::string_view who, smtp::WallTime now) {
     return {.recipients = std::move(recipients),
             .status = spool::Status::failed,
@@ -76,7 +76,7 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.success = success(result);
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];
-        attempt.reply = {reply.code, reply.status, reply.text, reply.stage, reply.seen};
+        attempt.reply = {reply.code, reply.status, reply.text, reply.stage, reply.details};
         attempt.in_doubt = reply.in_doubt;
     }
     return attempt;

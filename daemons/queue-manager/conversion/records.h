@@ -41,7 +41,7 @@ private:
 
 // These failed though no agent tried: in the file before their sender can hear of it, or a restart would have
 // them looked up anew, reported twice, or delivered after all.
-spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
+spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                               std::string_view who, smtp::WallTime now);
 
 // With whose words they are, by the host of the delivery.

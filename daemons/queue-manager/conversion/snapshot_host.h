@@ -5,7 +5,7 @@
 
 namespace queue_manager {
 
-struct KeptHost {
+struct SnapshotHost {
     proto::route::Host host;
     static void fields(auto& m, auto& f) {
         f(1, m.host.name);

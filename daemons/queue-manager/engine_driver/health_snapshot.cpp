@@ -14,7 +14,7 @@ namespace {
 // So many are read in a moment, whatever the disk; by then there is work, and the directories follow.
 constexpr std::size_t read_first_at_most = 1000;
 
-struct KeptReason {
+struct SavedReason {
     decide::queue::Reason why;
     static void fields(auto& m, auto& f) {
         f(1, m.why.status);
@@ -23,18 +23,18 @@ struct KeptReason {
         f(4, m.why.remote_host);
         f(5, m.why.stage);
         f(6, m.why.code);
-        f(7, m.why.seen.error);
-        f(8, m.why.seen.silent);
-        f(9, m.why.seen.wrapped);
-        f(10, m.why.seen.demand);
+        f(7, m.why.details.error);
+        f(8, m.why.details.timed_out);
+        f(9, m.why.details.implicit_tls);
+        f(10, m.why.details.demand);
         f(11, m.why.at);
         f(12, m.why.by_srv);
     }
 };
-struct KeptFailure {
+struct SavedFailure {
     smtp::WallTime time{};
     bool in_session = false;
-    KeptReason reason;
+    SavedReason reason;
     static void fields(auto& m, auto& f) {
         f(1, m.time);
         f(2, m.in_session);
@@ -44,12 +44,12 @@ struct KeptFailure {
 struct Kept {
     bool link = false, mx = false, down = false, route = false;
     std::string name, rule;
-    KeptReason reason;
+    SavedReason reason;
     decide::queue::Health health = decide::queue::Health::ready;
     std::uint32_t failures = 0;
     smtp::WallTime due{}, failing_since{}, retry_since{};
-    std::vector<KeptHost> hosts;
-    std::vector<KeptFailure> history;
+    std::vector<SnapshotHost> hosts;
+    std::vector<SavedFailure> history;
     static void fields(auto& m, auto& f) {
         f(1, m.link);
         f(2, m.mx);
@@ -67,17 +67,17 @@ struct Kept {
         f(18, m.reason); // 6 to 9: formerly
     }
 };
-struct AllKept {
+struct SavedState {
     std::vector<Kept> all;
     static void fields(auto& m, auto& f) { f(1, m.all); }
 };
 
 } // namespace
 
-void QueueManager::remember() {
+void QueueManager::save_snapshot() {
     if (!lock_) return;
-    AllKept kept;
-    for (const auto& each : engine_.remembered()) {
+    SavedState kept;
+    for (const auto& each : engine_.health_snapshot()) {
         Kept k{.link = each.link, .mx = each.mx, .down = each.down, .route = each.route, .name = each.name};
         k.reason = {each.last_error};
         k.health = each.health;
@@ -108,9 +108,9 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
     if (!snapshot || !*snapshot) return {};
     auto first = std::move((*snapshot)->messages);
     first.resize(std::min(first.size(), read_first_at_most));
-    const auto kept = spool::fields::read<AllKept>((*snapshot)->state, "snapshot");
+    const auto kept = spool::fields::read<SavedState>((*snapshot)->state, "snapshot");
     if (!kept) return first;
-    std::vector<decide::queue::Remembered> all;
+    std::vector<decide::queue::HealthSnapshot> all;
     for (const Kept& k : kept->all) {
         all.push_back({.link = k.link,
                        .route = k.route,
@@ -133,7 +133,7 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
         link.rule = k.rule;
         for (const auto& [host] : k.hosts) link.hosts.push_back(host);
     }
-    tell([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
+    with_engine([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
     return first;
 }
 

@@ -31,11 +31,11 @@ std::string authentication_by(std::string_view rule, const config::Config& confi
 // ---- the categorizer, the router, the bounce daemon ----
 
 void QueueManager::categorized(const proto::categorize::Categorized& answer) {
-    if (inquiry_.answered(answer)) return;
+    if (route_query_.answered(answer)) return;
     const spool::QueueId id{answer.request};
     auto subject = subjects_.extract(id);
     if (!subject) return; // forgotten meanwhile
-    Subject& asked = subject.mapped();
+    CategorizationInput& asked = subject.mapped();
     const bool soft = config_->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, Loop::now().wall);
     if (!judgement)
@@ -43,20 +43,20 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
                                                           : answer.refused);
     // Those that an expansion has brought are in the file only when that is written.
     if (judgement->records.empty()) {
-        say_settled(id, judgement->recipients);
+        log_categorized(id, judgement->recipients);
         return settle(id, *judgement, asked);
     }
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
-    KILL_POINT("queue-manager.expanded");
-    unwritten_.add(id, std::exchange(judgement->unchanged, {}));
+    CRASH_POINT("queue-manager.expanded");
+    pending_records_.add(id, std::exchange(judgement->unchanged, {}));
     auto records = std::exchange(judgement->records, {});
-    if (auto unchanged = unwritten_.take(id)) records.insert(records.begin(), *std::move(unchanged));
+    if (auto unchanged = pending_records_.take(id)) records.insert(records.begin(), *std::move(unchanged));
     store_.append(id, spool::Location::incoming, std::move(records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
                   [this, id, judgement = *std::move(judgement),
                    asked = std::move(asked)](spool::Result<> written) {
                       if (written) {
-                          say_settled(id, judgement.recipients);
+                          log_categorized(id, judgement.recipients);
                           return settle(id, judgement, asked);
                       }
                       failed_on_disk(id, written.error());
@@ -65,18 +65,18 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     turn_.schedule();
 }
 
-void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const Subject& subject) {
+void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject) {
     const auto final = final_recipients(judgement.recipients, subject.rerouted_to);
-    unwritten_.add(id, judgement.unchanged);
-    if (!unwritten_.empty() && !writing_down_.armed()) writing_down_.start(Unwritten::a_while);
-    const Settling settling{subject, judgement};
-    const auto* outer = std::exchange(settling_, &settling);
-    tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final, judgement.told}, now, out); });
-    settling_ = outer;
+    pending_records_.add(id, judgement.unchanged);
+    if (!pending_records_.empty() && !pending_records_timer_.armed()) pending_records_timer_.start(PendingRecords::delay);
+    const Categorization categorization{subject, judgement};
+    const auto* outer = std::exchange(categorization_, &categorization);
+    with_engine([&](smtp::Now now, auto& out) { engine_.categorized({id, final, judgement.told}, now, out); });
+    categorization_ = outer;
 }
 
 void QueueManager::routed(const proto::route::Routed& said) {
-    if (inquiry_.answered(said)) return;
+    if (route_query_.answered(said)) return;
     std::optional<proto::route::Routed> soft;
     if (config_->bounce.soft_bounce) soft = softened(said);
     const auto& answer = soft ? *soft : said;
@@ -87,7 +87,7 @@ void QueueManager::routed(const proto::route::Routed& said) {
     if (reached) links_[answer.link] = hosts_of(answer);
     if (reached) domains_.routed(answer);
     const auto auth = authentication_by(answer.rule, *config_);
-    tell([&](smtp::Now now, auto& out) {
+    with_engine([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, answer.asked_pool, answer.kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule, auth, answer.secure},
                        now, out);
@@ -101,13 +101,13 @@ void QueueManager::reported(const proto::report::Reported& answer) {
     const bool later = answer.outcome == Outcome::try_later;
     if (later) {
         log_.warning("{}: no report could be made: {}: trying again", asked.mapped().text(), answer.text);
-        relieve();
+        release_reserve();
     }
     reported_how_ = answer.outcome == Outcome::submitted    ? spool::Reported::submitted
                     : answer.outcome == Outcome::not_wanted ? spool::Reported::not_wanted
                                                             : spool::Reported::kept_in_bad;
     if (answer.outcome == Outcome::kept_in_bad) cleaner_.soon();
-    tell([&](smtp::Now now, auto& out) {
+    with_engine([&](smtp::Now now, auto& out) {
         engine_.reported(
             {answer.request,
              later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
@@ -117,58 +117,58 @@ void QueueManager::reported(const proto::report::Reported& answer) {
 
 // ---- agents ----
 
-void QueueManager::agent_said(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message) {
+void QueueManager::handle_agent_message(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message) {
     using namespace proto::delivery;
-    if (auto* asks = std::get_if<MayConnect>(&message)) {
+    if (auto* asks = std::get_if<ConnectRequest>(&message)) {
         bool granted = false;
-        tell([&](smtp::Now now, auto& out) {
-            using decide::queue::Asks;
+        with_engine([&](smtp::Now now, auto& out) {
+            using decide::queue::AddressRequest;
             granted = engine_.may_connect(asks->connection, asks->address,
-                                          asks->besides ? Asks::besides : Asks::instead, now, out);
+                                          asks->in_parallel ? AddressRequest::add : AddressRequest::replace, now, out);
         });
-        agents_.send(agent, Permission{asks->connection, granted});
-    } else if (auto* left = std::get_if<Left>(&message))
-        tell([&](smtp::Now now, auto& out) { engine_.left_address(left->connection, left->address, now, out); });
+        agents_.send(agent, ConnectReply{asks->connection, granted});
+    } else if (auto* left = std::get_if<AddressReleased>(&message))
+        with_engine([&](smtp::Now now, auto& out) { engine_.left_address(left->connection, left->address, now, out); });
     else if (auto* connected = std::get_if<Connected>(&message)) {
         if (!connected->source.empty())
-            source_taken(connected->link, connected->source, decide::Resting::Of::connections);
-        tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
+            source_taken(connected->link, connected->source, decide::SourceBackoff::Of::connections);
+        with_engine([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
     } else if (auto* refused = std::get_if<SourceRefused>(&message))
         source_refused(*refused);
-    else if (auto* taken = std::get_if<SourceTaken>(&message))
-        source_taken(taken->link, taken->source, decide::Resting::Of::mail);
+    else if (auto* taken = std::get_if<SourceAccepted>(&message))
+        source_taken(taken->link, taken->source, decide::SourceBackoff::Of::mail);
     else if (auto* finished = std::get_if<Done>(&message))
         done(agent, kind, *finished);
     else if (auto* ended = std::get_if<Closed>(&message))
         closed(*ended);
     else if (auto* back = std::get_if<Returned>(&message))
         returned(*back);
-    else if (auto* late = std::get_if<PastStopping>(&message))
+    else if (auto* late = std::get_if<TooLateToCancel>(&message))
         stops_.too_late(late->queue_id);
-    else if (auto* step = std::get_if<TryStep>(&message))
-        trials_.said(agent, *step);
-    else if (auto* tried = std::get_if<Tried>(&message))
-        trials_.said(agent, *tried);
+    else if (auto* step = std::get_if<ProbeStep>(&message))
+        probes_.said(agent, *step);
+    else if (auto* tried = std::get_if<ProbeResult>(&message))
+        probes_.said(agent, *tried);
 }
 
 // Other connections of the link go out from other addresses of the pool, for as long as it says.
 void QueueManager::source_refused(const proto::delivery::SourceRefused& refused) {
     using By = proto::delivery::SourceRefused::By;
     const auto* known = config_->pool(decide::pool_of_link(refused.link));
-    const auto rest = refused.by == By::us ? config::Pool::rest_when_unusable
-                      : known              ? known->rest
-                                           : config::Pool().rest;
-    using Of = decide::Resting::Of;
+    const auto rest = refused.by == By::us ? config::Pool::backoff_when_unusable
+                      : known              ? known->backoff
+                                           : config::Pool().backoff;
+    using Of = decide::SourceBackoff::Of;
     const auto of = refused.by == By::mail ? Of::mail : Of::connections;
     if (refused.by != By::us)
-        around_.figures.count(common::Family::source_refusals,
-                              of == Of::mail ? common::Refused::mail : common::Refused::connection);
+        context_.metrics.count(common::MetricId::source_refusals,
+                              of == Of::mail ? common::RefusedStage::mail : common::RefusedStage::connection);
     if (!resting_.begin(refused.link, refused.source, rest, refused.why, Loop::now(), of)) return; // it was said
     log_.warning("link {}: {} rests for {}: {}", refused.link, refused.source, config::print_duration(rest),
                  refused.why);
 }
 
-void QueueManager::source_taken(std::string_view link, std::string_view source, decide::Resting::Of what) {
+void QueueManager::source_taken(std::string_view link, std::string_view source, decide::SourceBackoff::Of what) {
     if (resting_.end(link, source, what)) log_.info("link {}: {} is taken again and rests no longer", link, source);
 }
 
@@ -177,7 +177,7 @@ void QueueManager::done(decide::queue::AgentId agent, AgentKind kind, const prot
     if (config_->bounce.soft_bounce) soft = softened(said);
     const auto& done = soft ? *soft : said;
     const auto id = done.queue_id;
-    if (loader_.loading() && !engine_.message(id, Loop::now())) {
+    if (scanner_.loading() && !engine_.message(id, Loop::now())) {
         early_.emplace(id, Early{agent, kind, done}); // told by an agent before the spool was read so far
         return;
     }
@@ -189,13 +189,13 @@ void QueueManager::done(decide::queue::AgentId agent, AgentKind kind, const prot
     Result result(done, kind);
     if (done.unreadable) {
         put_in_quarantine(id, "found damaged when it was to be delivered");
-        tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
+        with_engine([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
     } else if (auto failed = result.failed_attempts(); !failed.empty()) {
         record(id, std::move(failed));
         suppress_refused(done);
     }
     result_ = &result;
-    tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
+    with_engine([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
     result_ = nullptr;
     acknowledgement_.reset();
 }
@@ -212,8 +212,8 @@ void QueueManager::look_for_file(decide::queue::AgentId agent, AgentKind kind, c
     readings_.read(
         said.queue_id, spool::Location::messages,
         [as_said](const spool::MessageState&, std::uint64_t) { as_said("it is found"); },
-        [this, as_said, agent, kind, tried](const Readings::Failure& failure) {
-            using How = Readings::Failure::How;
+        [this, as_said, agent, kind, tried](const MessageLoader::Failure& failure) {
+            using How = MessageLoader::Failure::How;
             if (failure.how == How::failed) return as_said("it cannot be read: " + failure.why);
             if (failure.how == How::damaged) {
                 auto damaged = tried;
@@ -222,7 +222,7 @@ void QueueManager::look_for_file(decide::queue::AgentId agent, AgentKind kind, c
                 return done(agent, kind, damaged);
             }
             log_.critical("{}: its file has gone, nothing was delivered: forgotten", tried.queue_id.text());
-            tell([&](smtp::Now now, auto& out) { engine_.forget(tried.queue_id, now, out); });
+            with_engine([&](smtp::Now now, auto& out) { engine_.forget(tried.queue_id, now, out); });
             agents_.send(agent, proto::delivery::Acknowledged{tried.delivery});
         });
 }
@@ -233,16 +233,16 @@ void QueueManager::closed(const proto::delivery::Closed& closed) {
     if (closed.failed)
         event = decide::queue::failed(closed.connection, closed.was_up,
                                       {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
-    event.crowded = closed.crowded;
-    tell([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
+    event.at_address_limit = closed.at_address_limit;
+    with_engine([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
 }
 
 void QueueManager::returned(const proto::delivery::Returned& back) {
-    tell([&](smtp::Now now, auto& out) { engine_.returned({back.connection, back.deliveries}, now, out); });
+    with_engine([&](smtp::Now now, auto& out) { engine_.returned({back.connection, back.deliveries}, now, out); });
     turn_.schedule();
 }
 
-DeliveryStops::Hands QueueManager::hands_for_stops() {
+DeliveryStops::Dependencies QueueManager::stop_dependencies() {
     return {.in_flight =
                 [this](spool::QueueId id) {
                     const auto info = engine_.message(id, Loop::now());
@@ -250,12 +250,12 @@ DeliveryStops::Hands QueueManager::hands_for_stops() {
                 },
             .stop =
                 [this](spool::QueueId id) {
-                    tell([&](smtp::Now now, auto& out) {
+                    with_engine([&](smtp::Now now, auto& out) {
                         engine_.hold(id, now, out);
-                        engine_.cut(id, now, out);
+                        engine_.cancel(id, now, out);
                     });
                 },
-            .go_on = [this](spool::QueueId id) { tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); }); }};
+            .go_on = [this](spool::QueueId id) { with_engine([&](smtp::Now now, auto& out) { engine_.release(id, now, out); }); }};
 }
 
 } // namespace queue_manager

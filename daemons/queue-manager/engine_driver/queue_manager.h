@@ -48,26 +48,26 @@ namespace queue_manager {
 
 class QueueManager final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<QueueManager>> create(common::Surroundings& surroundings,
-                                                               common::Orders orders);
+    static spool::Result<std::unique_ptr<QueueManager>> create(common::DaemonContext& context,
+                                                               common::DaemonConfig daemon_config);
     ~QueueManager() override;
 
-    void reconfigure(common::Orders orders) override;
+    void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
-    void died(const std::string& role, std::uint32_t instance, bool crashed) override;
-    std::string word() override; // the queue's size, and what keeps mail from coming in or going out
-    void measure(common::Figures& figures) override;
+    void process_ended(const std::string& role, std::uint32_t instance, bool crashed) override;
+    std::string status_text() override; // the queue's size, and what keeps mail from coming in or going out
+    void update_gauges(common::Metrics& metrics) override;
 
 private:
-    QueueManager(common::Surroundings& surroundings, const config::Config& config,
+    QueueManager(common::DaemonContext& context, const config::Config& config,
                  std::unique_ptr<spool::RealDisk> disk);
     void take_lock();
     void begin();
 
     // Tells the engine one thing and carries out what it says.
-    template <class Tell> void tell(Tell&& tell) {
+    template <class Call> void with_engine(Call&& call) {
         const auto now = common::Loop::now();
-        tell(now, actions_);
+        call(now, actions_);
         perform(now);
     }
     void perform(smtp::Now now);
@@ -78,109 +78,109 @@ private:
     void detach_writer(std::uint8_t slot);
     std::string obstacle_of_writers() const;
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
-    void read_submitted(spool::QueueId id, decide::queue::Since since);
-    void try_now(std::uint8_t slot, const proto::submission::TryNow& message);
+    void read_submitted(spool::QueueId id, decide::queue::Origin origin);
+    void try_now(std::uint8_t slot, const proto::submission::FlushDomain& message);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
-                const spool::MessageState& state, decide::queue::Since since);
+                const spool::MessageState& state, decide::queue::Origin origin);
     void found(spool::Found&& found);
     void all_loaded();
     void wait_for_agent(spool::QueueId id, spool::Location location);
-    void put_aside(const spool::PutAside& aside);
-    void rotten(spool::QueueId id, const std::string& why);
+    void put_aside(const spool::QuarantinedFile& aside);
+    void found_damaged(spool::QueueId id, const std::string& why);
     void put_in_quarantine(spool::QueueId id, const std::string& why);
     void categorized(const proto::categorize::Categorized& answer);
-    void settle(spool::QueueId id, const Judgement& judgement, const Subject& subject);
+    void settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject);
     void routed(const proto::route::Routed& answer);
-    void agent_said(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message);
+    void handle_agent_message(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message);
     void done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& done);
     void look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said);
     void closed(const proto::delivery::Closed& closed);
     void returned(const proto::delivery::Returned& returned);
-    DeliveryStops::Hands hands_for_stops();
-    std::string agents_user() const; // the user that the delivery agents run as; "" the one that started us
+    DeliveryStops::Dependencies stop_dependencies();
+    std::string agent_user() const; // the user that the delivery agents run as; "" the one that started us
     void source_refused(const proto::delivery::SourceRefused& refused);
-    void source_taken(std::string_view link, std::string_view source, decide::Resting::Of what);
+    void source_taken(std::string_view link, std::string_view source, decide::SourceBackoff::Of what);
     void reported(const proto::report::Reported& answer);
 
     // ---- suppression ----
-    Suppressions::Hands hands_for_suppressions();
+    Suppressions::Dependencies suppression_dependencies();
     void suppressed(std::span<const decide::Suppression> entries);
     void suppress_refused(const proto::delivery::Done& done);
 
     // ---- what the engine wants ----
-    void carry_out(const decide::queue::AskCategorizer& action, smtp::Now now);
-    void carry_out(const decide::queue::AskRoute& action, smtp::Now now);
-    void carry_out(const decide::queue::AskSuppressions& action, smtp::Now now);
-    void carry_out(const decide::queue::OpenConnection& action, smtp::Now now);
-    void carry_out(const decide::queue::Deliver& action, smtp::Now now);
-    void carry_out(const decide::queue::CloseConnection& action, smtp::Now now);
-    void carry_out(const decide::queue::Recall& action, smtp::Now now);
-    void carry_out(const decide::queue::CutDelivery& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordDeferral& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordOutcome& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordSuspect& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordHeld& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordDelayNotice& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordReported& action, smtp::Now now);
-    void carry_out(const decide::queue::MakeReport& action, smtp::Now now);
-    void carry_out(const decide::queue::MoveToMessages& action, smtp::Now now);
-    void carry_out(const decide::queue::Remove& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeActive& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeExpired& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeDiscarded& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeSuspended& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeUntried& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
-    void carry_out(const decide::queue::LinkForgotten& action, smtp::Now now);
-    void carry_out(const decide::queue::DomainForgotten& action, smtp::Now now);
-    void carry_out(const decide::queue::LinkState& action, smtp::Now now);
-    void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
-    void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
+    void execute(const decide::queue::AskCategorizer& action, smtp::Now now);
+    void execute(const decide::queue::AskRoute& action, smtp::Now now);
+    void execute(const decide::queue::AskSuppressions& action, smtp::Now now);
+    void execute(const decide::queue::OpenConnection& action, smtp::Now now);
+    void execute(const decide::queue::Deliver& action, smtp::Now now);
+    void execute(const decide::queue::CloseConnection& action, smtp::Now now);
+    void execute(const decide::queue::Recall& action, smtp::Now now);
+    void execute(const decide::queue::CancelDelivery& action, smtp::Now now);
+    void execute(const decide::queue::RecordDeferral& action, smtp::Now now);
+    void execute(const decide::queue::RecordOutcome& action, smtp::Now now);
+    void execute(const decide::queue::RecordSuspect& action, smtp::Now now);
+    void execute(const decide::queue::RecordHeld& action, smtp::Now now);
+    void execute(const decide::queue::RecordDelayNotice& action, smtp::Now now);
+    void execute(const decide::queue::RecordReported& action, smtp::Now now);
+    void execute(const decide::queue::MakeReport& action, smtp::Now now);
+    void execute(const decide::queue::MoveToMessages& action, smtp::Now now);
+    void execute(const decide::queue::Remove& action, smtp::Now now);
+    void execute(const decide::queue::NoticeActive& action, smtp::Now now);
+    void execute(const decide::queue::NoticeExpired& action, smtp::Now now);
+    void execute(const decide::queue::NoticeDiscarded& action, smtp::Now now);
+    void execute(const decide::queue::NoticeSuspended& action, smtp::Now now);
+    void execute(const decide::queue::NoticeUndelivered& action, smtp::Now now);
+    void execute(const decide::queue::NoticeLink& action, smtp::Now now);
+    void execute(const decide::queue::NoticeQueue& action, smtp::Now now);
+    void execute(const decide::queue::LinkForgotten& action, smtp::Now now);
+    void execute(const decide::queue::DomainForgotten& action, smtp::Now now);
+    void execute(const decide::queue::LinkState& action, smtp::Now now);
+    void execute(const decide::queue::NoticeReset& action, smtp::Now now);
+    void execute(const decide::queue::RecordPolicy& action, smtp::Now now);
 
-    void not_categorized(spool::QueueId id, const Readings::Failure& failure);
+    void not_categorized(spool::QueueId id, const MessageLoader::Failure& failure);
     void not_categorized(spool::QueueId id, std::string why);
     void ask_bounce(proto::report::Report question);
     void no_report(std::uint64_t request, spool::QueueId id, std::string why);
-    Subject subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
-    void ask_categorizer(spool::QueueId id, Subject subject);
+    CategorizationInput subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
+    void ask_categorizer(spool::QueueId id, CategorizationInput subject);
     // The delivery lines of recipients that no agent tried: relay=none. They are written when all is carried out
     // that is to be at the moment.
-    struct Untried {
+    struct Undelivered {
         std::vector<std::uint32_t> numbers; // empty: all of the envelope
         decide::queue::Outcome outcome = decide::queue::Outcome::deferred;
         decide::queue::Reason reason;
     };
-    void say_untried(spool::QueueId id, Untried lines) { untried_[id].push_back(std::move(lines)); }
+    void log_undelivered(spool::QueueId id, Undelivered lines) { undelivered_[id].push_back(std::move(lines)); }
     // Of these, whom no agent will have: failed, deferred; with `sendmail -bv` also who is served here.
-    void say_settled(spool::QueueId id, const std::vector<Settled>& recipients);
-    void write_untried();
-    void write_untried(spool::QueueId id); // of that message, now
+    void log_categorized(spool::QueueId id, const std::vector<CategorizedRecipient>& recipients);
+    void write_undelivered();
+    void write_undelivered(spool::QueueId id); // of that message, now
     std::vector<spool::Property> discarded(std::vector<std::uint32_t> numbers, smtp::WallTime now) const;
-    void write_untried(spool::QueueId id, const spool::MessageState& state, Untried lines);
+    void write_undelivered(spool::QueueId id, const spool::MessageState& state, Undelivered lines);
     // Appends to the message's file; the result that is being recorded is acknowledged when all is written.
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);
-    void write_down(); // what has been unwritten for a while
+    void write_pending_records(); // what has been unwritten for a while
     // Every recipient is accounted for. A file that cannot go now goes later: a restart would deliver it again.
     void remove_file(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
-    void read_again_later(spool::QueueId id, decide::queue::Since since);
-    void put_away(spool::QueueId id);
-    void bring_back(spool::QueueId id, std::string who, spool::Store::Done done);
-    void remove_again();
-    void read_again(); // what could not be read when the spool was loaded
+    void schedule_read(spool::QueueId id, decide::queue::Origin origin);
+    void move_to_removed(spool::QueueId id);
+    void restore_removed(spool::QueueId id, std::string who, spool::Store::Done done);
+    void retry_removals();
+    void retry_unread(); // what could not be read when the spool was loaded
     void failed_on_disk(spool::QueueId id, const spool::Error& error);
     // No room for what must be written: give up some of the reserve; take it back when there is room again.
-    void relieve();
+    void release_reserve();
     void restore_reserve();
     void announce_modes(); // what the configuration changes about failures
     void limit_put_aside();
-    void trouble(const std::string& about, std::string text); // "" clears it
+    void report_problem(const std::string& about, std::string text); // "" clears it
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void begin_control(common::Fd fd); // and what was paused before
-    void remember();                   // health of links and queues, and what is due next, for the next start
+    void save_snapshot();                   // health of links and queues, and what is due next, for the next start
     std::vector<spool::SnapshotMessage> recall(); // to be read first
-    Situation situation();
+    QueueStatus queue_status();
 
     struct Writer {
         std::uint64_t serial = 0; // which of the connections that slot has had
@@ -203,22 +203,22 @@ private:
     proto::delivery::Connect connect_to(const std::string& link, const LinkHosts& hosts, smtp::Now now);
     // What the route of that pattern says of replies, as Deliver has it.
     std::vector<std::string> replies_by(std::string_view rule) const;
-    Trials::Hands hands_for_trials();
+    DeliveryProbes::Dependencies probe_dependencies();
 
-    common::Surroundings& around_;
+    common::DaemonContext& context_;
     common::Log& log_;
     const config::Config* config_;
     std::unique_ptr<spool::RealDisk> disk_;
     spool::File lock_;
     common::Wake wake_;
-    Suppressions suppressions_{hands_for_suppressions()}; // outlives the threads that read it
+    Suppressions suppressions_{suppression_dependencies()}; // outlives the threads that read it
     spool::CommitPool pool_;
     spool::Store store_;
-    Readings readings_;
+    MessageLoader readings_;
     std::optional<spool::Reserve> reserve_; // touched by one job at a time only
     bool reserve_busy_ = false, reserve_short_ = false;
-    Loader loader_;
-    Keys keys_;
+    SpoolScanner scanner_;
+    IdempotencyKeys idempotency_keys_;
 
     decide::queue::Engine engine_;
     decide::queue::Actions actions_;
@@ -227,18 +227,18 @@ private:
     common::Timer timer_;
     common::TurnHook turn_;
     common::Timer gathering_; // until moves and removals that wait for company are carried out
-    common::Timer writing_down_; // of what is unwritten
+    common::Timer pending_records_timer_; // of what is unwritten
     common::Timer lock_retry_, unlock_retry_, reserve_retry_, removal_retry_, reading_retry_;
     std::vector<std::pair<spool::QueueId, spool::Location>> unremoved_;
     smtp::Duration reading_pause_{}; // until the next try to read what could not be read
-    std::map<spool::QueueId, decide::queue::Since> unread_; // taken over, and their files could not be read
+    std::map<spool::QueueId, decide::queue::Origin> unread_; // taken over, and their files could not be read
     common::Timer unread_retry_;
     Scrub scrub_;
-    PutAsideCleaner cleaner_;
+    QuarantineCleaner cleaner_;
     std::array<std::uint64_t, 4> removed_counted_{}; // of its places
     std::unique_ptr<common::Timer> stopper_;
 
-    std::vector<common::HandedListener> handed_; // until the lock is ours
+    std::vector<common::InheritedListener> handed_; // until the lock is ours
     ipc::ExpectedTokens expected_;
     common::Operators operators_;
     std::unique_ptr<ipc::Listener> listener_;
@@ -252,33 +252,33 @@ private:
     AnswerParts answer_parts_;
     Service<proto::route::Message> router_;
     Service<proto::report::Message> bounce_;
-    Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question) == ipc::Sent::yes; },
-                      [this](const auto& question) { return router_.ask(question) == ipc::Sent::yes; }}};
+    RouteQuery route_query_{{[this](const auto& question) { return categorizer_.ask(question) == ipc::SendResult::yes; },
+                      [this](const auto& question) { return router_.ask(question) == ipc::SendResult::yes; }}};
 
-    Trials trials_{hands_for_trials()};
-    DeliveryStops stops_{around_.loop, hands_for_stops()};
+    DeliveryProbes probes_{probe_dependencies()};
+    DeliveryStops stops_{context_.loop, stop_dependencies()};
 
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
-    std::unordered_map<spool::QueueId, Subject> subjects_;
-    Unwritten unwritten_;
+    std::unordered_map<spool::QueueId, CategorizationInput> subjects_;
+    PendingRecords pending_records_;
     std::unordered_map<std::string, LinkHosts> links_;
-    decide::Resting resting_; // source addresses; a restart forgets
+    decide::SourceBackoff resting_; // source addresses; a restart forgets
     RoutedDomains domains_;
-    Measurement measurement_;
+    QueueMetrics queue_metrics_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
-    std::map<spool::QueueId, std::vector<Untried>> untried_; // lines to be written
+    std::map<spool::QueueId, std::vector<Undelivered>> undelivered_; // lines to be written
     std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
-    std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
+    std::map<std::string, std::string> problems_;      // for `postrider status`, by what they are about
 
     // What is being handled while actions are carried out.
     const spool::MessageState* accepting_ = nullptr;
     std::uint64_t accepting_size_ = 0;
-    struct Settling {
-        const Subject& subject;
+    struct Categorization {
+        const CategorizationInput& subject;
         const Judgement& judgement;
     };
-    const Settling* settling_ = nullptr;
+    const Categorization* categorization_ = nullptr;
     const Result* result_ = nullptr;
     std::shared_ptr<void> acknowledgement_; // its end sends Acknowledged
     spool::Reported reported_how_ = spool::Reported::submitted;

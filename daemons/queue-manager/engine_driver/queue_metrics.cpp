@@ -5,10 +5,10 @@
 
 namespace queue_manager {
 
-using common::Family;
+using common::MetricId;
 using common::QueueState;
 using decide::queue::LinkInfo;
-using proto::figures::LinkState;
+using proto::metrics::LinkState;
 
 constexpr int share = 100; // of the time one walk takes, before the next one
 
@@ -46,30 +46,30 @@ std::vector<LinkState> busiest(const std::vector<LinkInfo>& links, std::size_t m
     return out;
 }
 
-void Measurement::take(const decide::queue::Engine& engine, std::uint32_t most_links, common::Figures& figures) {
+void QueueMetrics::take(const decide::queue::Engine& engine, std::uint32_t most_links, common::Metrics& metrics) {
     const auto counts = engine.counts();
-    const auto set = [&](Family family, std::uint64_t value, auto... labels) {
-        figures.set(family, static_cast<std::int64_t>(value), labels...);
+    const auto set = [&](MetricId family, std::uint64_t value, auto... labels) {
+        metrics.set(family, static_cast<std::int64_t>(value), labels...);
     };
-    set(Family::queue_messages, counts.messages);
-    set(Family::queue_connections, counts.connections);
-    set(Family::queue_deliveries, counts.uncategorized, QueueState::uncategorized);
-    set(Family::queue_deliveries, counts.scheduled, QueueState::scheduled);
-    set(Family::queue_deliveries, counts.held, QueueState::held);
-    set(Family::queue_deliveries, counts.paused, QueueState::paused);
-    set(Family::queue_deliveries, counts.routing, QueueState::routing);
-    set(Family::queue_deliveries, counts.retrying, QueueState::retrying);
-    set(Family::queue_deliveries, counts.free, QueueState::due);
-    set(Family::queue_deliveries, counts.active, QueueState::active);
-    set(Family::queue_deliveries, counts.reports, QueueState::report);
+    set(MetricId::queue_messages, counts.messages);
+    set(MetricId::queue_connections, counts.connections);
+    set(MetricId::queue_deliveries, counts.uncategorized, QueueState::uncategorized);
+    set(MetricId::queue_deliveries, counts.scheduled, QueueState::scheduled);
+    set(MetricId::queue_deliveries, counts.held, QueueState::held);
+    set(MetricId::queue_deliveries, counts.paused, QueueState::paused);
+    set(MetricId::queue_deliveries, counts.routing, QueueState::routing);
+    set(MetricId::queue_deliveries, counts.retrying, QueueState::retrying);
+    set(MetricId::queue_deliveries, counts.free, QueueState::due);
+    set(MetricId::queue_deliveries, counts.active, QueueState::active);
+    set(MetricId::queue_deliveries, counts.reports, QueueState::report);
     const auto now = common::Loop::now();
     if (now.monotonic < not_before_) return;
     const auto oldest = engine.oldest(now);
-    figures.set(Family::queue_oldest_age, oldest ? std::max<std::int64_t>(0, (now.wall - oldest->arrival).count()) : 0);
+    metrics.set(MetricId::queue_oldest_age, oldest ? std::max<std::int64_t>(0, (now.wall - oldest->arrival).count()) : 0);
     const auto links = engine.links(now);
-    set(Family::queue_links, links.size());
-    set(Family::queue_links_failing, static_cast<std::uint64_t>(std::ranges::count_if(links, is_failing)));
-    figures.set_links(busiest(links, most_links));
+    set(MetricId::queue_links, links.size());
+    set(MetricId::queue_links_failing, static_cast<std::uint64_t>(std::ranges::count_if(links, is_failing)));
+    metrics.set_links(busiest(links, most_links));
     const auto after = common::Loop::now().monotonic;
     not_before_ = after + share * (after - now.monotonic);
 }

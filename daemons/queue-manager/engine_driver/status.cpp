@@ -31,7 +31,7 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
         return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
                            "the name of a [route]",
                            text);
-    if (config::own_listener(config, *hop))
+    if (config::local_listener(config, *hop))
         return fmt::format("{} is this system itself: the mail would come back for ever", text);
     return "";
 }
@@ -43,15 +43,15 @@ void QueueManager::begin_control(common::Fd fd) {
     if (!pauses) {
         log_.critical("pauses: {}: everything is paused; say again what is to be, then resume everything",
                       pauses.error().what);
-        trouble("pauses", "what was paused is not known (" + pauses.error().what + "): everything is paused");
+        report_problem("pauses", "what was paused is not known (" + pauses.error().what + "): everything is paused");
         pauses = Pauses{{decide::queue::Scope::everything, "", "queue-manager", pauses.error().what,
                          common::Loop::now().wall}};
     }
     for (const Pause& each : *pauses)
-        tell([&](smtp::Now now, auto& out) { engine_.pause(each.scope, each.name, now, out); });
+        with_engine([&](smtp::Now now, auto& out) { engine_.pause(each.scope, each.name, now, out); });
     control_ = std::make_unique<Control>(
-        Control::Hands{
-            .loop = around_.loop,
+        Control::Dependencies{
+            .loop = context_.loop,
             .log = log_,
             .pool = pool_,
             .store = store_,
@@ -59,25 +59,25 @@ void QueueManager::begin_control(common::Fd fd) {
             .suppressions = suppressions_,
             .own_postmaster =
                 [this](std::string_view address) { return common::is_own_postmaster(address, config_->local.domains); },
-            .tell =
+            .with_engine =
                 [this](const auto& what) {
-                    tell([&](smtp::Now now, auto& out) { what(engine_, now, out); });
+                    with_engine([&](smtp::Now now, auto& out) { what(engine_, now, out); });
                 },
-            .situation = [this] { return situation(); },
+            .queue_status = [this] { return queue_status(); },
             .written = [this] { turn_.schedule(); },
-            .write_down = [this](spool::QueueId id) {
-                if (auto unchanged = unwritten_.take(id)) record(id, {*std::move(unchanged)});
+            .write_pending_records = [this](spool::QueueId id) {
+                if (auto unchanged = pending_records_.take(id)) record(id, {*std::move(unchanged)});
             },
             .removed =
-                [this](spool::QueueId id, Control::Hands::Removal how) {
-                    loader_.finished(id);
+                [this](spool::QueueId id, Control::Dependencies::Removal how) {
+                    scanner_.finished(id);
                     log_.info("{}: removed", id.text());
-                    const bool kept = how == Control::Hands::Removal::may_be_restored && config_->spool.removed_age > smtp::Duration{};
-                    keys_.when_kept(id, [this, id, kept] { kept ? put_away(id) : remove_file(id, spool::Location::messages); });
+                    const bool kept = how == Control::Dependencies::Removal::may_be_restored && config_->spool.removed_age > smtp::Duration{};
+                    idempotency_keys_.when_stored(id, [this, id, kept] { kept ? move_to_removed(id) : remove_file(id, spool::Location::messages); });
                 },
-            .bring_back =
+            .restore_removed =
                 [this](spool::QueueId id, std::string who, spool::Store::Done done) {
-                    bring_back(id, std::move(who), std::move(done));
+                    restore_removed(id, std::move(who), std::move(done));
                 },
             .stop_delivery =
                 [this](const decide::queue::MessageInfo& info, DeliveryStops::Then then) {
@@ -90,80 +90,80 @@ void QueueManager::begin_control(common::Fd fd) {
             .routed = [this](std::string_view link) { return routed_to(link, *config_); },
             .knows_pool = [this](std::string_view name) { return config_->pool(name) != nullptr; },
             .resting = [this](std::string_view link) { return resting_.of(link, common::Loop::now()); },
-            .inquire = [this](const std::string& address,
-                              Inquiry::Done done) { inquiry_.ask(address, "", std::move(done)); },
-            .attempt = [this](Trials::Order order,
-                              Trials::Listener who) { return trials_.begin(std::move(order), std::move(who)); },
-            .abandon = [this](std::uint64_t number) { trials_.abandon(number); },
-            .sends_as = [this] { return agents_user(); },
+            .query_route = [this](const std::string& address,
+                              RouteQuery::Done done) { route_query_.ask(address, "", std::move(done)); },
+            .attempt = [this](DeliveryProbes::Order order,
+                              DeliveryProbes::Listener who) { return probes_.begin(std::move(order), std::move(who)); },
+            .cancel = [this](std::uint64_t number) { probes_.cancel(number); },
+            .agent_user = [this] { return agent_user(); },
             .config = [this]() -> const config::Config& { return *config_; },
         },
         *std::move(pauses));
     if (fd) control_->listen(std::move(fd), operators_);
 }
 
-Trials::Hands QueueManager::hands_for_trials() {
+DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
     return {
-        .inquire =
-            [this](const std::string& address, const std::string& reverse_path, Inquiry::Done done) {
-                const auto* pool = common::by_address(config_->pool_choice.by_sender, reverse_path,
+        .query_route =
+            [this](const std::string& address, const std::string& reverse_path, RouteQuery::Done done) {
+                const auto* pool = common::find_by_address(config_->pool_choice.by_sender, reverse_path,
                                                       config_->local.recipient_delimiter);
-                inquiry_.ask(address, pool ? *pool : "", std::move(done));
+                route_query_.ask(address, pool ? *pool : "", std::move(done));
             },
         .connect =
             [this](const proto::route::Routed& route) {
                 return connect_to(route.link, hosts_of(route), common::Loop::now());
             },
         .send =
-            [this](const proto::delivery::Try& order) {
+            [this](const proto::delivery::Probe& order) {
                 const auto agent = agents_.any(AgentKind::smtp);
-                const bool sent = agent && agents_.send(*agent, order) == ipc::Sent::yes;
+                const bool sent = agent && agents_.send(*agent, order) == ipc::SendResult::yes;
                 return sent ? agent : std::nullopt;
             },
-        .end = [this](Trials::AgentId agent,
-                      const proto::delivery::EndTry& order) { agents_.send(agent, order); },
-        .hindrances =
+        .end = [this](DeliveryProbes::AgentId agent,
+                      const proto::delivery::EndProbe& order) { agents_.send(agent, order); },
+        .obstacles =
             [this](const proto::route::Routed& route) {
-                return control_ ? control_->hindrances(route) : std::vector<std::string>();
+                return control_ ? control_->obstacles(route) : std::vector<std::string>();
             },
-        .sends_as = [this] { return agents_user(); },
+        .agent_user = [this] { return agent_user(); },
     };
 }
 
-std::string QueueManager::agents_user() const { return config_->mta.users ? config_->mta.user : std::string(); }
+std::string QueueManager::agent_user() const { return config_->mta.users ? config_->mta.user : std::string(); }
 
-void QueueManager::measure(common::Figures& figures) {
-    const auto situation = this->situation();
-    using common::Family;
-    figures.set(Family::queue_loading, situation.loading);
-    figures.set(Family::accepting, situation.not_accepting.empty());
-    figures.set(Family::delivering, situation.not_delivering.empty());
+void QueueManager::update_gauges(common::Metrics& metrics) {
+    const auto queue_status = this->queue_status();
+    using common::MetricId;
+    metrics.set(MetricId::queue_loading, queue_status.loading);
+    metrics.set(MetricId::accepting, queue_status.not_accepting.empty());
+    metrics.set(MetricId::delivering, queue_status.not_delivering.empty());
     if (const auto space = disk_->space()) {
-        figures.set(Family::spool_free_bytes, static_cast<std::int64_t>(space->bytes_free));
-        figures.set(Family::spool_size_bytes, static_cast<std::int64_t>(space->bytes_total));
-        figures.set(Family::spool_free_inodes, static_cast<std::int64_t>(space->files_free));
+        metrics.set(MetricId::spool_free_bytes, static_cast<std::int64_t>(space->bytes_free));
+        metrics.set(MetricId::spool_size_bytes, static_cast<std::int64_t>(space->bytes_total));
+        metrics.set(MetricId::spool_free_inodes, static_cast<std::int64_t>(space->files_free));
     }
     for (std::size_t n = 0; n < cleaner_.places().size(); ++n) {
         const auto& kept = cleaner_.places()[n].kept;
-        const auto place = static_cast<common::Aside>(n);
-        figures.set(Family::put_aside_bytes, static_cast<std::int64_t>(kept.bytes), place);
-        figures.add(Family::put_aside_removed, kept.removed - removed_counted_[n], place);
+        const auto place = static_cast<common::SetAsideDirectory>(n);
+        metrics.set(MetricId::put_aside_bytes, static_cast<std::int64_t>(kept.bytes), place);
+        metrics.add(MetricId::put_aside_removed, kept.removed - removed_counted_[n], place);
         removed_counted_[n] = kept.removed;
     }
-    measurement_.take(engine_, config_->metrics.links, figures);
+    queue_metrics_.take(engine_, config_->metrics.links, metrics);
 }
 
-Situation QueueManager::situation() {
+QueueStatus QueueManager::queue_status() {
     const auto now = common::Loop::now();
-    Situation out;
-    out.loading = loader_.loading();
+    QueueStatus out;
+    out.loading = scanner_.loading();
     out.stopping = stopping_;
     out.in = in_.per_second(now.monotonic);
     out.out = out_.per_second(now.monotonic);
     out.services = {{"categorizer", categorizer_.present()},
                     {"router", router_.present()},
                     {"bounce", bounce_.present()}};
-    for (const auto& [about, text] : troubles_) out.troubles.push_back(text);
+    for (const auto& [about, text] : problems_) out.problems.push_back(text);
     for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     const auto space = disk_->space();
     bool writer = false;
@@ -194,8 +194,8 @@ Situation QueueManager::situation() {
     return out;
 }
 
-std::string QueueManager::word() {
-    const auto now = situation();
+std::string QueueManager::status_text() {
+    const auto now = queue_status();
     const auto counts = engine_.counts();
     std::string text = fmt::format("{} message{} queued{}", counts.messages, counts.messages == 1 ? "" : "s",
                                    now.loading ? " so far, reading the spool" : "");

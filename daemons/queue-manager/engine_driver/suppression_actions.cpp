@@ -43,7 +43,7 @@ Found look_up(const common::SuppressionList& list, spool::Disk& disk, spool::Que
             out.why = entry.error().what;
             return out;
         }
-        if (*entry) out.suppressed.push_back({number, {.status = "5.7.1", .text = decide::told(**entry), .suppressed = true}});
+        if (*entry) out.suppressed.push_back({number, {.status = "5.7.1", .text = decide::suppression_text(**entry), .suppressed = true}});
     }
     out.known = true;
     return out;
@@ -51,13 +51,13 @@ Found look_up(const common::SuppressionList& list, spool::Disk& disk, spool::Que
 
 } // namespace
 
-Suppressions::Hands QueueManager::hands_for_suppressions() {
-    return {.loop = around_.loop,
+Suppressions::Dependencies QueueManager::suppression_dependencies() {
+    return {.loop = context_.loop,
             .pool = pool_,
             .spool = config_->spool.directory,
-            .trouble = [this](std::string text) {
-                if (!text.empty() && troubles_["suppression"] != text) log_.critical("{}", text);
-                trouble("suppression", std::move(text));
+            .report_problem = [this](std::string text) {
+                if (!text.empty() && problems_["suppression"] != text) log_.critical("{}", text);
+                report_problem("suppression", std::move(text));
             },
             .added = [this](std::span<const Suppression> entries) { suppressed(entries); },
             .changed = [this](bool any) { categorizer_.ask(proto::categorize::Suppressions{any}); }};
@@ -79,13 +79,13 @@ void QueueManager::suppressed(std::span<const Suppression> entries) {
     }
     event.keys = keys;
     event.domains = domains;
-    tell([&](smtp::Now now, auto& out) { engine_.suppression_changed(event, now, out); });
+    with_engine([&](smtp::Now now, auto& out) { engine_.suppression_changed(event, now, out); });
 }
 
-void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp::Now) {
+void QueueManager::execute(const decide::queue::AskSuppressions& action, smtp::Now) {
     const auto answer = [this, delivery = action.delivery](bool known,
                                                            std::span<const SuppressionsKnown::Suppressed> found) {
-        tell([&](smtp::Now now, auto& out) {
+        with_engine([&](smtp::Now now, auto& out) {
             engine_.suppressions_known({delivery, known, found}, now, out);
         });
     };
@@ -103,14 +103,14 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
             if (!found.why.empty()) log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
             if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
                 for (const auto& [number, reason] : found.suppressed)
-                    say_untried(id, {{number}, decide::queue::Outcome::deferred, softened(reason)});
+                    log_undelivered(id, {{number}, decide::queue::Outcome::deferred, softened(reason)});
                 return answer(false, {});
             }
             std::vector<SuppressionsKnown::Suppressed> suppressed;
             std::vector<spool::Property> records;
             for (const auto& [number, reason] : found.suppressed) {
                 records.emplace_back(failed_untried({number}, reason, "suppression list", Loop::now().wall));
-                say_untried(id, {{number}, decide::queue::Outcome::failed, reason});
+                log_undelivered(id, {{number}, decide::queue::Outcome::failed, reason});
                 suppressed.push_back({number, &reason});
             }
             if (!records.empty()) record(id, std::move(records));
@@ -121,7 +121,7 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
 
 // What a server says of one recipient counts: at RCPT, or of content that was for nobody else.
 void QueueManager::suppress_refused(const proto::delivery::Done& done) {
-    if (config_->suppression.on.empty()) return;
+    if (config_->suppression.rules.empty()) return;
     std::vector<std::pair<std::uint32_t, std::string>> refused; // what was said
     for (const auto& each : done.results) {
         if (each.outcome != proto::delivery::Outcome::failed || each.reply >= done.replies.size()) continue;
@@ -129,7 +129,7 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
         const bool of_it = reply.stage == smtp::Stage::rcpt || done.results.size() == 1;
         const bool said = !reply.remote_reply.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
                                                   reply.stage == smtp::Stage::final_dot);
-        if (of_it && said && std::ranges::any_of(config_->suppression.on, [&](const auto& rule) {
+        if (of_it && said && std::ranges::any_of(config_->suppression.rules, [&](const auto& rule) {
                 return rule.covers(reply.code, reply.status);
             }))
             refused.emplace_back(each.recipient, reply.remote_reply);
@@ -150,7 +150,7 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
                                                   .who = "queue-manager",
                                                   .automatic = true,
                                                   .added = now,
-                                                  .expires = now + config_->suppression.lasts});
+                                                  .expires = now + config_->suppression.lifetime});
                        }
                    });
 }

@@ -14,10 +14,10 @@ using common::DeliveryStatus;
 namespace {
 
 // Those of `all` that are meant.
-std::vector<const Discarded*> named(const std::vector<Discarded>& all, std::vector<std::uint32_t> numbers) {
-    std::vector<const Discarded*> out;
+std::vector<const DiscardedRecipient*> named(const std::vector<DiscardedRecipient>& all, std::vector<std::uint32_t> numbers) {
+    std::vector<const DiscardedRecipient*> out;
     std::ranges::sort(numbers);
-    for (const Discarded& each : all)
+    for (const DiscardedRecipient& each : all)
         if (std::ranges::binary_search(numbers, each.number)) out.push_back(&each);
     return out;
 }
@@ -25,31 +25,31 @@ std::vector<const Discarded*> named(const std::vector<Discarded>& all, std::vect
 } // namespace
 
 // Who they are stands in the answer at hand: the file may be gone in the same breath.
-void QueueManager::carry_out(const NoticeDiscarded& action, smtp::Now now) {
-    assert(settling_ != nullptr); // only the categorizer throws away
+void QueueManager::execute(const NoticeDiscarded& action, smtp::Now now) {
+    assert(categorization_ != nullptr); // only the categorizer throws away
     const auto numbers = actions_.of(action.numbers);
-    for (const Discarded* each : named(settling_->judgement.discarded, {numbers.begin(), numbers.end()})) {
+    for (const DiscardedRecipient* each : named(categorization_->judgement.discarded, {numbers.begin(), numbers.end()})) {
         const common::DeliveryLine line{.queue_id = action.id,
                                         .to = each->to,
                                         .original_to = each->original_to,
-                                        .delays = {.before_queue = now.wall - settling_->subject.arrival},
+                                        .delays = {.before_queue = now.wall - categorization_->subject.arrival},
                                         .status = each->reason.status,
                                         .outcome = DeliveryStatus::sent,
                                         .reason = each->reason.text};
-        common::write(log_.as("discard"), line);
-        common::count(around_.figures, common::Transport::none, line);
+        common::write(log_.context("discard"), line);
+        common::count(context_.metrics, common::Transport::none, line);
     }
 }
 
 // As records of a message that goes on with others: why is shown of them, too.
 std::vector<spool::Property> QueueManager::discarded(std::vector<std::uint32_t> numbers, smtp::WallTime now) const {
-    assert(settling_ != nullptr);
+    assert(categorization_ != nullptr);
     std::map<std::pair<std::string_view, std::string_view>, std::vector<std::uint32_t>> by_reason;
-    for (const Discarded* each : named(settling_->judgement.discarded, std::move(numbers)))
+    for (const DiscardedRecipient* each : named(categorization_->judgement.discarded, std::move(numbers)))
         by_reason[{each->reason.status, each->reason.text}].push_back(each->number);
     std::vector<spool::Property> out;
     for (auto& [reason, recipients] : by_reason)
-        out.emplace_back(spool::Decided{.recipients = std::move(recipients),
+        out.emplace_back(spool::StatusChanged{.recipients = std::move(recipients),
                                         .status = spool::Status::discarded,
                                         .time = now,
                                         .reply = {.status = std::string(reason.first), .text = std::string(reason.second)},
@@ -57,47 +57,47 @@ std::vector<spool::Property> QueueManager::discarded(std::vector<std::uint32_t> 
     return out;
 }
 
-void QueueManager::carry_out(const NoticeSuspended& action, smtp::Now) {
+void QueueManager::execute(const NoticeSuspended& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
     Reason reason = actions_.reasons[action.reason];
     reason.text.insert(0, "delivery temporarily suspended: ");
     reason.status = reason.status.empty() ? "4.0.0" : "4" + reason.status.substr(1); // a link's refusal is no message's
-    say_untried(action.id, {{numbers.begin(), numbers.end()}, Outcome::deferred, std::move(reason)});
+    log_undelivered(action.id, {{numbers.begin(), numbers.end()}, Outcome::deferred, std::move(reason)});
 }
 
-void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
+void QueueManager::execute(const NoticeUndelivered& action, smtp::Now now) {
     const auto numbers = actions_.of(action.numbers);
     const std::vector<std::uint32_t> recipients(numbers.begin(), numbers.end());
     const Reason& reason = actions_.reasons[action.reason];
     if (action.outcome == Outcome::failed) record(action.id, {failed_untried(recipients, reason, "router", now.wall)});
-    say_untried(action.id, {recipients, action.outcome, reason});
+    log_undelivered(action.id, {recipients, action.outcome, reason});
 }
 
-void QueueManager::say_settled(spool::QueueId id, const std::vector<Settled>& recipients) {
-    for (const Settled& each : recipients) {
-        if (!each.unsaid) continue;
-        if (each.fate == Fate::failed) say_untried(id, {{each.number}, Outcome::failed, each.reason});
-        if (each.fate == Fate::unknown) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
+void QueueManager::log_categorized(spool::QueueId id, const std::vector<CategorizedRecipient>& recipients) {
+    for (const CategorizedRecipient& each : recipients) {
+        if (!each.unlogged) continue;
+        if (each.fate == Fate::failed) log_undelivered(id, {{each.number}, Outcome::failed, each.reason});
+        if (each.fate == Fate::unknown) log_undelivered(id, {{each.number}, Outcome::deferred, each.reason});
         if (each.fate != Fate::failed && each.fate != Fate::unknown && !each.reason.text.empty()) // that is sendmail -bv
-            say_untried(id, {{each.number}, Outcome::delivered, each.reason});
+            log_undelivered(id, {{each.number}, Outcome::delivered, each.reason});
     }
 }
 
-void QueueManager::write_untried() {
-    while (!untried_.empty()) write_untried(untried_.begin()->first);
+void QueueManager::write_undelivered() {
+    while (!undelivered_.empty()) write_undelivered(undelivered_.begin()->first);
 }
 
 // The file is read once for all lines of a message.
-void QueueManager::write_untried(spool::QueueId id) {
-    auto found = untried_.extract(id);
+void QueueManager::write_undelivered(spool::QueueId id) {
+    auto found = undelivered_.extract(id);
     if (!found) return;
     readings_.read(id, spool::Location::incoming,
                    [this, id, lines = std::move(found.mapped())](const spool::MessageState& state, std::uint64_t) {
-                       for (const Untried& each : lines) write_untried(id, state, each);
+                       for (const Undelivered& each : lines) write_undelivered(id, state, each);
                    });
 }
 
-void QueueManager::write_untried(spool::QueueId id, const spool::MessageState& state, Untried lines) {
+void QueueManager::write_undelivered(spool::QueueId id, const spool::MessageState& state, Undelivered lines) {
     if (lines.numbers.empty()) // all of the envelope
         for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
             if (!state.recipients[number].accounted_for()) lines.numbers.push_back(number);
@@ -116,8 +116,8 @@ void QueueManager::write_untried(spool::QueueId id, const spool::MessageState& s
                                                    : lines.outcome == Outcome::failed ? DeliveryStatus::bounced
                                                                                       : DeliveryStatus::deferred,
                                         .reason = lines.reason.text};
-        common::write(log_.as(good ? "local" : "error"), line);
-        if (!good) common::count(around_.figures, common::Transport::none, line);
+        common::write(log_.context(good ? "local" : "error"), line);
+        if (!good) common::count(context_.metrics, common::Transport::none, line);
     }
 }
 

@@ -13,8 +13,8 @@ void QueueManager::attach_writer(ipc::Peer peer,
     const auto slot = static_cast<std::uint8_t>(peer.instance);
     auto& writer = writers_[slot];
     if (writer.channel) {
-        loader_.writer_left(slot);
-        around_.loop.later(
+        scanner_.writer_left(slot);
+        context_.loop.defer(
             [gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(std::move(writer.channel))] {});
     }
     writer.serial = ++last_writer_;
@@ -25,9 +25,9 @@ void QueueManager::attach_writer(ipc::Peer peer,
         [this, slot](proto::submission::Message&& message) {
             if (auto* submitted_now = std::get_if<proto::submission::Submitted>(&message))
                 submitted(slot, *submitted_now);
-            else if (auto* wish = std::get_if<proto::submission::TryNow>(&message))
+            else if (auto* wish = std::get_if<proto::submission::FlushDomain>(&message))
                 try_now(slot, *wish);
-            else if (auto* standing = std::get_if<proto::submission::Standing>(&message))
+            else if (auto* standing = std::get_if<proto::submission::WriterStatus>(&message))
                 writers_[slot].obstacle = smtp::printable(standing->obstacle, 500);
             else
                 writers_[slot].channel->fail("only Submitted, TryNow and Standing are said here");
@@ -36,14 +36,14 @@ void QueueManager::attach_writer(ipc::Peer peer,
             if (writers_[slot].serial == serial) detach_writer(slot);
         },
     });
-    loader_.load_writer(slot);
+    scanner_.load_writer(slot);
 }
 
 void QueueManager::detach_writer(std::uint8_t slot) {
-    loader_.writer_left(slot);
-    around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
+    scanner_.writer_left(slot);
+    context_.loop.defer([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
                             std::move(writers_[slot].channel))] {});
-    if (!stopping_) loader_.load_writer(slot); // what it committed and could not announce
+    if (!stopping_) scanner_.load_writer(slot); // what it committed and could not announce
 }
 
 // Why the one of them that takes no mail does not; "" all take it.
@@ -58,45 +58,45 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
     auto& channel = *writers_[slot].channel;
     if (message.queue_id.slot() != slot)
         return channel.fail("submitted " + message.queue_id.text() + ", which is another writer's");
-    KILL_POINT("queue-manager.submitted");
+    CRASH_POINT("queue-manager.submitted");
     channel.send(proto::submission::Taken{message.queue_id});
-    if (loader_.found_before(message.queue_id)) return;
-    const auto since = message.repeated ? decide::queue::Since::earlier : decide::queue::Since::now;
+    if (scanner_.found_already(message.queue_id)) return;
+    const auto origin = message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated &&
-        spool::beyond_its_writer(*envelope, slot).empty()) // else the file is to say it, and is refused
+        spool::violates_writer_rights(*envelope, slot).empty()) // else the file is to say it, and is refused
         accept(message.queue_id, spool::Location::incoming, message.size,
-               spool::MessageState(*std::move(envelope)), since);
+               spool::MessageState(*std::move(envelope)), origin);
     else
-        read_submitted(message.queue_id, since);
+        read_submitted(message.queue_id, origin);
 }
 
 // It has been taken over: if its file cannot be read now, it is read again until it can.
-void QueueManager::read_submitted(spool::QueueId id, decide::queue::Since since) {
+void QueueManager::read_submitted(spool::QueueId id, decide::queue::Origin origin) {
     readings_.read(
         id, spool::Location::incoming,
-        [this, since, id](const spool::MessageState& state, std::uint64_t size) {
-            accept(id, spool::Location::incoming, size, state, since);
+        [this, origin, id](const spool::MessageState& state, std::uint64_t size) {
+            accept(id, spool::Location::incoming, size, state, origin);
         },
-        [this, since, id](const Readings::Failure& failure) {
-            using How = Readings::Failure::How;
+        [this, origin, id](const MessageLoader::Failure& failure) {
+            using How = MessageLoader::Failure::How;
             if (failure.how == How::gone) return; // finished before, by an earlier queue-manager
             if (failure.how == How::damaged) return put_in_quarantine(id, "found damaged when it was submitted: " + failure.why);
-            read_again_later(id, since);
+            schedule_read(id, origin);
         });
 }
 
-void QueueManager::read_again_later(spool::QueueId id, decide::queue::Since since) {
-    unread_.emplace(id, since);
+void QueueManager::schedule_read(spool::QueueId id, decide::queue::Origin origin) {
+    unread_.emplace(id, origin);
     if (!unread_retry_.armed()) unread_retry_.start(std::chrono::seconds(5));
 }
 
 // ETRN. What the operator has paused a client does not set going; nor is it told who did, and why.
-void QueueManager::try_now(std::uint8_t slot, const proto::submission::TryNow& message) {
+void QueueManager::try_now(std::uint8_t slot, const proto::submission::FlushDomain& message) {
     using decide::queue::Scope;
-    proto::submission::Tried answer;
+    proto::submission::DomainFlushed answer;
     answer.request = message.request;
-    answer.loading = loader_.loading();
+    answer.loading = scanner_.loading();
     const auto below = "." + message.domain;
     const auto now = common::Loop::now();
     const auto links = engine_.links(now);
@@ -104,16 +104,16 @@ void QueueManager::try_now(std::uint8_t slot, const proto::submission::TryNow& m
         const auto link = std::ranges::find(links, queue.link, &decide::queue::LinkInfo::name);
         return queue.paused || (link != links.end() && link->paused);
     };
-    if (!situation().not_delivering.empty()) answer.obstacle = "no mail is sent at the moment";
+    if (!queue_status().not_delivering.empty()) answer.obstacle = "no mail is sent at the moment";
     for (const auto& queue : engine_.queues(now)) {
         if (!answer.obstacle.empty()) break;
-        if (queue.name != message.domain && !(message.and_below && queue.name.ends_with(below))) continue;
+        if (queue.name != message.domain && !(message.with_subdomains && queue.name.ends_with(below))) continue;
         if (paused(queue)) {
             answer.obstacle = "mail for " + queue.name + " is held back";
             break;
         }
         answer.deliveries += queue.deliveries;
-        tell([&](smtp::Now at, auto& out) { engine_.force(Scope::queue, queue.name, at, out); });
+        with_engine([&](smtp::Now at, auto& out) { engine_.force(Scope::queue, queue.name, at, out); });
     }
     static_cast<void>(writers_[slot].channel->send(answer)); // its one text names a domain
 }

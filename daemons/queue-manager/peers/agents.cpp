@@ -3,7 +3,7 @@
 
 namespace queue_manager {
 
-using decide::queue::Departure;
+using decide::queue::AgentExit;
 
 namespace {
 constexpr smtp::Duration word_awaited = std::chrono::seconds(1);
@@ -16,7 +16,7 @@ AgentKind kind_of(const ipc::Peer& peer) {
 } // namespace
 
 void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel) {
-    judge(peer, Departure::orderly); // it is back: its earlier self did not crash, or its word would be here
+    judge(peer, AgentExit::orderly); // it is back: its earlier self did not crash, or its word would be here
     const auto id = ++last_;
     const auto kind = kind_of(peer);
     channel->set_callbacks({
@@ -57,15 +57,15 @@ void Agents::detach(decide::queue::AgentId id) {
     if (node.empty()) return;
     const auto peer = node.mapped().peer;
     // The callback that is running is the channel's own: it may only go when the turn ends.
-    loop_.later([gone = std::shared_ptr<ipc::Channel<proto::delivery::Message>>(
+    loop_.defer([gone = std::shared_ptr<ipc::Channel<proto::delivery::Message>>(
                      std::move(node.mapped().channel))] {});
     if (std::erase_if(crashed_, [&](auto& each) { return same(each, peer); }) > 0)
-        return callbacks_.gone(id, Departure::crashed);
-    departed_.push_back({id, peer});
-    verdict_.start(word_awaited);
+        return callbacks_.gone(id, AgentExit::crashed);
+    disconnected_.push_back({id, peer});
+    exit_timer_.start(word_awaited);
 }
 
-void Agents::died(const std::string& role, std::uint32_t instance, bool crashed) {
+void Agents::process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
     for (const auto known : {proto::Role::smtp_client, proto::Role::local}) {
         if (role != proto::name_of(known)) continue;
         const ipc::Peer peer{known, instance};
@@ -74,19 +74,19 @@ void Agents::died(const std::string& role, std::uint32_t instance, bool crashed)
         if (connected && crashed)
             crashed_.push_back(peer); // its end is still to be read
         else
-            judge(peer, crashed ? Departure::crashed : Departure::orderly);
+            judge(peer, crashed ? AgentExit::crashed : AgentExit::orderly);
     }
 }
 
-void Agents::judge(const ipc::Peer& peer, Departure how) {
-    auto mine = std::ranges::partition(departed_, [&](auto& each) { return !same(each.peer, peer); });
-    const std::vector<Departed> judged(mine.begin(), mine.end());
-    departed_.erase(mine.begin(), mine.end());
+void Agents::judge(const ipc::Peer& peer, AgentExit how) {
+    auto mine = std::ranges::partition(disconnected_, [&](auto& each) { return !same(each.peer, peer); });
+    const std::vector<DisconnectedAgent> judged(mine.begin(), mine.end());
+    disconnected_.erase(mine.begin(), mine.end());
     for (const auto& each : judged) callbacks_.gone(each.id, how);
 }
 
 void Agents::judge_all() {
-    for (const auto& each : std::exchange(departed_, {})) callbacks_.gone(each.id, Departure::orderly);
+    for (const auto& each : std::exchange(disconnected_, {})) callbacks_.gone(each.id, AgentExit::orderly);
 }
 
 } // namespace queue_manager

@@ -23,12 +23,12 @@ class Agents {
 public:
     struct Callbacks {
         std::function<void(decide::queue::AgentId, AgentKind)> attached;
-        std::function<void(decide::queue::AgentId, decide::queue::Departure)> gone;
+        std::function<void(decide::queue::AgentId, decide::queue::AgentExit)> gone;
         std::function<void(decide::queue::AgentId, AgentKind, proto::delivery::Message&&)> said;
     };
 
     Agents(common::Loop& loop, common::Log& log, Callbacks callbacks)
-        : loop_(loop), log_(log), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
+        : loop_(loop), log_(log), callbacks_(std::move(callbacks)), exit_timer_(loop, [this] { judge_all(); }) {}
 
     bool empty() const { return agents_.empty(); }
     // One of that kind, in turns; nothing: none is connected.
@@ -36,42 +36,42 @@ public:
 
     // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
     // that went without such a word within a second was not to blame.
-    void died(const std::string& role, std::uint32_t instance, bool crashed);
+    void process_ended(const std::string& role, std::uint32_t instance, bool crashed);
 
     void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
 
     // To an agent that has gone nothing is said: its end tells the engine all that was in flight.
-    template <class M> [[nodiscard]] ipc::Sent send(decide::queue::AgentId agent, const M& message) {
+    template <class M> [[nodiscard]] ipc::SendResult send(decide::queue::AgentId agent, const M& message) {
         const auto found = agents_.find(agent);
-        return found == agents_.end() ? ipc::Sent::not_open : found->second.channel->send(message);
+        return found == agents_.end() ? ipc::SendResult::not_open : found->second.channel->send(message);
     }
     template <ipc::AlwaysFits M> void send(decide::queue::AgentId agent, const M& message) {
         if (auto found = agents_.find(agent); found != agents_.end()) found->second.channel->send(message);
     }
 
 private:
-    using Dones = ipc::Joined<proto::delivery::Done, &proto::delivery::Done::replies>;
+    using Dones = ipc::PartAssembler<proto::delivery::Done, &proto::delivery::Done::replies>;
     struct Attached {
         ipc::Peer peer;
         std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
         Dones dones{proto::delivery::largest_done}; // of which parts have come
     };
     void said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message);
-    struct Departed {
+    struct DisconnectedAgent {
         decide::queue::AgentId id;
         ipc::Peer peer;
     };
     void detach(decide::queue::AgentId id);
-    void judge(const ipc::Peer& peer, decide::queue::Departure how);
+    void judge(const ipc::Peer& peer, decide::queue::AgentExit how);
     void judge_all();
 
     common::Loop& loop_;
     common::Log& log_;
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
-    std::vector<Departed> departed_; // disconnected, and why is not known yet
+    std::vector<DisconnectedAgent> disconnected_; // disconnected, and why is not known yet
     std::vector<ipc::Peer> crashed_; // crashed, and the connection's end is not seen yet
-    common::Timer verdict_;
+    common::Timer exit_timer_;
     decide::queue::AgentId last_ = 0;
     decide::queue::AgentId last_asked_ = 0; // by any()
 };

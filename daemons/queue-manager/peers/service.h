@@ -37,8 +37,8 @@ public:
 
     // Nothing is said while nobody is there: the engine asks again when the service is up.
     template <class Question>
-    [[nodiscard]] ipc::Sent ask(const Question& question) {
-        return channel_ ? channel_->send(question) : ipc::Sent::not_open;
+    [[nodiscard]] ipc::SendResult ask(const Question& question) {
+        return channel_ ? channel_->send(question) : ipc::SendResult::not_open;
     }
     template <ipc::AlwaysFits Question>
     void ask(const Question& question) {
@@ -71,7 +71,7 @@ private:
     void detach() {
         long_.clear();
         // The callback that is running may be the channel's own: it may only go when the turn ends.
-        loop_.later([gone = std::shared_ptr<ipc::Channel<Message>>(std::move(channel_))] {});
+        loop_.defer([gone = std::shared_ptr<ipc::Channel<Message>>(std::move(channel_))] {});
         callbacks_.down();
     }
 

@@ -15,7 +15,7 @@ namespace queue_manager {
 
 using common::Loop;
 using proto::delivery::Finding;
-using Where = decide::Mishap::Where;
+using Where = decide::DeliveryFailure::Where;
 
 namespace {
 
@@ -26,16 +26,16 @@ Finding finding_of(proto::delivery::Outcome outcome) {
                                           : Finding::permanent;
 }
 
-TrialLine of_fate(const spool::ResolvedRecipient& outcome) {
+ProbeLine of_fate(const spool::ResolvedRecipient& outcome) {
     using spool::Fate;
-    TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
+    ProbeLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
     switch (outcome.fate) {
     case Fate::remote:
         line.text = "leaves this host";
         if (!outcome.transport.empty()) line.text += ", by way of " + outcome.transport;
         break;
     case Fate::local:
-        line.text = "is delivered here, to " + place_here(outcome);
+        line.text = "is delivered here, to " + local_target_text(outcome);
         break;
     case Fate::discard:
         line.text = "is thrown away, as configured";
@@ -59,8 +59,8 @@ std::string shown(const proto::route::Host& host, decide::RouteKind kind) {
                             : fmt::format("{} port {}", host.name, host.port);
 }
 
-TrialLine of_route(const proto::route::Routed& route) {
-    TrialLine line{.step = "route", .status = route.status, .text = route.text};
+ProbeLine of_route(const proto::route::Routed& route) {
+    ProbeLine line{.step = "route", .status = route.status, .text = route.text};
     if (!route.rule.empty()) line.text = fmt::format("by [route.\"{}\"]: {}", route.rule, line.text);
     if (route.kind == decide::RouteKind::temporary || route.kind == decide::RouteKind::permanent) {
         line.finding = route.kind == decide::RouteKind::permanent ? Finding::permanent : Finding::temporary;
@@ -93,103 +93,103 @@ std::optional<proto::route::Host> host_named(std::string_view text) {
     return host;
 }
 
-std::uint64_t Trials::begin(Order order, Listener listener) {
+std::uint64_t DeliveryProbes::begin(Order order, Listener listener) {
     const auto number = ++last_;
     const auto address = order.address, reverse_path = order.reverse_path;
-    trials_.emplace(number, Trial{std::move(order), std::move(listener), Loop::now().monotonic});
-    hands_.inquire(address, reverse_path, [this, number](const auto& findings) { found(number, findings); });
+    probes_.emplace(number, Probe{std::move(order), std::move(listener), Loop::now().monotonic});
+    deps_.query_route(address, reverse_path, [this, number](const auto& findings) { found(number, findings); });
     return number;
 }
 
-void Trials::abandon(std::uint64_t number) {
-    const auto at = trials_.find(number);
-    if (at == trials_.end()) return;
-    if (at->second.agent) hands_.end(*at->second.agent, {number});
-    trials_.erase(at);
+void DeliveryProbes::cancel(std::uint64_t number) {
+    const auto at = probes_.find(number);
+    if (at == probes_.end()) return;
+    if (at->second.agent) deps_.end(*at->second.agent, {number});
+    probes_.erase(at);
 }
 
 // --- who are the recipients, and where are they?
 // -----------------------------------------------------------------
 
-void Trials::found(std::uint64_t number, const Inquiry::Findings& findings) {
-    const auto at = trials_.find(number);
-    if (at == trials_.end()) return;
+void DeliveryProbes::found(std::uint64_t number, const RouteQuery::Findings& findings) {
+    const auto at = probes_.find(number);
+    if (at == probes_.end()) return;
     if (!findings.error.empty()) {
         const auto listener = std::move(at->second.listener);
-        trials_.erase(at);
+        probes_.erase(at);
         return listener.refused(findings.error);
     }
-    for (const auto& road : findings.roads) take(at->second, road);
+    for (const auto& recipient_route : findings.routes) take(at->second, recipient_route);
     go_on(at);
 }
 
-void Trials::take(Trial& trial, const Inquiry::Road& road) {
-    const auto& outcome = road.outcome;
+void DeliveryProbes::take(Probe& probe, const RouteQuery::RecipientRoute& recipient_route) {
+    const auto& outcome = recipient_route.outcome;
     const auto fate = of_fate(outcome);
-    tell(trial, fate);
-    worse(trial, fate);
+    report(probe, fate);
+    worse(probe, fate);
     using spool::Fate;
-    if (outcome.fate == Fate::local || outcome.fate == Fate::discard) ++trial.here;
-    if (outcome.fate != Fate::remote || !road.route) return;
+    if (outcome.fate == Fate::local || outcome.fate == Fate::discard) ++probe.here;
+    if (outcome.fate != Fate::remote || !recipient_route.route) return;
 
-    auto route = *road.route;
-    const auto& path = outcome.reverse_path.empty() ? trial.order.reverse_path : outcome.reverse_path;
-    const auto same = std::ranges::find_if(trial.left, [&](const Transaction& each) {
+    auto route = *recipient_route.route;
+    const auto& path = outcome.reverse_path.empty() ? probe.order.reverse_path : outcome.reverse_path;
+    const auto same = std::ranges::find_if(probe.left, [&](const Transaction& each) {
         return each.route.domain == route.domain && each.reverse_path == path;
     });
-    if (same != trial.left.end() && same->recipients.size() < most_recipients)
+    if (same != probe.left.end() && same->recipients.size() < most_recipients)
         return same->recipients.push_back(outcome.address);
-    if (same != trial.left.end() || trial.left.size() >= most_transactions)
-        return tell(trial, {.step = "route",
+    if (same != probe.left.end() || probe.left.size() >= most_transactions)
+        return report(probe, {.step = "route",
                             .finding = Finding::notice,
                             .recipient = outcome.address,
                             .text = "one of so many that it is left out"});
-    if (trial.order.host) {
+    if (probe.order.host) {
         route.kind = decide::RouteKind::configured;
-        route.hosts = {*trial.order.host};
+        route.hosts = {*probe.order.host};
         route.text = "only the host that was asked for: ";
         auto line = of_route(route);
-        tell(trial, std::move(line));
+        report(probe, std::move(line));
     } else {
         const auto line = of_route(route);
-        tell(trial, line);
-        worse(trial, line);
+        report(probe, line);
+        worse(probe, line);
         if (line.finding != Finding::good) return;
     }
-    for (auto& hindrance : hands_.hindrances(*road.route))
-        tell(trial, {.step = "queue", .finding = Finding::notice, .text = std::move(hindrance)});
-    trial.left.push_back({std::move(route), path, {outcome.address}});
+    for (auto& obstacle : deps_.obstacles(*recipient_route.route))
+        report(probe, {.step = "queue", .finding = Finding::notice, .text = std::move(obstacle)});
+    probe.left.push_back({std::move(route), path, {outcome.address}});
 }
 
 // --- what would the servers say?
 // ---------------------------------------------------------------------------------
 
-void Trials::go_on(Place at) {
-    auto& [number, trial] = *at;
-    trial.agent.reset();
-    if (trial.left.empty()) return conclude(at);
-    auto next = std::move(trial.left.front());
-    trial.left.pop_front();
-    trial.tried += next.recipients.size();
-    trial.sent = Loop::now().monotonic;
-    trial.route = std::move(next.route);
-    auto connect = hands_.connect(trial.route);
-    trial.pool = connect.pool;
-    trial.agent = hands_.send({number, std::move(connect), std::move(next.reverse_path), std::move(next.recipients),
-                               trial.order.every_host, trial.route.secure, trial.route.sts});
-    if (trial.agent) return;
-    const auto listener = std::move(trial.listener);
-    trials_.erase(at);
+void DeliveryProbes::go_on(Place at) {
+    auto& [number, probe] = *at;
+    probe.agent.reset();
+    if (probe.left.empty()) return conclude(at);
+    auto next = std::move(probe.left.front());
+    probe.left.pop_front();
+    probe.tried += next.recipients.size();
+    probe.sent = Loop::now().monotonic;
+    probe.route = std::move(next.route);
+    auto connect = deps_.connect(probe.route);
+    probe.pool = connect.pool;
+    probe.agent = deps_.send({number, std::move(connect), std::move(next.reverse_path), std::move(next.recipients),
+                               probe.order.every_host, probe.route.secure, probe.route.sts});
+    if (probe.agent) return;
+    const auto listener = std::move(probe.listener);
+    probes_.erase(at);
     listener.refused("no delivery agent (smtp-client) is connected: try again");
 }
 
-void Trials::said(AgentId agent, const proto::delivery::TryStep& step) {
-    const auto at = trials_.find(step.attempt);
-    if (at == trials_.end() || at->second.agent != agent) return;
-    auto& trial = at->second;
+void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeStep& step) {
+    const auto at = probes_.find(step.attempt);
+    if (at == probes_.end() || at->second.agent != agent) return;
+    auto& probe = at->second;
     using proto::delivery::Step;
-    if ((step.step == Step::client || step.step == Step::server) && !trial.order.dialogue) return;
-    TrialLine line{.at = trial.sent - trial.began + smtp::Duration(step.at),
+    if ((step.step == Step::client || step.step == Step::server) && !probe.order.dialogue) return;
+    ProbeLine line{.at = probe.sent - probe.began + smtp::Duration(step.at),
                    .step = name_of(step.step),
                    .finding = step.finding,
                    .host = step.host,
@@ -197,12 +197,12 @@ void Trials::said(AgentId agent, const proto::delivery::TryStep& step) {
                    .code = step.reply.code,
                    .status = step.reply.status,
                    .text = step.reply.text};
-    trial.listener.line(line);
+    probe.listener.line(line);
 }
 
-void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
-    const auto at = trials_.find(tried.attempt);
-    if (at == trials_.end() || at->second.agent != agent) return;
+void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeResult& tried) {
+    const auto at = probes_.find(tried.attempt);
+    if (at == probes_.end() || at->second.agent != agent) return;
     const auto& reason = tried.reason;
     const auto why = reason_of(reason, tried.host);
     const auto finding = finding_of(tried.outcome);
@@ -214,18 +214,18 @@ void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
            .text = reason.text,
            .advice = finding == Finding::good
                          ? std::string()
-                         : advice_on(why, {at->second.route.domain, at->second.route.link, hands_.sends_as()}, tried.host)});
+                         : advice_on(why, {at->second.route.domain, at->second.route.link, deps_.agent_user()}, tried.host)});
     go_on(at);
 }
 
-void Trials::gone(AgentId agent) {
-    for (auto at = trials_.begin(); at != trials_.end();) {
+void DeliveryProbes::gone(AgentId agent) {
+    for (auto at = probes_.begin(); at != probes_.end();) {
         if (at->second.agent != agent) {
             ++at;
             continue;
         }
         const auto listener = std::move(at->second.listener);
-        at = trials_.erase(at);
+        at = probes_.erase(at);
         listener.refused("the delivery agent went away before it was through: try again");
     }
 }
@@ -233,31 +233,31 @@ void Trials::gone(AgentId agent) {
 // --- telling
 // -----------------------------------------------------------------------------------------------------
 
-void Trials::conclude(Place at) {
-    auto node = trials_.extract(at);
-    auto& trial = node.mapped();
-    TrialLine line = std::move(trial.worst);
+void DeliveryProbes::conclude(Place at) {
+    auto node = probes_.extract(at);
+    auto& probe = node.mapped();
+    ProbeLine line = std::move(probe.worst);
     line.step = "result";
     if (line.finding == Finding::temporary)
         line.text = "mail would wait and be tried again: " + line.text;
     else if (line.finding == Finding::permanent)
         line.text = "mail would be returned: " + line.text;
-    else if (trial.tried == 0)
+    else if (probe.tried == 0)
         line.text = "mail stays here: no server to ask";
     else
-        line.text = trial.tried == 1 ? "the recipient would be accepted; nothing was sent"
-                                     : fmt::format("all {} recipients would be accepted; nothing was sent", trial.tried);
-    tell(trial, std::move(line));
-    trial.listener.over();
+        line.text = probe.tried == 1 ? "the recipient would be accepted; nothing was sent"
+                                     : fmt::format("all {} recipients would be accepted; nothing was sent", probe.tried);
+    report(probe, std::move(line));
+    probe.listener.over();
 }
 
-void Trials::tell(Trial& trial, TrialLine line) {
-    line.at = Loop::now().monotonic - trial.began;
-    trial.listener.line(line);
+void DeliveryProbes::report(Probe& probe, ProbeLine line) {
+    line.at = Loop::now().monotonic - probe.began;
+    probe.listener.line(line);
 }
 
-void Trials::worse(Trial& trial, const TrialLine& line) {
-    if (line.finding >= Finding::temporary && line.finding > trial.worst.finding) trial.worst = line;
+void DeliveryProbes::worse(Probe& probe, const ProbeLine& line) {
+    if (line.finding >= Finding::temporary && line.finding > probe.worst.finding) probe.worst = line;
 }
 
 } // namespace queue_manager

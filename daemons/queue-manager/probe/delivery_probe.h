@@ -18,8 +18,8 @@
 
 namespace queue_manager {
 
-// What is told of a trial: a step, or at last what it came to.
-struct TrialLine {
+// What is told of a probe: a step, or at last what it came to.
+struct ProbeLine {
     smtp::Duration at{}; // since it was asked for
     std::string_view step = {}; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
     proto::delivery::Finding finding = proto::delivery::Finding::good;
@@ -33,7 +33,7 @@ struct TrialLine {
 // "mx.example.org", "mx.example.org:2525", "192.0.2.1", "[2001:db8::1]:25": a host itself, no MX of it.
 std::optional<proto::route::Host> host_named(std::string_view text);
 
-class Trials {
+class DeliveryProbes {
 public:
     struct Order {
         std::string address = {}, reverse_path = {};
@@ -42,32 +42,32 @@ public:
         bool dialogue = false; // the lines of the conversation as well
     };
     struct Listener {
-        std::function<void(const TrialLine&)> line;
+        std::function<void(const ProbeLine&)> line;
         std::function<void()> over; // behind the line "result"
         std::function<void(std::string_view error)> refused;
     };
     using AgentId = decide::queue::AgentId;
-    struct Hands {
+    struct Dependencies {
         // By the pool of source addresses that mail from there goes by.
-        std::function<void(const std::string& address, const std::string& reverse_path, Inquiry::Done done)> inquire;
+        std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done)> query_route;
         std::function<proto::delivery::Connect(const proto::route::Routed&)> connect; // as for a delivery
-        std::function<std::optional<AgentId>(const proto::delivery::Try&)> send; // nothing: no agent is there
-        std::function<void(AgentId, const proto::delivery::EndTry&)> end;
+        std::function<std::optional<AgentId>(const proto::delivery::Probe&)> send; // nothing: no agent is there
+        std::function<void(AgentId, const proto::delivery::EndProbe&)> end;
         // Why mail would wait that could go: a pause, a link that rests …
-        std::function<std::vector<std::string>(const proto::route::Routed&)> hindrances;
-        std::function<std::string()> sends_as; // the user whom the agents run as; "" not known
+        std::function<std::vector<std::string>(const proto::route::Routed&)> obstacles;
+        std::function<std::string()> agent_user; // the user whom the agents run as; "" not known
     };
 
     static constexpr std::size_t most_recipients = 50, most_transactions = 20; // of what an address expands to
 
-    explicit Trials(Hands hands) : hands_(std::move(hands)) {}
+    explicit DeliveryProbes(Dependencies hands) : deps_(std::move(hands)) {}
 
-    // Its number, for abandon(). May be over on return.
+    // Its number, for cancel(). May be over on return.
     std::uint64_t begin(Order order, Listener listener);
     // Nobody listens any more: the agent is told to end it. Nothing if it is over.
-    void abandon(std::uint64_t number);
-    void said(AgentId agent, const proto::delivery::TryStep& step);
-    void said(AgentId agent, const proto::delivery::Tried& tried);
+    void cancel(std::uint64_t number);
+    void said(AgentId agent, const proto::delivery::ProbeStep& step);
+    void said(AgentId agent, const proto::delivery::ProbeResult& tried);
     void gone(AgentId agent);
 
 private:
@@ -76,7 +76,7 @@ private:
         std::string reverse_path;
         std::vector<std::string> recipients;
     };
-    struct Trial {
+    struct Probe {
         Order order;
         Listener listener;
         smtp::Monotonic began{};
@@ -86,20 +86,20 @@ private:
         std::deque<Transaction> left = {};
         std::optional<AgentId> agent = {};
         std::size_t tried = 0, here = 0; // recipients: asked a server about; of our own
-        TrialLine worst = {};            // the reason, of the worst that was found
+        ProbeLine worst = {};            // the reason, of the worst that was found
     };
-    using Place = std::map<std::uint64_t, Trial>::iterator;
+    using Place = std::map<std::uint64_t, Probe>::iterator;
 
-    void found(std::uint64_t number, const Inquiry::Findings& findings);
-    void take(Trial& trial, const Inquiry::Road& road);
+    void found(std::uint64_t number, const RouteQuery::Findings& findings);
+    void take(Probe& probe, const RouteQuery::RecipientRoute& recipient_route);
     void go_on(Place at);
     void conclude(Place at);
-    void tell(Trial& trial, TrialLine line);
-    static void worse(Trial& trial, const TrialLine& line);
+    void report(Probe& probe, ProbeLine line);
+    static void worse(Probe& probe, const ProbeLine& line);
 
-    Hands hands_;
+    Dependencies deps_;
     std::uint64_t last_ = 0;
-    std::map<std::uint64_t, Trial> trials_;
+    std::map<std::uint64_t, Probe> probes_;
 };
 
 } // namespace queue_manager

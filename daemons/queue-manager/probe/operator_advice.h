@@ -9,16 +9,16 @@
 namespace queue_manager {
 
 // Where mail was to go when it failed, and as whom.
-struct Errand {
+struct FailureContext {
     std::string_view domain; // of the recipient
     std::string_view link;   // "" not known
     std::string_view user;   // that the delivery agents run as; "" not known
 };
 
 // About a failure on the way to a server, or there. `host`: as of an attempt; "" what the reason knows.
-std::string advice_on(const decide::queue::Reason& reason, const Errand& errand, std::string_view host = {});
+std::string advice_on(const decide::queue::Reason& reason, const FailureContext& errand, std::string_view host = {});
 // About a closed gate of a recipient's delivery.
-std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const Errand& errand);
+std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const FailureContext& errand);
 // About what a delivery waits for; without any such thing, about the last reply to the recipient.
 std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient, std::string_view user);
 

@@ -4,52 +4,52 @@
 
 namespace queue_manager {
 
-void Inquiry::ask(const std::string& address, const std::string& pool, Done done) {
+void RouteQuery::ask(const std::string& address, const std::string& pool, Done done) {
     const auto number = ++last_;
     const auto at = questions_.emplace(number, Question{{}, address, pool, {}, std::move(done)}).first;
-    if (!experts_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
+    if (!backends_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
         finish(at, "the categorizer is not there right now: try again");
 }
 
-bool Inquiry::answered(const proto::categorize::Categorized& answer) {
+bool RouteQuery::answered(const proto::categorize::Categorized& answer) {
     if (answer.request < first_number) return false;
     const auto at = questions_.find(answer.request);
     if (at == questions_.end()) return true;
     auto& question = at->second;
     for (const auto& outcome : answer.outcomes) {
-        question.findings.roads.push_back({outcome, {}});
-        auto& road = question.findings.roads.back();
-        if (road.outcome.address.empty()) road.outcome.address = question.address;
+        question.findings.routes.push_back({outcome, {}});
+        auto& recipient_route = question.findings.routes.back();
+        if (recipient_route.outcome.address.empty()) recipient_route.outcome.address = question.address;
         if (outcome.fate == spool::Fate::remote)
-            question.open[destination_of(road.outcome.address, outcome.transport)].push_back(
-                question.findings.roads.size() - 1);
+            question.open[destination_of(recipient_route.outcome.address, outcome.transport)].push_back(
+                question.findings.routes.size() - 1);
     }
     if (question.open.empty()) return finish(at), true;
-    for (const auto& [destination, roads] : question.open)
-        if (!experts_.router({answer.request, destination, question.pool}))
+    for (const auto& [destination, routes] : question.open)
+        if (!backends_.router({answer.request, destination, question.pool}))
             return finish(at, "the router is not there right now: try again"), true;
     return true;
 }
 
-bool Inquiry::answered(const proto::route::Routed& answer) {
+bool RouteQuery::answered(const proto::route::Routed& answer) {
     if (answer.request < first_number) return false;
     const auto at = questions_.find(answer.request);
     if (at == questions_.end()) return true;
     auto& question = at->second;
     const auto open = question.open.find(answer.domain);
     if (open == question.open.end()) return true;
-    for (const auto road : open->second) question.findings.roads[road].route = answer;
+    for (const auto recipient_route : open->second) question.findings.routes[recipient_route].route = answer;
     question.open.erase(open);
     if (question.open.empty()) finish(at);
     return true;
 }
 
-void Inquiry::lost(std::string_view who) {
+void RouteQuery::lost(std::string_view who) {
     while (!questions_.empty())
         finish(questions_.begin(), fmt::format("the {} went away before it answered: try again", who));
 }
 
-void Inquiry::finish(std::map<std::uint64_t, Question>::iterator at, std::string error) {
+void RouteQuery::finish(std::map<std::uint64_t, Question>::iterator at, std::string error) {
     auto question = std::move(at->second);
     questions_.erase(at);
     question.findings.error = std::move(error);

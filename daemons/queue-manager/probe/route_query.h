@@ -11,25 +11,25 @@
 
 namespace queue_manager {
 
-class Inquiry {
+class RouteQuery {
 public:
     // One final recipient; `route` only of a remote one.
-    struct Road {
+    struct RecipientRoute {
         spool::ResolvedRecipient outcome;
         std::optional<proto::route::Routed> route;
     };
     struct Findings {
-        std::vector<Road> roads;
+        std::vector<RecipientRoute> routes;
         std::string error; // "" unless nothing could be found out
     };
     using Done = std::function<void(const Findings&)>;
     // False: nobody is there to be asked.
-    struct Experts {
+    struct Backends {
         std::function<bool(const proto::categorize::Categorize&)> categorizer;
         std::function<bool(const proto::route::Route&)> router;
     };
 
-    explicit Inquiry(Experts experts) : experts_(std::move(experts)) {}
+    explicit RouteQuery(Backends experts) : backends_(std::move(experts)) {}
 
     // `pool`: of source addresses, by which it would go; "" its route says. `done` is called once, perhaps from within.
     void ask(const std::string& address, const std::string& pool, Done done);
@@ -43,14 +43,14 @@ private:
     struct Question {
         Findings findings;
         std::string address, pool;
-        std::map<std::string, std::vector<std::size_t>, std::less<>> open; // destinations asked for: their roads
+        std::map<std::string, std::vector<std::size_t>, std::less<>> open; // destinations asked for: their routes
         Done done;
     };
     void finish(std::map<std::uint64_t, Question>::iterator question, std::string error = {});
 
     // Numbers that no queue id has.
     static constexpr std::uint64_t first_number = std::uint64_t{1} << 63;
-    Experts experts_;
+    Backends backends_;
     std::uint64_t last_ = first_number;
     std::map<std::uint64_t, Question> questions_;
 };

@@ -7,7 +7,7 @@
 namespace queue_manager {
 
 using common::Loop;
-using common::idempotency::Kept;
+using common::idempotency::AcceptedKey;
 using namespace std::chrono_literals;
 
 namespace {
@@ -19,49 +19,49 @@ constexpr auto retry_after = 10s;
 } // namespace
 
 // Used by one job at a time.
-struct Keys::Back {
+struct IdempotencyKeys::Back {
     const std::string directory;
     const std::uint64_t largest;
     std::unique_ptr<store::Lmdb> store = {};
 
-    spool::Result<> write(const std::vector<Kept>& kept, bool whole, smtp::WallTime now, std::string& aside) {
+    spool::Result<> write(const std::vector<AcceptedKey>& kept, bool whole, smtp::WallTime now, std::string& aside) {
         if (!store) {
-            store = TRY(store::Lmdb::open(directory, {.largest = largest, .keeper = true}));
-            aside = store->put_aside();
+            store = TRY(store::Lmdb::open(directory, {.max_size = largest, .keeper = true}));
+            aside = store->quarantine_reason();
         }
-        if (!kept.empty()) TRY(common::idempotency::keep(*store, kept, now));
-        if (whole) TRY(common::idempotency::set_complete(*store, common::idempotency::this_boot(), now));
+        if (!kept.empty()) TRY(common::idempotency::record_accepted(*store, kept, now));
+        if (whole) TRY(common::idempotency::set_complete(*store, common::idempotency::boot_id(), now));
         return {};
     }
 };
 
-Keys::Keys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
-           Trouble trouble)
-    : log_(log), pool_(pool), trouble_(std::move(trouble)), enabled_(config.idempotency.enabled),
-      life_(config.idempotency.life),
-      back_(new Back{common::idempotency::directory_in(config.spool.directory), config.idempotency.largest}),
+IdempotencyKeys::IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+           ProblemReporter report_problem)
+    : log_(log), pool_(pool), report_problem_(std::move(report_problem)), enabled_(config.idempotency.enabled),
+      life_(config.idempotency.lifetime),
+      back_(new Back{common::idempotency::directory_in(config.spool.directory), config.idempotency.max_size}),
       retry_(loop, [this] { send(); }) {}
 
-Keys::~Keys() = default;
+IdempotencyKeys::~IdempotencyKeys() = default;
 
-void Keys::reconfigure(const config::Config& config) {
+void IdempotencyKeys::reconfigure(const config::Config& config) {
     enabled_ = config.idempotency.enabled;
-    life_ = config.idempotency.life;
+    life_ = config.idempotency.lifetime;
     if (!enabled_) { // nobody waits for a store that is not written to
         waiting_.clear();
-        if (std::exchange(ill_, false)) trouble_("");
+        if (std::exchange(ill_, false)) report_problem_("");
         for (const auto& [id, waits] : std::exchange(then_, {}))
             for (const auto& then : waits) then();
     }
     if (begun_) send();
 }
 
-void Keys::begin() {
+void IdempotencyKeys::begin() {
     begun_ = true;
     send();
 }
 
-void Keys::seen(spool::QueueId id, const spool::Envelope& envelope) {
+void IdempotencyKeys::seen(spool::QueueId id, const spool::Envelope& envelope) {
     if (envelope.idempotency_key.empty() || !enabled_) return;
     const auto expires = envelope.arrival + life_;
     if (expires <= Loop::now().wall || then_.contains(id)) return;
@@ -69,7 +69,7 @@ void Keys::seen(spool::QueueId id, const spool::Envelope& envelope) {
         log_.error("{}: its idempotency key is not remembered: too many wait for the store", id.text());
         return;
     }
-    Kept kept{.what = {}, .expires = expires};
+    AcceptedKey kept{.what = {}, .expires = expires};
     kept.what.state = decide::idempotency::State::accepted;
     kept.what.id = id;
     kept.what.digest = envelope.idempotency_digest;
@@ -80,12 +80,12 @@ void Keys::seen(spool::QueueId id, const spool::Envelope& envelope) {
     if (!ill_) send();
 }
 
-void Keys::all_seen() {
+void IdempotencyKeys::all_seen() {
     all_seen_ = true;
     if (!ill_) send();
 }
 
-void Keys::when_kept(spool::QueueId id, std::function<void()> then) {
+void IdempotencyKeys::when_stored(spool::QueueId id, std::function<void()> then) {
     if (const auto waits = then_.find(id); waits != then_.end() && !ill_)
         waits->second.push_back(std::move(then));
     else
@@ -93,11 +93,11 @@ void Keys::when_kept(spool::QueueId id, std::function<void()> then) {
 }
 
 // The first job opens the store, with or without a key; one is under way at a time.
-void Keys::send() {
+void IdempotencyKeys::send() {
     if (busy_ || !begun_ || !enabled_) return;
     if (back_->store && waiting_.empty() && (complete_ || !all_seen_)) return;
     busy_ = true;
-    std::vector<Kept> some;
+    std::vector<AcceptedKey> some;
     const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, waiting_.size()));
     some.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
     waiting_.erase(waiting_.begin(), end);
@@ -113,7 +113,7 @@ void Keys::send() {
     });
 }
 
-void Keys::sent(std::vector<Kept> kept, bool whole, const spool::Result<>& result, std::string aside) {
+void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spool::Result<>& result, std::string aside) {
     busy_ = false;
     if (!aside.empty())
         log_.critical(
@@ -131,7 +131,7 @@ void Keys::sent(std::vector<Kept> kept, bool whole, const spool::Result<>& resul
         complete_ = complete_ || whole;
         if (std::exchange(ill_, false)) {
             log_.info("idempotency keys are remembered again");
-            trouble_("");
+            report_problem_("");
         }
     } else {
         for (auto& [id, waits] : then_) let_go(waits);
@@ -139,7 +139,7 @@ void Keys::sent(std::vector<Kept> kept, bool whole, const spool::Result<>& resul
                         std::make_move_iterator(kept.end()));
         if (!std::exchange(ill_, true)) {
             log_.error("idempotency keys are not remembered: {}", result.error().what);
-            trouble_("idempotency keys are not remembered: " + result.error().what);
+            report_problem_("idempotency keys are not remembered: " + result.error().what);
         }
         retry_.start(retry_after);
     }

@@ -15,15 +15,15 @@
 
 namespace queue_manager {
 
-class Keys {
+class IdempotencyKeys {
 public:
-    using Trouble = std::function<void(std::string)>; // for `postrider status`; "" clears it
+    using ProblemReporter = std::function<void(std::string)>; // for `postrider status`; "" clears it
 
     // `pool`: where it waits for the disk. All outlive it.
-    Keys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
-         Trouble trouble);
-    ~Keys();
-    Keys(const Keys&) = delete;
+    IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+         ProblemReporter report_problem);
+    ~IdempotencyKeys();
+    IdempotencyKeys(const IdempotencyKeys&) = delete;
 
     void reconfigure(const config::Config& config);
     // Makes the store if there is none, or examines the one there is.
@@ -34,22 +34,22 @@ public:
     void all_seen();
     // Calls `then` when the key of that message, if it has one, is in the store, or has turned out not to go
     // in: mail waits for no store. Mostly at once.
-    void when_kept(spool::QueueId id, std::function<void()> then);
+    void when_stored(spool::QueueId id, std::function<void()> then);
 
 private:
     struct Back; // what the jobs use
     void send();
-    void sent(std::vector<common::idempotency::Kept> kept, bool whole, const spool::Result<>& result,
+    void sent(std::vector<common::idempotency::AcceptedKey> kept, bool whole, const spool::Result<>& result,
               std::string aside);
 
     common::Log& log_;
     spool::CommitPool& pool_;
-    Trouble trouble_;
+    ProblemReporter report_problem_;
     bool enabled_;
     smtp::Duration life_;
     std::shared_ptr<Back> back_;
     common::Timer retry_;
-    std::vector<common::idempotency::Kept> waiting_; // to be written
+    std::vector<common::idempotency::AcceptedKey> waiting_; // to be written
     std::unordered_map<spool::QueueId, std::vector<std::function<void()>>>
         then_; // of those, and of those under way
     bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;

@@ -8,15 +8,15 @@ namespace queue_manager {
 
 namespace {
 
-Readings::Failure failure_of(const spool::ReadError& error) {
-    using How = Readings::Failure::How;
+MessageLoader::Failure failure_of(const spool::ReadError& error) {
+    using How = MessageLoader::Failure::How;
     const auto* world = std::get_if<spool::Error>(&error);
     return {world == nullptr ? How::damaged : world->code == ENOENT ? How::gone : How::failed, spool::text_of(error)};
 }
 
 } // namespace
 
-void Readings::read(spool::QueueId id, spool::Location hint, Then then, Failed failed) {
+void MessageLoader::read(spool::QueueId id, spool::Location hint, Then then, Failed failed) {
     const auto [place, fresh] = readings_.try_emplace(id);
     place->second.next.push_back({std::move(then), std::move(failed)});
     if (!fresh) return;
@@ -24,17 +24,17 @@ void Readings::read(spool::QueueId id, spool::Location hint, Then then, Failed f
     soon_();
 }
 
-void Readings::when_read(spool::QueueId id, std::move_only_function<void()> then) {
+void MessageLoader::when_read(spool::QueueId id, std::move_only_function<void()> then) {
     const auto reading = readings_.find(id);
     if (reading == readings_.end()) return then();
     reading->second.after.push_back(std::move(then));
 }
 
-void Readings::begin() {
+void MessageLoader::begin() {
     for (const auto& [id, hint] : std::exchange(fresh_, {})) start(id, hint);
 }
 
-void Readings::start(spool::QueueId id, spool::Location hint) {
+void MessageLoader::start(spool::QueueId id, spool::Location hint) {
     auto& reading = readings_.at(id);
     reading.served = std::exchange(reading.next, {});
     pool_.post([this, &pool = pool_, id, hint] { // by then this may have gone; the pool has not
@@ -51,8 +51,8 @@ void Readings::start(spool::QueueId id, spool::Location hint) {
         pool.complete([this, id, hint, state = std::move(state), size, failure = std::move(failure)] {
             auto served = std::exchange(readings_.at(id).served, {});
             const bool unreadable = !state && failure.how != Failure::How::gone;
-            if (unreadable || (state && told_)) unreadable_(id, failure.why);
-            if (unreadable || state) told_ = unreadable;
+            if (unreadable || (state && unreadable_reported_)) unreadable_(id, failure.why);
+            if (unreadable || state) unreadable_reported_ = unreadable;
             for (auto& each : served)
                 if (state) each.then(*state, size);
                 else if (each.failed) each.failed(failure);

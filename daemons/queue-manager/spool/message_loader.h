@@ -15,7 +15,7 @@
 
 namespace queue_manager {
 
-class Readings {
+class MessageLoader {
 public:
     using Then = std::move_only_function<void(const spool::MessageState& state, std::uint64_t size)>;
     struct Failure {
@@ -31,7 +31,7 @@ public:
     // Told of a file that is there and cannot be read, beside who asked; with "" when one can be read again.
     using Unreadable = std::function<void(spool::QueueId id, const std::string& why)>;
     // `soon`: begin() is wanted at the end of this turn of the loop.
-    Readings(spool::CommitPool& pool, std::function<void()> soon, Unreadable unreadable)
+    MessageLoader(spool::CommitPool& pool, std::function<void()> soon, Unreadable unreadable)
         : pool_(pool), soon_(std::move(soon)), unreadable_(std::move(unreadable)) {}
 
     // Calls back with what the file says at some moment from now on, in the order of asking; or, if it says nothing,
@@ -56,7 +56,7 @@ private:
     spool::CommitPool& pool_;
     std::function<void()> soon_;
     Unreadable unreadable_;
-    bool told_ = false; // of one that cannot be read
+    bool unreadable_reported_ = false; // of one that cannot be read
     std::unordered_map<spool::QueueId, Reading> readings_; // under way, or about to be
     std::vector<std::pair<spool::QueueId, spool::Location>> fresh_;
 };

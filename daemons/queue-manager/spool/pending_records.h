@@ -14,9 +14,9 @@
 
 namespace queue_manager {
 
-class Unwritten {
+class PendingRecords {
 public:
-    static constexpr auto a_while = std::chrono::milliseconds(50);
+    static constexpr auto delay = std::chrono::milliseconds(50);
 
     void add(spool::QueueId id, std::span<const std::uint32_t> recipients);
     // The record for that message, if one is still to be written; it goes before any other of its records.

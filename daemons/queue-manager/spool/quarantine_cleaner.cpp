@@ -14,20 +14,20 @@ constexpr int share = 10; // of the time one look takes, before the next one
 
 } // namespace
 
-PutAsideCleaner::PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
-                                 std::function<void(std::string)> trouble)
-    : log_(log), disk_(disk), pool_(pool), trouble_(std::move(trouble)),
+QuarantineCleaner::QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
+                                 std::function<void(std::string)> report_problem)
+    : log_(log), disk_(disk), pool_(pool), report_problem_(std::move(report_problem)),
       places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}, {"removed", {}}}},
       timer_(loop, [this] { look(); }) {}
 
-void PutAsideCleaner::limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine,
-                            const spool::PutAsideLimits& removed) {
+void QuarantineCleaner::limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine,
+                            const spool::RetentionLimits& removed) {
     places_[0].limits = bad;
     places_[1].limits = places_[2].limits = quarantine;
     places_[3].limits = removed;
 }
 
-void PutAsideCleaner::soon() {
+void QuarantineCleaner::soon() {
     if (looking_) {
         again_ = true;
         return;
@@ -36,20 +36,20 @@ void PutAsideCleaner::soon() {
     timer_.start(std::max<smtp::Duration>(not_before_ - now, 1ms));
 }
 
-void PutAsideCleaner::look() {
+void QuarantineCleaner::look() {
     looking_ = true;
     again_ = false;
     pool_.post([this, places = places_, now = Loop::now().wall] {
         const auto began = std::chrono::steady_clock::now();
         Kept kept;
         for (std::size_t n = 0; n < places.size(); ++n)
-            kept[n] = spool::keep_within(disk_, places[n].directory, places[n].limits, now);
+            kept[n] = spool::enforce_retention(disk_, places[n].directory, places[n].limits, now);
         const auto took = std::chrono::duration_cast<smtp::Duration>(std::chrono::steady_clock::now() - began);
         pool_.complete([this, kept = std::move(kept), took]() mutable { looked(std::move(kept), took); });
     });
 }
 
-void PutAsideCleaner::looked(Kept kept, smtp::Duration took) {
+void QuarantineCleaner::looked(Kept kept, smtp::Duration took) {
     std::string problem;
     for (std::size_t n = 0; n < places_.size(); ++n) {
         auto& place = places_[n];
@@ -65,7 +65,7 @@ void PutAsideCleaner::looked(Kept kept, smtp::Duration took) {
         now->removed_bytes += place.kept.removed_bytes;
         place.kept = *now;
     }
-    trouble_(problem.empty() ? "" : "what was put aside cannot be kept within its limits: " + problem);
+    report_problem_(problem.empty() ? "" : "what was put aside cannot be kept within its limits: " + problem);
     looking_ = false;
     not_before_ = Loop::now().monotonic + std::max<smtp::Duration>(shortest_rest, share * took);
     if (again_) return soon();

@@ -4,7 +4,7 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "libspool/disk/commit_pool.h"
-#include "libspool/disk/keep_within.h"
+#include "libspool/disk/retention.h"
 #include "libspool/disk/real_disk.h"
 #include <array>
 #include <functional>
@@ -12,33 +12,33 @@
 
 namespace queue_manager {
 
-class PutAsideCleaner {
+class QuarantineCleaner {
 public:
     struct Place {
         const char* directory;
-        spool::PutAsideLimits limits;
-        spool::PutAsideKept kept = {}; // as of the last look; removed: since the start
+        spool::RetentionLimits limits;
+        spool::RetentionResult kept = {}; // as of the last look; removed: since the start
     };
 
-    // `trouble`: for status, that something cannot be removed; "" it can.
-    PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
-                    std::function<void(std::string)> trouble);
-    PutAsideCleaner(const PutAsideCleaner&) = delete;
+    // `report_problem`: for status, that something cannot be removed; "" it can.
+    QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
+                    std::function<void(std::string)> report_problem);
+    QuarantineCleaner(const QuarantineCleaner&) = delete;
 
-    void limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine, const spool::PutAsideLimits& removed);
+    void limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine, const spool::RetentionLimits& removed);
     // Something was put aside, or may have been: look soon, and again and again.
     void soon();
     const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside
 
 private:
-    using Kept = std::array<spool::Result<spool::PutAsideKept>, 4>;
+    using Kept = std::array<spool::Result<spool::RetentionResult>, 4>;
     void look();
     void looked(Kept kept, smtp::Duration took);
 
     common::Log& log_;
     spool::RealDisk& disk_;
     spool::CommitPool& pool_;
-    std::function<void(std::string)> trouble_;
+    std::function<void(std::string)> report_problem_;
     std::array<Place, 4> places_;
     common::Timer timer_;
     bool looking_ = false, again_ = false;

@@ -11,7 +11,7 @@ constexpr std::size_t looked_for_at_once = 16; // files: few, for whoever is due
 
 // The first messages, if any, then the directories: those begin when these are through, for by then it is
 // settled which files need not be read again.
-struct Loader::Scan {
+struct SpoolScanner::Scan {
     spool::RecoveryScan rest; // directories not begun
     bool everything;
     std::vector<spool::SnapshotMessage> first = {};
@@ -22,33 +22,33 @@ struct Loader::Scan {
 };
 
 // One directory of a scan.
-struct Loader::Part {
+struct SpoolScanner::Part {
     std::shared_ptr<Scan> of;
     spool::RecoveryScan scan;
 };
 
-void Loader::load_everything(std::vector<spool::SnapshotMessage> first) {
+void SpoolScanner::load_everything(std::vector<spool::SnapshotMessage> first) {
     loading_ = true;
     auto known = std::make_shared<std::unordered_set<spool::QueueId>>();
     auto rest = spool::RecoveryScan::everything(pool_.disk(), {.known = known});
     start(std::make_shared<Scan>(std::move(rest), true, std::move(first), std::move(known)));
 }
 
-void Loader::load_writer(std::uint8_t slot) {
+void SpoolScanner::load_writer(std::uint8_t slot) {
     start(std::make_shared<Scan>(spool::RecoveryScan::writer(pool_.disk(), slot), false));
 }
 
-void Loader::load_unread() {
+void SpoolScanner::load_unread() {
     start(std::make_shared<Scan>(spool::RecoveryScan::again(pool_.disk(), std::exchange(unread_, {})), false));
 }
 
-void Loader::start(std::shared_ptr<Scan> scan) {
+void SpoolScanner::start(std::shared_ptr<Scan> scan) {
     ++scans_;
     advance(scan);
 }
 
 // As many parts at a time as there are threads, but for some that are left to those who write.
-void Loader::advance(const std::shared_ptr<Scan>& scan) {
+void SpoolScanner::advance(const std::shared_ptr<Scan>& scan) {
     const auto side_by_side = std::max<std::size_t>(1, pool_.threads() - pool_.threads() / 4);
     while (scan->running < side_by_side && scan->looked_for < scan->first.size()) {
         ++scan->running;
@@ -64,7 +64,7 @@ void Loader::advance(const std::shared_ptr<Scan>& scan) {
     }
 }
 
-void Loader::look_for_some(std::shared_ptr<Scan> scan) {
+void SpoolScanner::look_for_some(std::shared_ptr<Scan> scan) {
     const auto left = std::span<const spool::SnapshotMessage>(scan->first).subspan(scan->looked_for);
     const auto some = left.first(std::min(looked_for_at_once, left.size()));
     scan->looked_for += some.size();
@@ -81,7 +81,7 @@ void Loader::look_for_some(std::shared_ptr<Scan> scan) {
     });
 }
 
-void Loader::step(std::shared_ptr<Part> part) {
+void SpoolScanner::step(std::shared_ptr<Part> part) {
     pool_.post([this, part = std::move(part)]() mutable {
         auto batch = part->scan.step();
         pool_.complete([this, part = std::move(part), batch = std::move(batch)]() mutable {
@@ -90,23 +90,23 @@ void Loader::step(std::shared_ptr<Part> part) {
     });
 }
 
-void Loader::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
+void SpoolScanner::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
     for (auto& each : batch.found) found(std::move(each));
-    for (auto& aside : batch.put_aside) callbacks_.put_aside(aside);
+    for (auto& aside : batch.quarantined) callbacks_.put_aside(aside);
     for (auto& error : batch.errors) callbacks_.unreadable(error);
-    unread_.merge(batch.unread);
+    unread_.merge(batch.unread_directories);
     if (!unread_.empty() && callbacks_.unread) callbacks_.unread();
     if (!part->scan.finished()) return step(part);
     part_ended(part->of);
 }
 
-void Loader::found(spool::Found&& found) {
+void SpoolScanner::found(spool::Found&& found) {
     if (finished_.contains(found.id)) return;
-    if (found.writer_lives) untold_.insert(found.id);
+    if (found.writer_alive) unannounced_.insert(found.id);
     callbacks_.found(std::move(found));
 }
 
-void Loader::part_ended(const std::shared_ptr<Scan>& scan) {
+void SpoolScanner::part_ended(const std::shared_ptr<Scan>& scan) {
     --scan->running;
     advance(scan);
     if (scan->running > 0) return;
@@ -119,7 +119,7 @@ void Loader::part_ended(const std::shared_ptr<Scan>& scan) {
     callbacks_.all_loaded();
 }
 
-void Loader::when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free) {
+void SpoolScanner::when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free) {
     // The kernel tells nobody when a lock goes: a thread looks, and the caller asks again after a while.
     pool_.post([this, id, location, free = std::move(free)]() mutable {
         auto file = pool_.disk().open(spool::path_of(id, location), spool::Open::read);

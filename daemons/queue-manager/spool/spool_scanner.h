@@ -16,17 +16,17 @@
 
 namespace queue_manager {
 
-class Loader {
+class SpoolScanner {
 public:
     struct Callbacks {
         std::function<void(spool::Found&&)> found;
-        std::function<void(const spool::PutAside&)> put_aside;
+        std::function<void(const spool::QuarantinedFile&)> put_aside;
         std::function<void(const spool::Error&)> unreadable;
         std::function<void()> all_loaded; // the scan of everything has ended
         std::function<void()> unread = {}; // some could not be read, and may be later: load_unread()
     };
 
-    Loader(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
+    SpoolScanner(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
 
     // `first` says in which order to read, never what there is: those of them that are found whole, and that
     // nobody delivers, come before everything else and only once; the rest is for the directories to tell.
@@ -48,10 +48,10 @@ public:
     }
 
     // A writer tells of its message. True: a scan was quicker, so it is known, or even delivered and gone.
-    bool found_before(spool::QueueId id) { return untold_.erase(id) > 0; }
+    bool found_already(spool::QueueId id) { return unannounced_.erase(id) > 0; }
     // It will tell of nothing any more; another may come in its place.
     void writer_left(std::uint8_t slot) {
-        std::erase_if(untold_, [&](spool::QueueId id) { return id.slot() == slot; });
+        std::erase_if(unannounced_, [&](spool::QueueId id) { return id.slot() == slot; });
     }
 
     // Calls back if no agent holds the file's lock any more, wherever the file is now; else not at all.
@@ -75,7 +75,7 @@ private:
     std::set<std::string> unread_; // directories
     std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
     std::vector<spool::QueueId> gone_;            // during a scan
-    std::unordered_set<spool::QueueId> untold_;   // found, and their writers live
+    std::unordered_set<spool::QueueId> unannounced_;   // found, and their writers live
 };
 
 } // namespace queue_manager

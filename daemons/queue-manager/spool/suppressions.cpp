@@ -14,7 +14,7 @@ using spool::Result;
 namespace {
 
 constexpr smtp::Duration gather_for = 1s, count_again = 1h, open_again = 1min;
-constexpr std::size_t most_gathered = 1000, walked_at_once = 1000;
+constexpr std::size_t max_buffered = 1000, walked_at_once = 1000;
 
 std::int64_t day_of(smtp::WallTime time) {
     return std::chrono::floor<std::chrono::days>(time).time_since_epoch().count();
@@ -38,38 +38,38 @@ Result<Counted> count_of(const SuppressionList& list, smtp::WallTime now) {
 }
 
 // On a thread. `entries` are afterwards those that were put there or taken away.
-Result<Suppressions::Tally> carry_out(SuppressionList& list, Suppressions::Order& order, smtp::WallTime now) {
-    using Doing = Suppressions::Doing;
-    Suppressions::Tally tally;
-    if (order.yields || order.dry_run) {
+Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::Order& order, smtp::WallTime now) {
+    using Operation = Suppressions::Operation;
+    Suppressions::ChangeCounts counts;
+    if (order.keeps_manual || order.dry_run) {
         Suppressions::Entries kept;
         for (auto& each : order.entries) {
             const auto there = TRY(list.entry(each.recipient, each.sender, now));
-            if (order.yields && there && !there->automatic) continue;
-            if (order.dry_run) ++((order.doing == Doing::put) == !there ? tally.made : tally.other);
+            if (order.keeps_manual && there && !there->automatic) continue;
+            if (order.dry_run) ++((order.doing == Operation::put) == !there ? counts.made : counts.other);
             kept.push_back(std::move(each));
         }
         order.entries = std::move(kept);
     }
-    if (order.dry_run || order.entries.empty()) return tally;
-    const auto made = TRY(order.doing == Doing::put ? list.put(order.entries, now) : list.erase(order.entries, now));
-    for (const bool each : made) ++(each ? tally.made : tally.other);
-    return tally;
+    if (order.dry_run || order.entries.empty()) return counts;
+    const auto made = TRY(order.doing == Operation::put ? list.put(order.entries, now) : list.erase(order.entries, now));
+    for (const bool each : made) ++(each ? counts.made : counts.other);
+    return counts;
 }
 
 } // namespace
 
-Suppressions::Suppressions(Hands hands)
-    : hands_(std::move(hands)), gathering_(hands_.loop, [this] { flush(); }),
-      recount_(hands_.loop, [this] { count(); }), reopen_(hands_.loop, [this] { open(); }) {}
+Suppressions::Suppressions(Dependencies hands)
+    : deps_(std::move(hands)), gathering_(deps_.loop, [this] { flush(); }),
+      recount_(deps_.loop, [this] { count(); }), reopen_(deps_.loop, [this] { open(); }) {}
 
 void Suppressions::open() {
     opening_ = true;
-    hands_.pool.post([this] {
-        const auto directory = SuppressionList::directory_in(hands_.spool);
+    deps_.pool.post([this] {
+        const auto directory = SuppressionList::directory_in(deps_.spool);
         ::mkdir(directory.c_str(), 0700); // if master has not; what is wrong with it is said below
-        auto store = store::Lmdb::open(directory, {.largest = 4ULL << 30, .keeper = true});
-        std::string aside = store ? (*store)->put_aside() : std::string();
+        auto store = store::Lmdb::open(directory, {.max_size = 4ULL << 30, .keeper = true});
+        std::string aside = store ? (*store)->quarantine_reason() : std::string();
         struct stat facts{};
         if (const auto old = directory + "/data.mdb.damaged"; ::stat(old.c_str(), &facts) == 0)
             aside = fmt::format("the suppression list was damaged{}{}: it lies in {}, and a new one was begun; import "
@@ -77,7 +77,7 @@ void Suppressions::open() {
                                 aside.empty() ? "" : ": ", aside, old);
         auto list = store ? Result<std::unique_ptr<SuppressionList>>(std::make_unique<SuppressionList>(std::move(*store)))
                           : std::unexpected(store.error());
-        hands_.pool.complete([this, list = std::move(list), aside = std::move(aside)]() mutable {
+        deps_.pool.complete([this, list = std::move(list), aside = std::move(aside)]() mutable {
             opened(std::move(list), std::move(aside));
         });
     });
@@ -89,10 +89,10 @@ void Suppressions::opened(Result<std::unique_ptr<SuppressionList>> list, std::st
     if (list) {
         list_ = std::move(*list);
         standing_ = std::move(put_aside);
-        hands_.trouble(standing_);
+        deps_.report_problem(standing_);
         count();
     } else {
-        hands_.trouble(fmt::format("the suppression list cannot be used: {}: mail waits until it can", why_not_));
+        deps_.report_problem(fmt::format("the suppression list cannot be used: {}: mail waits until it can", why_not_));
         reopen_.start(open_again);
     }
     for (auto& work : std::exchange(waiting_, {})) look(std::move(work));
@@ -102,24 +102,24 @@ void Suppressions::opened(Result<std::unique_ptr<SuppressionList>> list, std::st
 void Suppressions::count() {
     if (counting_ || !list_) return;
     counting_ = true;
-    hands_.pool.post([this, now = common::Loop::now().wall] {
+    deps_.pool.post([this, now = common::Loop::now().wall] {
         auto counted = count_of(*list_, now);
-        hands_.pool.complete([this, now, counted = std::move(counted)] {
+        deps_.pool.complete([this, now, counted = std::move(counted)] {
             counting_ = false;
             recount_.start(count_again);
-            if (!counted) return hands_.trouble(fmt::format("the suppression list: {}", counted.error().what));
+            if (!counted) return deps_.report_problem(fmt::format("the suppression list: {}", counted.error().what));
             counted_ = true;
             entries_ = counted->entries;
             automatic_ = counted->automatic;
             day_ = day_of(now);
-            hands_.changed(any());
+            deps_.changed(any());
         });
     });
 }
 
 void Suppressions::look(Work work) {
     if (opening_) return waiting_.push_back(std::move(work));
-    hands_.pool.post([list = list_.get(), work = std::move(work)] { work(list); });
+    deps_.pool.post([list = list_.get(), work = std::move(work)] { work(list); });
 }
 
 void Suppressions::change(Order order) {
@@ -129,9 +129,9 @@ void Suppressions::change(Order order) {
 
 void Suppressions::refused(Suppression entry) {
     const auto same = [&](const Suppression& each) { return each.recipient == entry.recipient; };
-    if (std::ranges::any_of(gathered_, same)) return;
-    gathered_.push_back(std::move(entry));
-    if (gathered_.size() >= most_gathered)
+    if (std::ranges::any_of(collected_, same)) return;
+    collected_.push_back(std::move(entry));
+    if (collected_.size() >= max_buffered)
         flush();
     else if (!gathering_.armed())
         gathering_.start(gather_for);
@@ -139,7 +139,7 @@ void Suppressions::refused(Suppression entry) {
 
 void Suppressions::flush() {
     gathering_.stop();
-    if (!gathered_.empty()) change({.entries = std::exchange(gathered_, {}), .yields = true});
+    if (!collected_.empty()) change({.entries = std::exchange(collected_, {}), .keeps_manual = true});
 }
 
 void Suppressions::next() {
@@ -151,35 +151,35 @@ void Suppressions::next() {
         return next();
     }
     busy_ = true;
-    hands_.pool.post([this, order = std::move(order), now = common::Loop::now().wall]() mutable {
-        auto tally = carry_out(*list_, order, now);
-        hands_.pool.complete([this, order = std::move(order), tally = std::move(tally)]() mutable {
+    deps_.pool.post([this, order = std::move(order), now = common::Loop::now().wall]() mutable {
+        auto counts = execute(*list_, order, now);
+        deps_.pool.complete([this, order = std::move(order), counts = std::move(counts)]() mutable {
             busy_ = false;
-            finish(order, tally);
+            finish(order, counts);
             next();
         });
     });
 }
 
-void Suppressions::finish(const Order& order, const Result<Tally>& tally) {
-    if (!tally)
-        hands_.trouble(fmt::format("the suppression list: {}", tally.error().what));
+void Suppressions::finish(const Order& order, const Result<ChangeCounts>& counts) {
+    if (!counts)
+        deps_.report_problem(fmt::format("the suppression list: {}", counts.error().what));
     else if (failing_)
-        hands_.trouble(standing_);
-    failing_ = !tally;
-    if (tally && !order.dry_run && !order.entries.empty()) {
+        deps_.report_problem(standing_);
+    failing_ = !counts;
+    if (counts && !order.dry_run && !order.entries.empty()) {
         const auto now = common::Loop::now().wall;
         if (std::exchange(day_, day_of(now)) != day_of(now)) automatic_ = 0;
-        if (order.doing == Doing::put) {
-            entries_ += tally->made;
-            if (order.yields) automatic_ += order.entries.size();
-            hands_.added(order.entries);
+        if (order.doing == Operation::put) {
+            entries_ += counts->made;
+            if (order.keeps_manual) automatic_ += order.entries.size();
+            deps_.added(order.entries);
         } else {
-            entries_ -= std::min(entries_, tally->made);
+            entries_ -= std::min(entries_, counts->made);
         }
-        hands_.changed(any());
+        deps_.changed(any());
     }
-    if (order.done) order.done(tally);
+    if (order.done) order.done(counts);
 }
 
 Suppressions::Figures Suppressions::figures(smtp::WallTime now) const {

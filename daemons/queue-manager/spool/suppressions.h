@@ -19,34 +19,34 @@ namespace queue_manager {
 class Suppressions {
 public:
     using Entries = std::vector<decide::Suppression>;
-    enum class Doing : std::uint8_t { put, erase };
+    enum class Operation : std::uint8_t { put, erase };
     // What a change came to.
-    struct Tally {
+    struct ChangeCounts {
         std::uint64_t made = 0;  // put: that were not there; erase: that were
         std::uint64_t other = 0; // put: that took the place of another; erase: that were not there
     };
     struct Order {
-        Doing doing = Doing::put;
+        Operation doing = Operation::put;
         Entries entries;
         bool dry_run = false;
-        bool yields = false; // by itself: what an operator has put there stays as it is
-        std::function<void(const spool::Result<Tally>&)> done = {};
+        bool keeps_manual = false; // by itself: what an operator has put there stays as it is
+        std::function<void(const spool::Result<ChangeCounts>&)> done = {};
     };
     struct Figures {
         std::string why_not; // "" unless the list cannot be used
         std::uint64_t entries = 0, automatic_today = 0; // UTC's day
         bool loading = false;
     };
-    struct Hands {
+    struct Dependencies {
         common::Loop& loop;
         spool::CommitPool& pool;
         std::string spool;
-        std::function<void(std::string text)> trouble;              // for `status`; "" clears it
+        std::function<void(std::string text)> report_problem;              // for `status`; "" clears it
         std::function<void(std::span<const decide::Suppression>)> added; // durably
         std::function<void(bool any)> changed;                      // is there anybody on the list?
     };
 
-    explicit Suppressions(Hands hands);
+    explicit Suppressions(Dependencies hands);
 
     // Looks the list over, and makes one if there is none; what is asked meanwhile waits.
     void open();
@@ -65,17 +65,17 @@ public:
 private:
     void opened(spool::Result<std::unique_ptr<common::SuppressionList>> list, std::string put_aside);
     void next();
-    void finish(const Order& order, const spool::Result<Tally>& tally);
+    void finish(const Order& order, const spool::Result<ChangeCounts>& counts);
     void count();
 
-    Hands hands_;
+    Dependencies deps_;
     std::unique_ptr<common::SuppressionList> list_; // threads read it; lives as long as the pool
     bool opening_ = true, busy_ = false, counting_ = false, counted_ = false;
     std::string why_not_, standing_; // trouble that stays
     bool failing_ = false;
     std::vector<Work> waiting_;
     std::deque<Order> orders_;
-    Entries gathered_;
+    Entries collected_;
     std::uint64_t entries_ = 0, automatic_ = 0;
     std::int64_t day_ = 0; // of `automatic_`, since 1970
     common::Timer gathering_, recount_, reopen_;

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t domains_shown = 12;
 
 // The result of a group according to the log, in the terms of the simulation.
-Fortune by_the_log(const MailLog& log, const TrafficGroups::Group& group) {
-    Fortune out;
+TrafficStats by_the_log(const MailLog& log, const TrafficGroups::Group& group) {
+    TrafficStats out;
     for (const auto n : group.recipients) {
         const auto& each = log.recipients()[n];
         ++out.accepted;
@@ -26,23 +26,23 @@ Fortune by_the_log(const MailLog& log, const TrafficGroups::Group& group) {
     return out;
 }
 
-Fortune simulated(const Chronicle& chronicle, const std::string& group) {
-    const auto found = chronicle.traffic().find(group);
-    return found == chronicle.traffic().end() ? Fortune() : found->second;
+TrafficStats simulated(const Timeline& timeline, const std::string& group) {
+    const auto found = timeline.traffic().find(group);
+    return found == timeline.traffic().end() ? TrafficStats() : found->second;
 }
 
-void add(Fortune& to, const Fortune& more) {
+void add(TrafficStats& to, const TrafficStats& more) {
     to.accepted += more.accepted;
     to.delivered += more.delivered;
     to.returned += more.returned;
     to.delays.insert(to.delays.end(), more.delays.begin(), more.delays.end());
 }
 
-std::uint64_t waiting(const Fortune& of) { return of.accepted - std::min(of.accepted, of.delivered + of.returned); }
+std::uint64_t waiting(const TrafficStats& of) { return of.accepted - std::min(of.accepted, of.delivered + of.returned); }
 
-std::string wait(const Fortune& of, double quantile) { return of.delivered == 0 ? "-" : wait_text(of.delay(quantile)); }
+std::string wait(const TrafficStats& of, double quantile) { return of.delivered == 0 ? "-" : wait_text(of.delay(quantile)); }
 
-nlohmann::json json_of(const Fortune& of) {
+nlohmann::json json_of(const TrafficStats& of) {
     return {{"accepted", of.accepted},           {"delivered", of.delivered},    {"returned", of.returned},
             {"waiting", waiting(of)},            {"delay_median", of.delay(0.5)}, {"delay_95", of.delay(0.95)},
             {"delay_99", of.delay(0.99)},        {"delay_longest", of.delay(1)}};
@@ -50,18 +50,18 @@ nlohmann::json json_of(const Fortune& of) {
 
 } // namespace
 
-std::string comparison(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle, std::size_t width) {
-    width = std::clamp(width, narrowest, widest);
-    Fortune was, would;
+std::string comparison(const MailLog& log, const TrafficGroups& groups, const Timeline& timeline, std::size_t width) {
+    width = std::clamp(width, min_width, max_width);
+    TrafficStats was, would;
     std::string rows;
     const auto name_width = width - 57;
     std::size_t shown = 0;
     for (const auto& group : groups.groups()) {
-        const auto log_says = by_the_log(log, group), played_out = simulated(chronicle, group.name);
+        const auto log_says = by_the_log(log, group), played_out = simulated(timeline, group.name);
         add(was, log_says);
         add(would, played_out);
         if (++shown > domains_shown) continue;
-        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", fitted(group.name, name_width), name_width, log_says.accepted,
+        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", truncated(group.name, name_width), name_width, log_says.accepted,
                             log_says.delivered, played_out.delivered, wait(log_says, 0.95), wait(played_out, 0.95));
     }
     std::string out = fmt::format("{:<30} {:>12} {:>12}\n", "Total", "log", "simulated");
@@ -84,11 +84,11 @@ std::string comparison(const MailLog& log, const TrafficGroups& groups, const Ch
     return out;
 }
 
-nlohmann::json comparison_json(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle) {
-    Fortune was, would;
+nlohmann::json comparison_json(const MailLog& log, const TrafficGroups& groups, const Timeline& timeline) {
+    TrafficStats was, would;
     nlohmann::json domains = nlohmann::json::array();
     for (const auto& group : groups.groups()) {
-        const auto log_says = by_the_log(log, group), played_out = simulated(chronicle, group.name);
+        const auto log_says = by_the_log(log, group), played_out = simulated(timeline, group.name);
         add(was, log_says);
         add(would, played_out);
         domains.push_back({{"traffic", group.name}, {"log", json_of(log_says)}, {"simulated", json_of(played_out)}});

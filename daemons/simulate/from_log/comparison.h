@@ -9,7 +9,7 @@
 namespace postrider::simulate::from_log {
 
 // As text. Lines have at most `width` characters (at least 80).
-std::string comparison(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle, std::size_t width);
-nlohmann::json comparison_json(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle);
+std::string comparison(const MailLog& log, const TrafficGroups& groups, const Timeline& timeline, std::size_t width);
+nlohmann::json comparison_json(const MailLog& log, const TrafficGroups& groups, const Timeline& timeline);
 
 } // namespace postrider::simulate::from_log

@@ -51,7 +51,7 @@ std::optional<Reply> reply_of(std::string_view said) {
 
 std::optional<Failure> said(std::string_view text) {
     constexpr std::string_view refused = " refused to talk to me: ", said = " said: ";
-    Failure out{.how = Ailment::replies};
+    Failure out{.kind = FaultKind::replies};
     std::size_t at = text.find(refused), skipped = refused.size();
     if (at != text.npos) {
         out.at = Stage::banner;
@@ -87,7 +87,7 @@ std::optional<Failure> parse_failure(std::string_view text) {
         text.remove_prefix(11);
         const auto end = text.find(": ");
         if (end == text.npos) return {};
-        Failure out{.how = has(text.substr(end), "timed out") ? Ailment::silent : Ailment::refuses};
+        Failure out{.kind = has(text.substr(end), "timed out") ? FaultKind::silent : FaultKind::refuses};
         out.host = Relay::parse(text.substr(0, end));
         return out;
     }
@@ -96,12 +96,12 @@ std::optional<Failure> parse_failure(std::string_view text) {
         text.remove_prefix(silent ? 18 : 21);
         const auto words = behind_last(text, " while ");
         if (words.empty()) return {};
-        Failure out{.how = silent ? Ailment::silent : Ailment::drops, .at = stage_of(words)};
+        Failure out{.kind = silent ? FaultKind::silent : FaultKind::drops, .at = stage_of(words)};
         out.host = Relay::parse(text.substr(0, text.find(' ')));
         return out;
     }
     if (text.find("Name service error for name=") != text.npos)
-        return Failure{.how = text.find("try again") != text.npos ? Ailment::no_dns : Ailment::no_name};
+        return Failure{.kind = text.find("try again") != text.npos ? FaultKind::no_dns : FaultKind::no_name};
     return {};
 }
 

@@ -10,9 +10,9 @@
 namespace postrider::simulate::from_log {
 
 struct Failure {
-    Ailment how = Ailment::refuses; // never Ailment::slow
+    FaultKind kind = FaultKind::refuses; // never FaultKind::slow
     smtp::Stage at = smtp::Stage::connect;
-    Reply reply;                  // of Ailment::replies
+    Reply reply;                  // of FaultKind::replies
     std::optional<Relay> host;    // as named in the text
     bool greylisting = false;     // a temporary reply that mentions greylisting
     bool unknown_user = false;    // a permanent 5.1.x reply to RCPT

@@ -26,8 +26,8 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
     std::vector<Incident> out;
     for (std::uint16_t kind = 0; kind < record.kinds.size(); ++kind) {
         const Failure& failure = record.kinds[kind];
-        Trouble like;
-        like.how = failure.how;
+        Fault like;
+        like.kind = failure.kind;
         like.at = failure.at;
         like.reply = failure.reply;
         std::uint64_t sporadic = 0, tries = 0;
@@ -36,14 +36,14 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
         smtp::Duration passed{-1}; // last
         const auto close = [&] {
             if (now.failures == 0) return;
-            const auto lasts = now.until - now.from;
-            if (now.failures < few && lasts < brief) {
+            const auto duration = now.until - now.from;
+            if (now.failures < few && duration < brief) {
                 sporadic += now.failures;
             } else {
                 Incident found{like, now.failures};
-                found.trouble.from = std::chrono::floor<std::chrono::seconds>(now.from);
-                found.trouble.lasts = std::max<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(lasts), 1s);
-                found.trouble.share = static_cast<double>(now.failures) / static_cast<double>(now.failures + now.passes);
+                found.fault.from = std::chrono::floor<std::chrono::seconds>(now.from);
+                found.fault.duration = std::max<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(duration), 1s);
+                found.fault.share = static_cast<double>(now.failures) / static_cast<double>(now.failures + now.passes);
                 out.push_back(std::move(found));
             }
             now = {};
@@ -68,12 +68,12 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
         close();
         if (sporadic == 0) continue;
         like.from = 0s;
-        like.lasts = whole;
+        like.duration = whole;
         like.share = static_cast<double>(sporadic) / static_cast<double>(tries);
         out.push_back({like, sporadic});
     }
-    // A simulated server applies the first trouble that matches: short ones come first.
-    std::ranges::stable_sort(out, {}, [](const Incident& each) { return each.trouble.lasts; });
+    // A simulated server applies the first fault that matches: short ones come first.
+    std::ranges::stable_sort(out, {}, [](const Incident& each) { return each.fault.duration; });
     return out;
 }
 

@@ -9,7 +9,7 @@
 namespace postrider::simulate::from_log {
 
 struct Incident {
-    Trouble trouble; // without name, hosts and domains
+    Fault fault; // without name, hosts and domains
     std::uint64_t failures = 0;
 };
 

@@ -28,7 +28,7 @@ std::string_view queued_as(std::string_view text) {
 }
 
 bool same(const Failure& a, const Failure& b) {
-    return a.how == b.how && a.at == b.at && a.reply.code == b.reply.code && a.reply.status == b.reply.status;
+    return a.kind == b.kind && a.at == b.at && a.reply.code == b.reply.code && a.reply.status == b.reply.status;
 }
 
 } // namespace
@@ -151,12 +151,12 @@ void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) 
         return;
     }
     Domain& domain = domains_[of.domain];
-    if (failure && of_names(failure->how)) return attempt(domain.lookups, &*failure, at);
+    if (failure && is_dns_fault(failure->kind)) return attempt(domain.lookups, &*failure, at);
     const auto& relay = what.relay ? what.relay : failure ? failure->host : std::nullopt;
     std::string name;
     HostRecord* record = relay ? host(*relay, &name) : nullptr;
     if (record == nullptr) return; // local delivery or a command
-    if (domain.hosts.size() < limits_.of_a_domain || domain.hosts.contains(name)) ++domain.hosts[name];
+    if (domain.hosts.size() < limits_.hosts_per_domain || domain.hosts.contains(name)) ++domain.hosts[name];
     attempt(domain.lookups, nullptr, at);
     if (of.first_try < 0s) {
         of.first_try = at;
@@ -164,8 +164,8 @@ void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) 
     }
     const auto known_for = at - of.first_try;
     if (failure && failure->greylisting) {
-        of.put_off = at;
-        record->put_off_at_most = std::max(record->put_off_at_most, known_for + 1s);
+        of.last_greylisted = at;
+        record->max_rejected_wait = std::max(record->max_rejected_wait, known_for + 1s);
         return;
     }
     if (failure && failure->unknown_user) {
@@ -174,8 +174,8 @@ void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) 
     }
     attempt(*record, failure ? &*failure : nullptr, at);
     if (!good) return;
-    if (of.put_off >= 0s && (record->taken_after_at_least == 0s || known_for < record->taken_after_at_least))
-        record->taken_after_at_least = known_for;
+    if (of.last_greylisted >= 0s && (record->min_accepted_wait == 0s || known_for < record->min_accepted_wait))
+        record->min_accepted_wait = known_for;
     const auto keep = [&](std::vector<float>& samples, const std::optional<smtp::Duration>& value) {
         if (value && samples.size() < limits_.samples)
             samples.push_back(std::chrono::duration<float>(*value).count());
@@ -191,7 +191,7 @@ void MailLog::delivery(std::string_view id, const Delivery& what, smtp::Duration
     const auto ago = at % 1s == 0s ? what.delay / 1s * 1s : what.delay;
     auto* of = recipient_of(number, what.recipient, std::min(queued >= 0s ? queued : at, at - ago));
     if (of == nullptr) {
-        ++counts_.beyond;
+        ++counts_.over_limit;
         return;
     }
     if (!is_suspended(what.text)) attempted(what, *of, at);
@@ -199,8 +199,8 @@ void MailLog::delivery(std::string_view id, const Delivery& what, smtp::Duration
     if (what.status == "sent") {
         of->state = State::delivered;
         of->delay = what.delay;
-        if (const auto next = queued_as(what.text); !next.empty() && onward_.size() < limits_.recipients)
-            onward_.emplace_back(static_cast<std::uint32_t>(of - recipients_.data()), next);
+        if (const auto next = queued_as(what.text); !next.empty() && next_ids_.size() < limits_.recipients)
+            next_ids_.emplace_back(static_cast<std::uint32_t>(of - recipients_.data()), next);
     } else if (what.status == "bounced" || what.status == "expired") {
         of->state = State::returned;
     }
@@ -219,7 +219,7 @@ void MailLog::take(std::string_view line) {
         return;
     }
     if (by_id_.size() >= limits_.recipients && !by_id_.contains(std::string(read->id))) {
-        ++counts_.beyond;
+        ++counts_.over_limit;
         return;
     }
     if (const auto* what = std::get_if<Delivery>(&read->what)) return delivery(read->id, *what, *at);
@@ -231,7 +231,7 @@ void MailLog::take(std::string_view line) {
         message.size = what->size;
         if (message.queued < 0s) message.queued = *at;
     } else if (const auto* what = std::get_if<Reported>(&read->what)) {
-        messages_[message_of(what->report)].ours = true;
+        messages_[message_of(what->report)].is_report = true;
     } else { // expired: all recipients still waiting
         for (auto each = messages_[number].first; each != Recipient::none; each = recipients_[each].next)
             if (auto& state = recipients_[each].state; state == Recipient::State::waiting) state = Recipient::State::returned;
@@ -239,10 +239,10 @@ void MailLog::take(std::string_view line) {
 }
 
 void MailLog::end() {
-    for (const auto& [number, id] : onward_)
+    for (const auto& [number, id] : next_ids_)
         if (const auto known = by_id_.find(id); known != by_id_.end() && known->second != recipients_[number].message)
             recipients_[number].state = Recipient::State::requeued;
-    onward_.clear();
+    next_ids_.clear();
 }
 
 } // namespace postrider::simulate::from_log

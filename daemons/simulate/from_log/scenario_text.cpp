@@ -125,8 +125,8 @@ std::string host(std::string_view name, const HostRecord& record) {
     if (record.unknown_users > 0)
         out += fmt::format("unknown = {:.4f}\n", std::min(1.0, static_cast<double>(record.unknown_users) /
                                                                    static_cast<double>(std::max<std::uint64_t>(record.recipients, 1))));
-    if (const auto least = record.put_off_at_most; least > 0s) {
-        const auto taken = record.taken_after_at_least;
+    if (const auto least = record.max_rejected_wait; least > 0s) {
+        const auto taken = record.min_accepted_wait;
         const auto wait = taken > least ? least + (taken - least) / 2 : least;
         out += fmt::format("greylist = {}\n", span(std::min<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(wait), 24h)));
     }
@@ -138,22 +138,22 @@ struct Named {
     std::string hosts, domains; // one of them
 };
 
-std::string trouble(const Named& each, std::size_t number) {
-    const auto& t = each.incident.trouble;
+std::string fault(const Named& each, std::size_t number) {
+    const auto& t = each.incident.fault;
     auto out = fmt::format("[trouble.log-{}]\n", number);
     out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains)) : fmt::format("hosts = [{}]\n", quoted(each.hosts));
-    const auto stage = std::ranges::find(stages, t.at, &config::Word<smtp::Stage>::value);
+    const auto stage = std::ranges::find(stages, t.at, &config::EnumValue<smtp::Stage>::value);
     const auto at = stage == std::end(stages) ? std::string_view("END") : stage->name;
-    switch (t.how) {
-    case Ailment::refuses: out += "how = \"refuses\"\n"; break;
-    case Ailment::silent: out += fmt::format("how = \"silent\"\nat = \"{}\"\n", at); break;
-    case Ailment::drops: out += fmt::format("how = \"drops\"\nat = \"{}\"\n", at); break;
-    case Ailment::replies: out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, quoted(t.reply.line())); break;
-    case Ailment::no_name: out += "how = \"no_name\"\n"; break;
+    switch (t.kind) {
+    case FaultKind::refuses: out += "how = \"refuses\"\n"; break;
+    case FaultKind::silent: out += fmt::format("how = \"silent\"\nat = \"{}\"\n", at); break;
+    case FaultKind::drops: out += fmt::format("how = \"drops\"\nat = \"{}\"\n", at); break;
+    case FaultKind::replies: out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, quoted(t.reply.line())); break;
+    case FaultKind::no_name: out += "how = \"no_name\"\n"; break;
     default: out += "how = \"no_dns\"\n";
     }
     if (t.share < 1) out += fmt::format("share = {:.4f}\n", std::max(t.share, 0.0001));
-    return out + fmt::format("from = {}\nlasts = {}\n\n", span(t.from), span(t.lasts));
+    return out + fmt::format("from = {}\nlasts = {}\n\n", span(t.from), span(t.duration));
 }
 
 std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
@@ -162,15 +162,15 @@ std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
         for (auto& found : find_incidents(record, whole)) out.push_back({std::move(found), name, ""});
     for (const auto& domain : log.domains())
         for (auto& found : find_incidents(domain.lookups, whole))
-            if (found.trouble.share >= 0.5) {
-                found.trouble.share = 1; // a look-up trouble has no share
+            if (found.fault.share >= 0.5) {
+                found.fault.share = 1; // a look-up fault has no share
                 out.push_back({std::move(found), "", domain.name});
             }
     if (out.size() > most_troubles) { // keep those with the most failures
         std::ranges::stable_sort(out, std::greater(), [](const Named& each) { return each.incident.failures; });
         out.resize(most_troubles);
     }
-    std::ranges::stable_sort(out, {}, [](const Named& each) { return std::pair(each.incident.trouble.lasts, each.incident.trouble.from); });
+    std::ranges::stable_sort(out, {}, [](const Named& each) { return std::pair(each.incident.fault.duration, each.incident.fault.from); });
     return out;
 }
 
@@ -189,7 +189,7 @@ std::string domain(const Domain& of) {
 } // namespace
 
 std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::string_view file) {
-    const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s), shortest, longest);
+    const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s), min_duration, max_duration);
     std::string out;
     const auto summary = summary_of(log, groups, file);
     for (std::size_t at = 0; at < summary.size();) {
@@ -205,7 +205,7 @@ std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::
             out += domain(log.domains()[group.domains.front()]);
     for (const auto& [name, record] : log.hosts()) out += host(name, record);
     std::size_t number = 0;
-    for (const auto& each : all_incidents(log, whole)) out += trouble(each, ++number);
+    for (const auto& each : all_incidents(log, whole)) out += fault(each, ++number);
     return out;
 }
 
@@ -222,7 +222,7 @@ std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::str
     line(counts.older, "recipient", "the message arrived before the log begins; simulated as arriving at its start");
     line(groups.reports(), "delivery report", "not simulated as incoming mail; the simulation generates its own");
     line(groups.requeued(), "recipient", "requeued under another id, by a content filter for example; simulated once");
-    line(counts.beyond, "line", "about recipients beyond the limit for one log; not simulated");
+    line(counts.over_limit, "line", "about recipients beyond the limit for one log; not simulated");
     if (counts.unsupported > 0)
         line(counts.unsupported, "failure",
              fmt::format("cannot be expressed in a scenario; the first: {}", smtp::printable(counts.unsupported_text, 120)));

@@ -12,7 +12,7 @@ TrafficGroups::TrafficGroups(const MailLog& log) {
         const auto& message = log.messages()[recipients[n].message];
         if (recipients[n].state == Recipient::State::requeued)
             ++requeued_;
-        else if (message.ours)
+        else if (message.is_report)
             ++reports_;
         else
             found[{recipients[n].domain, message.sender_known && message.sender.empty()}].push_back(n);

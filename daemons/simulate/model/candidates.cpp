@@ -14,22 +14,22 @@ Candidates::Candidates(const std::vector<decide::Host>& hosts, std::size_t most,
 
 // Hosts are too many for all to have a turn: those that failed lately come behind the others of their tier, or a few
 // dead ones would keep mail from those that serve, for ever.
-std::optional<decide::Host> Candidates::next(const FailedLately& memory, smtp::Duration now) {
+std::optional<decide::Host> Candidates::next(const RecentFailures& memory, smtp::Duration now) {
     if (left_ == 0) { // of this tier
         std::erase_if(hosts_, [&](auto& each) { return tier_ == Tier::fallback || each.tier != Tier::fallback; });
-        put_off_ = 0;
+        postponed_ = 0;
     }
     while (!hosts_.empty()) {
         auto host = std::move(hosts_.front());
         hosts_.pop_front();
         const auto end = std::ranges::find_if(hosts_, [&](auto& each) { return each.tier != host.tier; });
         const auto behind = static_cast<std::size_t>(end - hosts_.begin());
-        put_off_ = std::min(put_off_, behind);
+        postponed_ = std::min(postponed_, behind);
         if (host.tier == Tier::fallback && tier_ != Tier::fallback) left_ = most_;
         tier_ = host.tier;
-        if (behind - put_off_ >= left_ && memory.includes(host.name, now)) {
+        if (behind - postponed_ >= left_ && memory.contains(host.name, now)) {
             hosts_.insert(end, std::move(host));
-            ++put_off_;
+            ++postponed_;
             continue;
         }
         --left_;
@@ -38,7 +38,7 @@ std::optional<decide::Host> Candidates::next(const FailedLately& memory, smtp::D
     return {};
 }
 
-void Candidates::forgo_fallback() {
+void Candidates::drop_fallback() {
     if (tier_ != Tier::fallback) std::erase_if(hosts_, [](auto& each) { return each.tier == Tier::fallback; });
 }
 

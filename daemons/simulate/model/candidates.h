@@ -1,5 +1,5 @@
 // Which hosts of a link a connection tries, in which order and how many, and what an agent remembers of hosts that
-// failed: as Dial of daemons/smtp-client does it, where each host has one address. Knows no conversation, no engine.
+// failed: as daemons/smtp-client/connect does, where each host has one address. Knows no conversation, no engine.
 #pragma once
 #include "daemons/decide/hosts/mx.h"
 #include "libsmtp/text/time_types.h"
@@ -12,11 +12,11 @@
 namespace postrider::simulate {
 
 // Of one agent.
-class FailedLately {
+class RecentFailures {
 public:
-    void failed(const std::string& host, smtp::Duration now) { until_[host] = now + std::chrono::minutes(10); }
-    void worked(const std::string& host) { until_.erase(host); }
-    bool includes(const std::string& host, smtp::Duration now) const {
+    void add(const std::string& host, smtp::Duration now) { until_[host] = now + std::chrono::minutes(10); }
+    void succeeded(const std::string& host) { until_.erase(host); }
+    bool contains(const std::string& host, smtp::Duration now) const {
         const auto found = until_.find(host);
         return found != until_.end() && found->second > now;
     }
@@ -32,14 +32,14 @@ public:
     Candidates(const std::vector<decide::Host>& hosts, std::size_t most, const decide::Chance& chance);
 
     // The next to try; nothing: no more in this attempt.
-    std::optional<decide::Host> next(const FailedLately& memory, smtp::Duration now);
-    // The destination has spoken for all its hosts.
-    void forgo_fallback();
+    std::optional<decide::Host> next(const RecentFailures& memory, smtp::Duration now);
+    // A rejection that counts for all hosts of the destination.
+    void drop_fallback();
 
 private:
     std::deque<decide::Host> hosts_; // in order; those to come
     std::size_t most_ = 0, left_ = 0;
-    std::size_t put_off_ = 0; // hosts at the end of the tier that have been looked at before
+    std::size_t postponed_ = 0; // hosts at the end of the tier that have been looked at before
     decide::Tier tier_ = decide::Tier::first;
 };
 

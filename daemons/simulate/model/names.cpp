@@ -6,33 +6,33 @@ namespace postrider::simulate {
 
 using namespace std::chrono_literals;
 using decide::NextHop;
-using decide::Said;
+using decide::LookupStatus;
 
 namespace {
 
 constexpr smtp::Duration configured_valid = 1h;
 
-const Trouble* trouble_of(const Scenario& scenario, const std::string& domain, smtp::Duration now) {
-    const auto found = std::ranges::find_if(scenario.troubles, [&](const Trouble& each) {
-        return of_names(each.how) && now >= each.from && now < each.until() &&
+const Fault* find_fault(const Scenario& scenario, const std::string& domain, smtp::Duration now) {
+    const auto found = std::ranges::find_if(scenario.faults, [&](const Fault& each) {
+        return is_dns_fault(each.kind) && now >= each.from && now < each.until() &&
                std::ranges::find(each.domains, domain) != each.domains.end();
     });
-    return found == scenario.troubles.end() ? nullptr : &*found;
+    return found == scenario.faults.end() ? nullptr : &*found;
 }
 
 } // namespace
 
-Names::Names(const config::Config& config, const Scenario& scenario)
+SimulatedRouter::SimulatedRouter(const config::Config& config, const Scenario& scenario)
     : config_(config), scenario_(scenario), routes_(config.routes) {}
 
-void Names::link_state(std::string_view link, bool down) {
+void SimulatedRouter::link_state(std::string_view link, bool down) {
     if (down)
         down_.emplace(link);
     else if (const auto known = down_.find(link); known != down_.end())
         down_.erase(known);
 }
 
-Names::Found Names::find(const std::string& domain, smtp::Duration now, std::string_view pool) const {
+SimulatedRouter::Found SimulatedRouter::find(const std::string& domain, smtp::Duration now, std::string_view pool) const {
     const auto* rule = routes_.find(domain);
     if (rule && pool.empty()) pool = rule->pool;
     auto found = find_hosts(domain, rule, pool, now);
@@ -40,7 +40,7 @@ Names::Found Names::find(const std::string& domain, smtp::Duration now, std::str
     return found;
 }
 
-Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
+SimulatedRouter::Found SimulatedRouter::find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
                                smtp::Duration now) const {
     const NextHop hop = rule ? rule->next_hops.front().front() : NextHop{};
     if (hop.kind == NextHop::Kind::host)
@@ -60,10 +60,10 @@ Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRul
     return {std::move(destination), valid, rule};
 }
 
-decide::Destination Names::look_up(const std::string& domain, std::uint16_t port, smtp::Duration now) const {
-    Said said = Said::records;
-    if (const auto* trouble = trouble_of(scenario_, domain, now))
-        said = trouble->how == Ailment::no_dns ? Said::failed : Said::no_name;
+decide::Destination SimulatedRouter::look_up(const std::string& domain, std::uint16_t port, smtp::Duration now) const {
+    LookupStatus said = LookupStatus::records;
+    if (const auto* fault = find_fault(scenario_, domain, now))
+        said = fault->kind == FaultKind::no_dns ? LookupStatus::failed : LookupStatus::no_name;
     std::vector<decide::MxRecord> records;
     std::uint16_t preference = 10;
     if (const auto* known = scenario_.domain(domain))

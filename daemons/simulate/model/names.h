@@ -1,5 +1,5 @@
-// Where a domain's mail goes, as the router would answer from the configured routes, the scenario's name
-// system and the links that are down. The same decisions (daemons/decide) with other look-ups.
+// Where the mail for a domain goes, as the router would answer: from the configured routes, the scenario's DNS and the links
+// that are down. The same decisions (daemons/decide) with simulated look-ups.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/decide/hosts/mx.h"
@@ -10,10 +10,10 @@
 
 namespace postrider::simulate {
 
-class Names {
+class SimulatedRouter {
 public:
     // Both must outlive it.
-    Names(const config::Config& config, const Scenario& scenario);
+    SimulatedRouter(const config::Config& config, const Scenario& scenario);
 
     struct Found {
         decide::Destination destination;
@@ -33,7 +33,7 @@ private:
     const config::Config& config_;
     const Scenario& scenario_;
     decide::RouteTable routes_;
-    std::set<std::string, std::less<>> down_; // links, as the queue says
+    std::set<std::string, std::less<>> down_; // links, as reported by the queue
 };
 
 } // namespace postrider::simulate

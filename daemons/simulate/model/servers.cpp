@@ -12,13 +12,13 @@ namespace {
 
 constexpr smtp::Duration refusal = 1ms;
 
-bool at_connecting(const Trouble& trouble) {
-    return trouble.how == Ailment::refuses || trouble.at <= Stage::ehlo;
+bool affects_connecting(const Fault& fault) {
+    return fault.kind == FaultKind::refuses || fault.at <= Stage::ehlo;
 }
 
 std::string to_text(const Server& server) { return fmt::format("{}:{}", server.name, server.port); }
 
-Answer said(const Server& server, smtp::Duration takes, Stage stage, const Reply& reply) {
+Answer reply_answer(const Server& server, smtp::Duration takes, Stage stage, const Reply& reply) {
     Answer out{takes, false, stage, reply.code, {}, reply.code == 421 || stage <= Stage::ehlo};
     out.reason = {
         reply.status.empty() ? fmt::format("{}.0.0", reply.code / 100) : reply.status,
@@ -40,28 +40,28 @@ bool Servers::used(const HostName& name) const {
         servers_, [&](const auto& each) { return name.covers(each.first.first, each.first.second); });
 }
 
-smtp::Duration Servers::about(smtp::Duration usual) const {
+smtp::Duration Servers::with_jitter(smtp::Duration usual) const {
     return smtp::Duration(
         std::llround(static_cast<double>(usual.count()) * (0.8 + 0.4 * random_.fraction())));
 }
 
 template <class Suits>
-const Trouble* Servers::trouble_of(const Server& server, smtp::Duration now, Suits suits) {
-    for (const auto& trouble : scenario_.troubles)
-        if (now >= trouble.from && now < trouble.until() && suits(trouble) &&
-            trouble.concerns(server.name, server.port) &&
-            (trouble.share >= 1 || random_.fraction() < trouble.share))
-            return &trouble;
+const Fault* Servers::find_fault(const Server& server, smtp::Duration now, Suits suits) {
+    for (const auto& fault : scenario_.faults)
+        if (now >= fault.from && now < fault.until() && suits(fault) &&
+            fault.applies_to(server.name, server.port) &&
+            (fault.share >= 1 || random_.fraction() < fault.share))
+            return &fault;
     return nullptr;
 }
 
-bool Servers::cuts(const Trouble& trouble) {
-    return trouble.share >= 1 && (trouble.how == Ailment::refuses ||
-                                  (trouble.how == Ailment::silent && trouble.at == Stage::connect));
+bool Servers::cuts_connections(const Fault& fault) {
+    return fault.share >= 1 && (fault.kind == FaultKind::refuses ||
+                                  (fault.kind == FaultKind::silent && fault.at == Stage::connect));
 }
 
 // How long we wait for it there.
-smtp::Duration Servers::patience(Stage stage) const {
+smtp::Duration Servers::timeout(Stage stage) const {
     switch (stage) {
     case Stage::connect: return client_.connect_timeout;
     case Stage::banner: return client_.greeting_timeout;
@@ -71,19 +71,19 @@ smtp::Duration Servers::patience(Stage stage) const {
     }
 }
 
-Answer Servers::with(const Trouble& trouble, const Server& server, smtp::Duration takes) const {
-    const auto command = smtp::command_of(trouble.at);
-    Answer out{takes, false, trouble.at, 0, {"4.4.2", "", "", ""}, true};
-    switch (trouble.how) {
-    case Ailment::replies: return said(server, takes, trouble.at, trouble.reply);
-    case Ailment::refuses:
+Answer Servers::fault_answer(const Fault& fault, const Server& server, smtp::Duration takes) const {
+    const auto command = smtp::command_of(fault.at);
+    Answer out{takes, false, fault.at, 0, {"4.4.2", "", "", ""}, true};
+    switch (fault.kind) {
+    case FaultKind::replies: return reply_answer(server, takes, fault.at, fault.reply);
+    case FaultKind::refuses:
         out.takes = refusal;
         out.stage = Stage::connect;
         out.reason = {"4.4.1", fmt::format("connect to {}: Connection refused", to_text(server)), "", ""};
         break;
-    case Ailment::silent:
-        out.takes = takes + patience(trouble.at);
-        if (trouble.at == Stage::connect)
+    case FaultKind::silent:
+        out.takes = takes + timeout(fault.at);
+        if (fault.at == Stage::connect)
             out.reason = {"4.4.1", fmt::format("connect to {}: Connection timed out", to_text(server)), "",
                           ""};
         else
@@ -96,16 +96,16 @@ Answer Servers::with(const Trouble& trouble, const Server& server, smtp::Duratio
 }
 
 Answer Servers::greet(Server& server, smtp::Duration now) {
-    const auto* trouble = trouble_of(server, now, [](const Trouble& each) {
-        return !of_names(each.how) && each.how != Ailment::slow && at_connecting(each);
+    const auto* fault = find_fault(server, now, [](const Fault& each) {
+        return !is_dns_fault(each.kind) && each.kind != FaultKind::slow && affects_connecting(each);
     });
-    if (trouble)
-        return with(*trouble, server, trouble->at > Stage::connect ? about(server.manner->connect) : 0s);
-    if (server.manner->connections > 0 && server.open >= server.manner->connections)
-        return said(server, about(server.manner->connect), Stage::banner,
+    if (fault)
+        return fault_answer(*fault, server, fault->at > Stage::connect ? with_jitter(server.behaviour->connect) : 0s);
+    if (server.behaviour->connections > 0 && server.open >= server.behaviour->connections)
+        return reply_answer(server, with_jitter(server.behaviour->connect), Stage::banner,
                     {421, "4.7.0", "too many connections"});
     ++server.open;
-    return {about(server.manner->connect)};
+    return {with_jitter(server.behaviour->connect)};
 }
 
 // By the server's own clock: so many within each minute, each hour.
@@ -117,28 +117,28 @@ bool Servers::over_rate(Server& server, smtp::Duration now) const {
     const auto minute = count(server.minute, server.this_minute, now / smtp::Duration(1min));
     const auto hour = count(server.hour, server.this_hour, now / smtp::Duration(1h));
     const auto over = [](std::uint32_t messages, std::uint32_t most) { return most > 0 && messages > most; };
-    return over(minute, server.manner->messages_per_minute) || over(hour, server.manner->messages_per_hour);
+    return over(minute, server.behaviour->messages_per_minute) || over(hour, server.behaviour->messages_per_hour);
 }
 
-Answer Servers::take(Server& server, Acquaintance& recipient, smtp::Duration now) {
-    const Host& manner = *server.manner;
+Answer Servers::take(Server& server, RemoteRecipient& recipient, smtp::Duration now) {
+    const Host& behaviour = *server.behaviour;
     if (recipient.first_try < 0s) {
         recipient.first_try = now;
-        recipient.unknown = manner.unknown > 0 && random_.fraction() < manner.unknown;
+        recipient.unknown = behaviour.unknown > 0 && random_.fraction() < behaviour.unknown;
     }
-    const auto* slow = trouble_of(server, now, [](const Trouble& each) { return each.how == Ailment::slow; });
-    const auto takes = about(slow ? slow->transaction : manner.transaction);
-    const auto* trouble = trouble_of(server, now, [](const Trouble& each) {
-        return !of_names(each.how) && each.how != Ailment::slow && !at_connecting(each);
+    const auto* slow = find_fault(server, now, [](const Fault& each) { return each.kind == FaultKind::slow; });
+    const auto takes = with_jitter(slow ? slow->transaction : behaviour.transaction);
+    const auto* fault = find_fault(server, now, [](const Fault& each) {
+        return !is_dns_fault(each.kind) && each.kind != FaultKind::slow && !affects_connecting(each);
     });
-    const auto due = [&](Stage stage) { return trouble && trouble->at == stage; };
-    if (due(Stage::mail)) return with(*trouble, server, takes);
-    if (over_rate(server, now)) return said(server, takes, Stage::mail, manner.over_rate);
-    if (due(Stage::rcpt)) return with(*trouble, server, takes);
-    if (recipient.unknown) return said(server, takes, Stage::rcpt, {550, "5.1.1", "no such user"});
-    if (now - recipient.first_try < manner.greylist)
-        return said(server, takes, Stage::rcpt, {450, "4.7.1", "greylisted, come back later"});
-    if (trouble) return with(*trouble, server, takes);
+    const auto due = [&](Stage stage) { return fault && fault->at == stage; };
+    if (due(Stage::mail)) return fault_answer(*fault, server, takes);
+    if (over_rate(server, now)) return reply_answer(server, takes, Stage::mail, behaviour.over_rate);
+    if (due(Stage::rcpt)) return fault_answer(*fault, server, takes);
+    if (recipient.unknown) return reply_answer(server, takes, Stage::rcpt, {550, "5.1.1", "no such user"});
+    if (now - recipient.first_try < behaviour.greylist)
+        return reply_answer(server, takes, Stage::rcpt, {450, "4.7.1", "greylisted, come back later"});
+    if (fault) return fault_answer(*fault, server, takes);
     return {takes};
 }
 

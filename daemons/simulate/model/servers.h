@@ -1,6 +1,5 @@
-// The other side: what a server of the scenario answers, at which stage, and how long it takes for it, by its
-// manner, the troubles of the moment and how busy it is. Knows no queue and no connection of ours but their
-// number.
+// The servers of a scenario: what they reply, at which stage and after which time, by their settings, the faults in effect
+// and how busy they are. Knows no queue; of connections it knows only how many are open.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/decide/outcome/failure.h"
@@ -14,30 +13,30 @@
 
 namespace postrider::simulate {
 
-// What a connection or a message came to.
+// The result of a connection or a message.
 struct Answer {
     smtp::Duration takes{};
-    bool good = true;
-    smtp::Stage stage = smtp::Stage::none; // the rest: if not good
-    int code = 0;                          // 0: it said nothing
+    bool ok = true;
+    smtp::Stage stage = smtp::Stage::none; // this and the rest: if not ok
+    int code = 0;                          // 0: no reply
     decide::queue::Reason reason;
-    bool gone = false; // the connection is over with it
+    bool closes = false; // the connection ends with it
 
-    decide::Observation seen() const { return {stage, code, reason.status}; }
+    decide::Observation observation() const { return {stage, code, reason.status}; }
     bool mail_accepted() const { return stage > smtp::Stage::mail; }
 };
 
 struct Server {
     std::string name;
     std::uint16_t port = 25;
-    const Host* manner = nullptr;
+    const Host* behaviour = nullptr;
     std::uint32_t open = 0; // connections
     std::int64_t minute = -1, hour = -1;
     std::uint32_t this_minute = 0, this_hour = 0; // messages
 };
 
-// What a server remembers of a message's recipient.
-struct Acquaintance {
+// The server's state for a recipient of a message.
+struct RemoteRecipient {
     smtp::Duration first_try{-1}; // -1: none yet
     bool unknown = false;
 };
@@ -49,21 +48,21 @@ public:
         : scenario_(scenario), client_(client), random_(random) {}
 
     Server& at(const decide::Host& host); // stays where it is
-    // Until EHLO is answered. Good: the connection counts until leave().
+    // Until EHLO is answered. If ok, the connection counts until disconnect().
     Answer greet(Server& server, smtp::Duration now);
-    Answer take(Server& server, Acquaintance& recipient, smtp::Duration now);
-    static void leave(Server& server) { --server.open; }
+    Answer take(Server& server, RemoteRecipient& recipient, smtp::Duration now);
+    static void disconnect(Server& server) { --server.open; }
 
-    // Does that trouble cut off what is connected when it begins?
-    static bool cuts(const Trouble& trouble);
-    bool used(const HostName& name) const; // did any mail have to do with it?
+    // Does the fault break connections that are open when it begins?
+    static bool cuts_connections(const Fault& fault);
+    bool used(const HostName& name) const; // was any mail sent to it?
 
 private:
-    template <class Suits> const Trouble* trouble_of(const Server& server, smtp::Duration now, Suits suits);
-    Answer with(const Trouble& trouble, const Server& server, smtp::Duration takes) const;
-    smtp::Duration patience(smtp::Stage stage) const;
+    template <class Suits> const Fault* find_fault(const Server& server, smtp::Duration now, Suits suits);
+    Answer fault_answer(const Fault& fault, const Server& server, smtp::Duration takes) const;
+    smtp::Duration timeout(smtp::Stage stage) const;
     bool over_rate(Server& server, smtp::Duration now) const;
-    smtp::Duration about(smtp::Duration usual) const; // give or take a fifth
+    smtp::Duration with_jitter(smtp::Duration usual) const; // give or take a fifth
 
     const Scenario& scenario_;
     const config::SmtpClient& client_;

@@ -21,142 +21,142 @@ constexpr std::uint64_t between_progress = 1 << 16; // steps
 
 } // namespace
 
-World::World(const config::Config& config, const Scenario& scenario, std::size_t columns)
-    : config_(config), scenario_(scenario), random_(scenario.seed), names_(config, scenario),
+Simulation::Simulation(const config::Config& config, const Scenario& scenario, std::size_t columns)
+    : config_(config), scenario_(scenario), random_(scenario.seed), router_(config, scenario),
       servers_(scenario, config.smtp_client, random_),
-      chronicle_(scenario.duration, scenario.interval, columns), engine_(config.queue, scenario.seed, now()) {
-    plan();
+      timeline_(scenario.duration, scenario.interval, columns), engine_(config.queue, scenario.seed, now()) {
+    schedule_scenario();
 }
 
-smtp::Now World::now() const {
+smtp::Now Simulation::now() const {
     return {smtp::Monotonic(monotonic_begin + time_), smtp::WallTime(wall_begin + time_)};
 }
 
-void World::later(smtp::Duration in, std::function<void()> what) {
-    plan_.push(Planned{time_ + in, ++planned_, std::move(what)});
+void Simulation::schedule(smtp::Duration in, std::function<void()> what) {
+    calls_.push(ScheduledCall{time_ + in, ++scheduled_, std::move(what)});
 }
 
-void World::plan() {
+void Simulation::schedule_scenario() {
     q::AgentId agent = 0;
-    tell([&](smtp::Now now, auto& out) {
+    call_engine([&](smtp::Now now, auto& out) {
         for (std::uint32_t n = 0; n < config_.smtp_client.workers; ++n)
             engine_.agent_attached(++agent, q::AgentKind::smtp, config_.queue.connections_total, now, out);
         engine_.agent_attached(++agent, q::AgentKind::local, config_.queue.connections_local, now, out);
     });
-    for (const auto& trouble : scenario_.troubles) {
-        if (trouble.from >= scenario_.duration) continue;
-        later(trouble.from, [this, &trouble] { trouble_begins(trouble); });
-        if (trouble.until() < scenario_.duration)
-            later(trouble.until(), [this, &trouble] {
-                chronicle_.say({.at = time_,
-                                .what = Event::mended,
-                                .text = fmt::format("{}: {} is well again", trouble.name, trouble.who())});
+    for (const auto& fault : scenario_.faults) {
+        if (fault.from >= scenario_.duration) continue;
+        schedule(fault.from, [this, &fault] { fault_begins(fault); });
+        if (fault.until() < scenario_.duration)
+            schedule(fault.until(), [this, &fault] {
+                timeline_.add({.at = time_,
+                                .kind = EventKind::fault_ends,
+                                .text = fmt::format("{}: {} is well again", fault.name, fault.targets())});
             });
     }
     for (const auto& traffic : scenario_.traffic) {
         auto& source = sources_.emplace_back(
-            Source{traffic, {traffic, random_}, {}, 0, chronicle_.of_traffic(traffic.name)});
-        for (const auto& domain : traffic.domains) source.places.push_back(place(domain, pool_of(traffic)));
-        source.reports_to = place(traffic.sender.empty() || traffic.null_sender()
+            Source{traffic, {traffic, random_}, {}, 0, timeline_.traffic_stats(traffic.name)});
+        for (const auto& domain : traffic.domains) source.domains.push_back(domain_index(domain, pool_of(traffic)));
+        source.reports_to = domain_index(traffic.sender.empty() || traffic.null_sender()
                                       ? config_.local.domains.front()
                                       : traffic.sender.substr(traffic.sender.find('@') + 1));
     }
-    for (std::size_t n = 0; n < sources_.size(); ++n) plan_arrival(n);
+    for (std::size_t n = 0; n < sources_.size(); ++n) schedule_arrival(n);
 }
 
-void World::trouble_begins(const Trouble& trouble) {
-    chronicle_.say({.at = time_,
-                    .what = Event::trouble,
-                    .text = fmt::format("{}: {} {}", trouble.name, trouble.who(), trouble.what())});
-    if (!Servers::cuts(trouble)) return;
+void Simulation::fault_begins(const Fault& fault) {
+    timeline_.add({.at = time_,
+                    .kind = EventKind::fault_begins,
+                    .text = fmt::format("{}: {} {}", fault.name, fault.targets(), fault.description())});
+    if (!Servers::cuts_connections(fault)) return;
     std::vector<q::ConnectionId> cut;
     for (const auto& [id, c] : connections_)
-        if (c.up && c.server && trouble.concerns(c.server->name, c.server->port)) cut.push_back(id);
+        if (c.up && c.server && fault.applies_to(c.server->name, c.server->port)) cut.push_back(id);
     std::ranges::sort(cut); // not by chance
     Answer lost{0s, false, smtp::Stage::mail, 0, {"4.4.2", "", "", ""}, true};
     for (const auto id : cut) {
         lost.reason.text = fmt::format("lost connection with {}", connections_.at(id).server->name);
-        later_there(id, 0s, [this, id, lost] { session_broke(id, lost); });
+        schedule_in_session(id, 0s, [this, id, lost] { session_failed(id, lost); });
     }
 }
 
-void World::run(const std::function<void(double)>& progress) {
+void Simulation::run(const std::function<void(double)>& progress) {
     for (std::uint64_t step = 0;; ++step) {
         const auto due = engine_.next_timer();
         const auto timer =
             due ? std::max(time_, due->time_since_epoch() - monotonic_begin) : smtp::Duration::max();
-        const auto event = plan_.empty() ? smtp::Duration::max() : plan_.top().at;
+        const auto event = calls_.empty() ? smtp::Duration::max() : calls_.top().at;
         const auto next = std::min(timer, event);
         if (next >= scenario_.duration) break;
         time_ = next;
         if (progress && step % between_progress == 0)
             progress(static_cast<double>(time_.count()) / static_cast<double>(scenario_.duration.count()));
         if (event <= timer) {
-            const auto what = std::move(const_cast<Planned&>(plan_.top()).what); // it goes at once
-            plan_.pop();
+            const auto what = std::move(const_cast<ScheduledCall&>(calls_.top()).what); // it goes at once
+            calls_.pop();
             what();
         } else {
-            tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); });
+            call_engine([&](smtp::Now now, auto& out) { engine_.timer(now, out); });
         }
     }
     time_ = scenario_.duration;
-    chronicle_.end();
+    timeline_.end();
 }
 
-void World::perform() {
-    // What is done only plans; the engine is not called from here, so its views stay good.
-    for (const q::Action& action : out_.list) std::visit([&](const auto& a) { does(a); }, action);
+void Simulation::execute_actions() {
+    // Actions only schedule calls; the engine is not called from here, so its views stay valid.
+    for (const q::Action& action : out_.list) std::visit([&](const auto& a) { execute(a); }, action);
     out_.clear();
 }
 
 // ---- mail ----
 
 // As it would be settled when the mail is accepted.
-std::string World::pool_of(const Traffic& traffic) const {
+std::string Simulation::pool_of(const Traffic& traffic) const {
     if (!traffic.pool.empty()) return traffic.pool;
     const auto* by_sender =
-        common::by_address(config_.pool_choice.by_sender, traffic.sender, config_.local.recipient_delimiter);
+        common::find_by_address(config_.pool_choice.by_sender, traffic.sender, config_.local.recipient_delimiter);
     return by_sender ? *by_sender : std::string();
 }
 
-std::uint32_t World::place(const std::string& domain, const std::string& pool) {
+std::uint32_t Simulation::domain_index(const std::string& domain, const std::string& pool) {
     const bool local = config_.is_local(domain);
     const auto name = local ? domain : decide::link_from(domain, pool);
-    const auto [at, is_new] = places_by_name_.try_emplace(name, static_cast<std::uint32_t>(places_.size()));
+    const auto [at, is_new] = domains_by_name_.try_emplace(name, static_cast<std::uint32_t>(domains_.size()));
     if (!is_new) return at->second;
     std::string link(local ? local_store : nowhere);
     if (!local)
-        if (const auto found = names_.find(domain, time_, pool).destination; found.found()) link = found.link;
-    places_.push_back({domain, local ? "" : pool, std::move(link), 0, local});
+        if (const auto found = router_.find(domain, time_, pool).destination; found.found()) link = found.link;
+    domains_.push_back({domain, local ? "" : pool, std::move(link), 0, local});
     return at->second;
 }
 
-void World::plan_arrival(std::size_t source) {
+void Simulation::schedule_arrival(std::size_t source) {
     if (const auto at = sources_[source].arrivals.next())
-        plan_.push(Planned{std::max(*at, time_), ++planned_, [this, source] { arrive(source); }});
+        calls_.push(ScheduledCall{std::max(*at, time_), ++scheduled_, [this, source] { arrive(source); }});
 }
 
-void World::arrive(std::size_t number) {
+void Simulation::arrive(std::size_t number) {
     const Source& source = sources_[number];
     const auto& traffic = source.traffic;
     const auto turn = source.arrivals.count() - 1;
     auto submitter = traffic.name;
     if (traffic.senders > 1) submitter += fmt::format("/{}", turn % traffic.senders);
-    accept({.place = source.places[turn % source.places.size()],
+    accept({.domain = source.domains[turn % source.domains.size()],
             .reports_to = source.reports_to,
-            .fortune = &source.fortune,
+            .stats = &source.stats,
             .accepted = time_,
             .size = traffic.size,
             .null_sender = traffic.null_sender()},
            traffic.lane, submitter, traffic.retry_policy);
-    plan_arrival(number);
+    schedule_arrival(number);
 }
 
-void World::accept(Message message, q::Lane lane, std::string_view submitter, std::string_view policy) {
-    auto& to = places_[message.place];
+void Simulation::accept(Message message, q::Lane lane, std::string_view submitter, std::string_view policy) {
+    auto& to = domains_[message.domain];
     ++to.queued;
-    chronicle_.accepted(to.link, time_);
-    if (message.fortune) ++message.fortune->accepted;
+    timeline_.accepted(to.link, time_);
+    if (message.stats) ++message.stats->accepted;
     messages_.push_back(message);
     q::Accepted event;
     event.id = spool::QueueId{messages_.size() << 8};
@@ -167,54 +167,54 @@ void World::accept(Message message, q::Lane lane, std::string_view submitter, st
     event.submitter = submitter;
     event.retry_policy = policy;
     event.pool = to.pool;
-    tell([&](smtp::Now now, auto& out) { engine_.accepted(event, now, out); });
+    call_engine([&](smtp::Now now, auto& out) { engine_.accepted(event, now, out); });
 }
 
-void World::does(const q::AskCategorizer& a) {
-    later(asking_categorizer, [this, id = a.id] {
-        const auto& to = place_of(id);
+void Simulation::execute(const q::AskCategorizer& a) {
+    schedule(asking_categorizer, [this, id = a.id] {
+        const auto& to = domain_of(id);
         const q::FinalRecipient recipient{0, to.local ? q::Fate::local : q::Fate::remote,
                                           to.local ? local_store : std::string_view(to.name), 0, nullptr};
-        tell([&](smtp::Now now, auto& out) { engine_.categorized({id, {&recipient, 1}}, now, out); });
+        call_engine([&](smtp::Now now, auto& out) { engine_.categorized({id, {&recipient, 1}}, now, out); });
     });
 }
 
 // A report is mail: it comes in, has a null sender, and goes where its recipient's mail goes.
-void World::does(const q::MakeReport& a) {
-    auto& to = place_of(a.id);
+void Simulation::execute(const q::MakeReport& a) {
+    auto& to = domain_of(a.id);
     const bool nobody = message(a.id).null_sender; // to tell
     if (a.kind == q::ReportKind::failed) {
         if (to.queued > 0) --to.queued;
-        if (auto* fortune = message(a.id).fortune) ++fortune->returned;
+        if (auto* stats = message(a.id).stats) ++stats->returned;
         const bool expired = !a.recipients.empty() && a.recipients.front().expired;
-        chronicle_.returned(to.link, time_,
-                            nobody    ? Return::nobody_to_tell
-                            : expired ? Return::expired
-                                      : Return::refused);
+        timeline_.returned(to.link, time_,
+                            nobody    ? ReturnReason::no_sender
+                            : expired ? ReturnReason::expired
+                                      : ReturnReason::rejected);
     } else if (a.kind == q::ReportKind::delayed) {
-        chronicle_.noticed(to.link, time_);
+        timeline_.noticed(to.link, time_);
     }
-    later(making_report, [this, request = a.request, about = a.id, nobody] {
+    schedule(making_report, [this, request = a.request, about = a.id, nobody] {
         q::Reported event;
         event.request = request;
         if (!nobody) event.report_id = spool::QueueId{(messages_.size() + 1) << 8};
-        tell([&](smtp::Now now, auto& out) { engine_.reported(event, now, out); });
+        call_engine([&](smtp::Now now, auto& out) { engine_.reported(event, now, out); });
         if (nobody) return;
         const auto reports_to = message(about).reports_to;
-        chronicle_.report_sent();
-        accept({.place = reports_to, .reports_to = reports_to, .accepted = time_, .null_sender = true},
+        timeline_.report_sent();
+        accept({.domain = reports_to, .reports_to = reports_to, .accepted = time_, .null_sender = true},
                q::Lane::normal, "report", "");
     });
 }
 
 // ---- routes ----
 
-void World::does(const q::AskRoute& a) {
-    later(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] { routed(domain, pool); });
+void Simulation::execute(const q::AskRoute& a) {
+    schedule(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] { routed(domain, pool); });
 }
 
-void World::routed(const std::string& domain, const std::string& pool) {
-    auto [destination, valid, rule] = names_.find(domain, time_, pool);
+void Simulation::routed(const std::string& domain, const std::string& pool) {
+    auto [destination, valid, rule] = router_.find(domain, time_, pool);
     const q::Reason reason{destination.status, destination.text, "", ""};
     q::Routed event;
     event.domain = domain;
@@ -224,11 +224,11 @@ void World::routed(const std::string& domain, const std::string& pool) {
     event.connections = rule ? rule->connections : 0;
     if (rule) event.rule = rule->pattern;
     event.kind = destination.kind;
-    auto& to = places_[place(domain, pool)];
+    auto& to = domains_[domain_index(domain, pool)];
     if (!destination.found()) {
         event.reason = &reason;
-        chronicle_.state({.at = time_,
-                          .what = Event::no_route,
+        timeline_.state({.at = time_,
+                          .kind = EventKind::no_route,
                           .link = to.link,
                           .text = fmt::format("{} leads nowhere: {}", domain, reason.text)},
                          destination.kind == decide::RouteKind::temporary ? "no route"
@@ -237,71 +237,71 @@ void World::routed(const std::string& domain, const std::string& pool) {
     } else {
         if (to.link != destination.link) {
             if (to.link == nowhere)
-                chronicle_.state(
-                    {.at = time_, .what = Event::ready, .link = to.link, .text = "look-ups succeed again"},
+                timeline_.state(
+                    {.at = time_, .kind = EventKind::ready, .link = to.link, .text = "look-ups succeed again"},
                     "ready");
-            chronicle_.moved(to.link, destination.link, domain, time_, to.queued);
+            timeline_.moved(to.link, destination.link, domain, time_, to.queued);
             to.link = destination.link;
         }
         links_[destination.link] = {destination.hosts, rule};
     }
-    tell([&](smtp::Now now, auto& out) { engine_.routed(event, now, out); });
+    call_engine([&](smtp::Now now, auto& out) { engine_.routed(event, now, out); });
 }
 
-void World::does(const q::LinkState& a) {
-    names_.link_state(a.link, a.down);
-    chronicle_.state(
+void Simulation::execute(const q::LinkState& a) {
+    router_.link_state(a.link, a.down);
+    timeline_.state(
         {.at = time_,
-         .what = a.down ? Event::down : Event::up,
+         .kind = a.down ? EventKind::down : EventKind::up,
          .link = std::string(a.link),
          .text = a.down ? "is down: its mail goes by the route's next one, if there is one" : "is up again"},
         a.down ? "down" : "ready");
 }
 
-void World::does(const q::NoticeReset& a) {
-    chronicle_.say({.at = time_,
-                    .what = Event::reset,
+void Simulation::execute(const q::NoticeReset& a) {
+    timeline_.add({.at = time_,
+                    .kind = EventKind::reset,
                     .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues,
                                         a.queues == 1 ? "" : "s")});
 }
 
 // ---- health ----
 
-void World::does(const q::NoticeLink& a) {
-    Happening happening{.at = time_,
-                        .what = a.health == q::Health::ready    ? Event::ready
-                                : a.health == q::Health::glitch ? Event::glitch
-                                                                : Event::retry,
+void Simulation::execute(const q::NoticeLink& a) {
+    TimelineEvent event{.at = time_,
+                        .kind = a.health == q::Health::ready    ? EventKind::ready
+                                : a.health == q::Health::glitch ? EventKind::glitch
+                                                                : EventKind::retry,
                         .link = std::string(a.link.starts_with("store:") ? local_store : a.link),
                         .failures = a.failures};
     if (a.health == q::Health::ready) {
-        happening.text = "well again";
+        event.text = "well again";
     } else {
-        happening.next = a.next_attempt.time_since_epoch() - wall_begin;
-        happening.text = fmt::format("in {} after {} failure{}: {}; next try at {}", q::word_of(a.health),
+        event.next = a.next_attempt.time_since_epoch() - wall_begin;
+        event.text = fmt::format("in {} after {} failure{}: {}; next try at {}", q::word_of(a.health),
                                      a.failures, a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "",
-                                     clock_text(happening.next));
+                                     clock_text(event.next));
     }
-    chronicle_.state(std::move(happening), q::word_of(a.health));
+    timeline_.state(std::move(event), q::word_of(a.health));
 }
 
-void World::does(const q::NoticeQueue& a) {
+void Simulation::execute(const q::NoticeQueue& a) {
     if (a.event == 4000) return; // for want of a route: that was told
-    Happening happening{.at = time_, .what = Event::queue, .failures = a.failures};
-    const auto known = places_by_name_.find(a.queue);
-    happening.link = known == places_by_name_.end() ? std::string(local_store) : places_[known->second].link;
-    happening.text = fmt::format("queue {} ", a.queue);
+    TimelineEvent event{.at = time_, .kind = EventKind::queue, .failures = a.failures};
+    const auto known = domains_by_name_.find(a.queue);
+    event.link = known == domains_by_name_.end() ? std::string(local_store) : domains_[known->second].link;
+    event.text = fmt::format("queue {} ", a.queue);
     if (a.health == q::Health::ready) {
-        happening.text += "well again";
+        event.text += "well again";
     } else {
-        happening.next = a.next_attempt.time_since_epoch() - wall_begin;
-        happening.text += fmt::format("in {} after {} failure{}: {}", q::word_of(a.health), a.failures,
+        event.next = a.next_attempt.time_since_epoch() - wall_begin;
+        event.text += fmt::format("in {} after {} failure{}: {}", q::word_of(a.health), a.failures,
                                       a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "");
     }
-    chronicle_.queue_state(std::move(happening), std::string(a.queue), q::word_of(a.health));
+    timeline_.queue_state(std::move(event), std::string(a.queue), q::word_of(a.health));
 }
 
-std::vector<std::string> World::untouched() const {
+std::vector<std::string> Simulation::unused_names() const {
     std::vector<std::string> names;
     const auto host = [&](const HostName& h) {
         if (!servers_.used(h)) names.push_back("host " + h.to_string());
@@ -311,14 +311,14 @@ std::vector<std::string> World::untouched() const {
             const auto& hop = rule.next_hops.front().front();
             return hop.kind != decide::NextHop::Kind::host && hop.name == d;
         });
-        const bool used = std::ranges::find(places_, d, &Place::name) != places_.end();
+        const bool used = std::ranges::find(domains_, d, &RecipientDomain::name) != domains_.end();
         if (!used && !mx_of) names.push_back("domain " + d);
     };
     for (const auto& h : scenario_.hosts) host(h.name);
     for (const auto& d : scenario_.domains) domain(d.name);
-    for (const auto& trouble : scenario_.troubles) {
-        for (const auto& h : trouble.hosts) host(h);
-        for (const auto& d : trouble.domains) domain(d);
+    for (const auto& fault : scenario_.faults) {
+        for (const auto& h : fault.hosts) host(h);
+        for (const auto& d : fault.domains) domain(d);
     }
     std::ranges::sort(names);
     names.erase(std::ranges::unique(names).begin(), names.end());

@@ -30,18 +30,18 @@ std::string short_number(double number) {
     return fmt::format("{:.1f}M", number / 1'000'000);
 }
 
-std::string draw(const Drawing& drawing, std::span<const double> values) {
+std::string draw_chart(const Chart& chart, std::span<const double> values) {
     const double most = values.empty() ? 0 : std::max(0.0, *std::ranges::max_element(values));
-    std::string out = fmt::format("{:>{}} {}\n", "", margin, drawing.title);
-    const auto top = drawing.label(most), zero = drawing.label(0);
-    const int middle = (drawing.height + 1) / 2;
-    auto half = drawing.label(most * middle / drawing.height);
+    std::string out = fmt::format("{:>{}} {}\n", "", margin, chart.title);
+    const auto top = chart.label(most), zero = chart.label(0);
+    const int middle = (chart.height + 1) / 2;
+    auto half = chart.label(most * middle / chart.height);
     if (half == top || half == zero) half.clear();
-    for (int line = drawing.height; line > 0 && most > 0; --line) {
-        const auto& label = line == drawing.height ? top : line == middle ? half : std::string();
+    for (int line = chart.height; line > 0 && most > 0; --line) {
+        const auto& label = line == chart.height ? top : line == middle ? half : std::string();
         std::string row = fmt::format("{:>{}} |", label, margin);
         for (const double value : values) {
-            const double filled = value / most * drawing.height;
+            const double filled = value / most * chart.height;
             const bool seen = line == 1 ? value > 0 : filled > line - 0.5;
             row += seen ? '#' : ' ';
         }
@@ -52,15 +52,15 @@ std::string draw(const Drawing& drawing, std::span<const double> values) {
 
 std::string time_axis(std::size_t columns, smtp::Duration duration) {
     using namespace std::chrono_literals;
-    constexpr smtp::Duration liked[] = {1s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 15min, 30min, 1h,
+    constexpr smtp::Duration round_values[] = {1s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 15min, 30min, 1h,
                                         2h, 3h, 6h,  12h, 24h,  48h,  96h,  168h,  336h,  720h,  1440h};
     const auto column_of = [&](smtp::Duration at) {
         return static_cast<std::size_t>(static_cast<double>(columns) * static_cast<double>(at.count()) /
                                             static_cast<double>(duration.count()) +
                                         0.5);
     };
-    const auto found = std::ranges::find_if(liked, [&](auto each) { return column_of(each) >= tick; });
-    const auto step = found == std::end(liked) ? std::end(liked)[-1] : *found;
+    const auto found = std::ranges::find_if(round_values, [&](auto each) { return column_of(each) >= tick; });
+    const auto step = found == std::end(round_values) ? std::end(round_values)[-1] : *found;
     std::string out(margin + 2, ' ');
     for (smtp::Duration at{}; column_of(at) < columns; at += step) {
         out.resize(margin + 2 + column_of(at), ' ');

@@ -1,4 +1,4 @@
-// Numbers over time drawn with letters, and times as a reader of the drawing wants them. Pure.
+// Charts of numbers over time, in ASCII, and times as text. Pure.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <span>
@@ -16,16 +16,16 @@ std::string wait_text(double seconds);
 // "950", "12.4k", "3.1M".
 std::string short_number(double number);
 
-struct Drawing {
+struct Chart {
     std::string_view title;
     std::string (*label)(double); // of the vertical axis
     int height = 8;               // lines
 };
 
-// One column for each value; a value above 0 is seen in the lowest line at least. Ends with a line for 0.
-std::string draw(const Drawing& drawing, std::span<const double> values);
+// One column for each value; a value above 0 fills at least the lowest line. Ends with a line for 0.
+std::string draw_chart(const Chart& chart, std::span<const double> values);
 
-// The times below a drawing of `columns` columns.
+// The times below a chart of `columns` columns.
 std::string time_axis(std::size_t columns, smtp::Duration duration);
 
 } // namespace postrider::simulate

@@ -1,5 +1,5 @@
-// A chronicle as an operator reads it: what came of each link, what happened when, timetable and drawings,
-// and what it comes to in a few sentences; and the same as JSON. Pure.
+// The report on a timeline: the results of each link, the events, timetable and charts, and a conclusion in a few
+// sentences; and the same as JSON. Pure.
 #pragma once
 #include "daemons/simulate/report/timeline.h"
 #include <nlohmann/json_fwd.hpp>
@@ -8,16 +8,16 @@
 namespace postrider::simulate {
 
 // Of a line.
-constexpr std::size_t narrowest = 80, widest = 300;
+constexpr std::size_t min_width = 80, max_width = 300;
 
-// So many columns of drawing fit into lines of that width.
-std::size_t columns_within(std::size_t width);
+// The number of chart columns that fit into lines of that width.
+std::size_t chart_columns(std::size_t width);
 
-// No line is longer than `width`, or `narrowest`.
-std::string report(const Chronicle& chronicle, std::size_t width = 80);
-// "What happens?", in sentences; the last paragraph of report().
-std::string in_short(const Chronicle& chronicle);
+// No line is longer than `width`, or `min_width`.
+std::string report(const Timeline& timeline, std::size_t width = 80);
+// The result in a few sentences; the last paragraph of report().
+std::string conclusion(const Timeline& timeline);
 
-nlohmann::json report_json(const Chronicle& chronicle);
+nlohmann::json report_json(const Timeline& timeline);
 
 } // namespace postrider::simulate

@@ -8,7 +8,7 @@ namespace postrider::simulate {
 namespace {
 
 // More are counted and not kept.
-constexpr std::size_t most_happenings = 100'000;
+constexpr std::size_t max_events = 100'000;
 
 std::size_t intervals(smtp::Duration whole, smtp::Duration part) {
     return static_cast<std::size_t>((whole + part - smtp::Duration(1)) / part);
@@ -22,45 +22,45 @@ double quantile_of(std::vector<float>& delays, double quantile) {
     return delays[static_cast<std::size_t>(at)];
 }
 
-int badness(std::string_view state) {
+int severity(std::string_view state) {
     return state == "ready" ? 0 : state == "glitch" ? 1 : state == "retry" ? 2 : 3;
 }
 
 } // namespace
 
-std::string_view word_of(Event what) {
+std::string_view name_of(EventKind kind) {
     constexpr std::string_view words[] = {
         "trouble",  "mended",   "glitch", "retry",        "ready",        "down",        "up",   "reset",
         "rerouted", "no_route", "queue",  "first_notice", "first_return", "last_return", "peak", "drained"};
-    static_assert(std::size(words) == static_cast<std::size_t>(Event::last_) + 1);
-    return words[static_cast<std::size_t>(what)];
+    static_assert(std::size(words) == static_cast<std::size_t>(EventKind::last_) + 1);
+    return words[static_cast<std::size_t>(kind)];
 }
 
-double Row::delay(double quantile) const {
+double IntervalStats::delay(double quantile) const {
     auto all = delays;
     return quantile_of(all, quantile);
 }
 
-double Fortune::delay(double quantile) const {
+double TrafficStats::delay(double quantile) const {
     auto all = delays;
     return quantile_of(all, quantile);
 }
 
-double Chronicle::Link::delay(double quantile) const {
+double Timeline::Link::delay(double quantile) const {
     std::vector<float> all;
     all.reserve(delivered);
     for (const auto& row : rows) all.insert(all.end(), row.delays.begin(), row.delays.end());
     return quantile_of(all, quantile);
 }
 
-Chronicle::Chronicle(smtp::Duration duration, smtp::Duration interval, std::size_t columns)
+Timeline::Timeline(smtp::Duration duration, smtp::Duration interval, std::size_t columns)
     : duration_(duration), interval_(interval),
       column_(std::max((duration + smtp::Duration(static_cast<std::int64_t>(columns) - 1)) /
                            static_cast<std::int64_t>(columns),
                        smtp::Duration(1))),
       columns_(columns) {}
 
-Chronicle::Link& Chronicle::link(const std::string& name) {
+Timeline::Link& Timeline::link(const std::string& name) {
     const auto [at, is_new] = links_.try_emplace(name);
     if (is_new) {
         at->second.rows.resize(intervals(duration_, interval_));
@@ -71,168 +71,168 @@ Chronicle::Link& Chronicle::link(const std::string& name) {
     return at->second;
 }
 
-Row* Chronicle::row(Link& link) { return row_ < link.rows.size() ? &link.rows[row_] : nullptr; }
+IntervalStats* Timeline::row(Link& link) { return row_ < link.rows.size() ? &link.rows[row_] : nullptr; }
 
-Column* Chronicle::column(Link& link) {
+ChartColumn* Timeline::column(Link& link) {
     return at_column_ < link.columns.size() ? &link.columns[at_column_] : nullptr;
 }
 
 // What stood at the end of an interval stands at the beginning of the next.
-void Chronicle::advance(smtp::Duration at) {
+void Timeline::advance(smtp::Duration at) {
     for (const auto reached = static_cast<std::size_t>(at / interval_); row_ < reached;) {
         for (auto& [name, link] : links_)
-            if (Row* now = row(link)) now->backlog = link.queued, now->state = link.state;
+            if (IntervalStats* now = row(link)) now->backlog = link.queued, now->state = link.state;
         ++row_;
         for (auto& [name, link] : links_)
-            if (Row* now = row(link)) now->most = link.queued, now->state = link.state;
+            if (IntervalStats* now = row(link)) now->max_backlog = link.queued, now->state = link.state;
     }
     for (const auto reached = static_cast<std::size_t>(at / column_); at_column_ < reached;) {
         ++at_column_;
         for (auto& [name, link] : links_)
-            if (Column* now = column(link)) now->most = link.queued, now->state = link.state;
+            if (ChartColumn* now = column(link)) now->max_backlog = link.queued, now->state = link.state;
     }
 }
 
-template <class Change> void Chronicle::change(Link& link, smtp::Duration at, Change change) {
+template <class Change> void Timeline::change(Link& link, smtp::Duration at, Change change) {
     advance(at);
-    if (Row* now = row(link)) {
+    if (IntervalStats* now = row(link)) {
         change(*now);
-        now->most = std::max(now->most, link.queued);
+        now->max_backlog = std::max(now->max_backlog, link.queued);
     }
-    if (Column* now = column(link)) now->most = std::max(now->most, link.queued);
+    if (ChartColumn* now = column(link)) now->max_backlog = std::max(now->max_backlog, link.queued);
     if (link.queued > link.peak) link.peak = link.queued, link.peak_at = at;
 }
 
-void Chronicle::drained(const std::string& name, Link& link, smtp::Duration at) {
-    if (link.queued > 0 || link.peak < noteworthy || std::exchange(link.told_of_peak, true)) return;
+void Timeline::drained(const std::string& name, Link& link, smtp::Duration at) {
+    if (link.queued > 0 || link.peak < min_reported_backlog || std::exchange(link.peak_reported, true)) return;
     link.drained_at = at;
-    say({.at = at,
-         .what = Event::drained,
+    add({.at = at,
+         .kind = EventKind::drained,
          .link = name,
          .text = fmt::format("the backlog is gone; it was {} at its highest", link.peak)});
 }
 
-void Chronicle::accepted(const std::string& name, smtp::Duration at) {
+void Timeline::accepted(const std::string& name, smtp::Duration at) {
     Link& to = link(name);
     advance(at);
     ++to.accepted;
     ++to.queued;
-    change(to, at, [](Row& row) { ++row.accepted; });
+    change(to, at, [](IntervalStats& row) { ++row.accepted; });
 }
 
-void Chronicle::delivered(const std::string& name, smtp::Duration at, smtp::Duration delay) {
+void Timeline::delivered(const std::string& name, smtp::Duration at, smtp::Duration delay) {
     Link& from = link(name);
     advance(at);
     ++from.delivered;
     if (from.queued > 0) --from.queued;
     const auto seconds = std::chrono::duration<float>(delay).count();
-    change(from, at, [&](Row& row) {
+    change(from, at, [&](IntervalStats& row) {
         ++row.delivered;
         row.delays.push_back(seconds);
     });
-    if (Column* now = column(from)) now->longest = std::max(now->longest, static_cast<double>(seconds));
+    if (ChartColumn* now = column(from)) now->max_delay = std::max(now->max_delay, static_cast<double>(seconds));
     drained(name, from, at);
 }
 
-void Chronicle::returned(const std::string& name, smtp::Duration at, Return why) {
+void Timeline::returned(const std::string& name, smtp::Duration at, ReturnReason why) {
     Link& from = link(name);
     advance(at);
     if (from.returned() == 0) {
         from.first_return = at;
-        say({.at = at,
-             .what = Event::first_return,
+        add({.at = at,
+             .kind = EventKind::first_return,
              .link = name,
              .text = "the first message is returned to its sender"});
     }
     from.last_return = at;
-    ++(why == Return::refused ? from.refused : why == Return::expired ? from.expired : from.nobody_to_tell);
+    ++(why == ReturnReason::rejected ? from.rejected : why == ReturnReason::expired ? from.expired : from.no_sender);
     if (from.queued > 0) --from.queued;
-    change(from, at, [](Row& row) { ++row.returned; });
-    if (Column* now = column(from)) ++now->returned;
+    change(from, at, [](IntervalStats& row) { ++row.returned; });
+    if (ChartColumn* now = column(from)) ++now->returned;
     drained(name, from, at);
 }
 
-void Chronicle::noticed(const std::string& name, smtp::Duration at) {
+void Timeline::noticed(const std::string& name, smtp::Duration at) {
     Link& of = link(name);
     if (of.notices++ == 0)
-        say({.at = at,
-             .what = Event::first_notice,
+        add({.at = at,
+             .kind = EventKind::first_notice,
              .link = name,
              .text = "the first sender is told of a delay"});
-    change(of, at, [](Row& row) { ++row.notices; });
+    change(of, at, [](IntervalStats& row) { ++row.notices; });
 }
 
-void Chronicle::attempted(const std::string& name, smtp::Duration at, Try how) {
+void Timeline::attempted(const std::string& name, smtp::Duration at, AttemptResult how) {
     Link& of = link(name);
-    const std::uint64_t failed = how == Try::failed ? 1 : 0;
+    const std::uint64_t failed = how == AttemptResult::failed ? 1 : 0;
     ++of.attempts;
     of.failures += failed;
-    change(of, at, [&](Row& row) {
+    change(of, at, [&](IntervalStats& row) {
         ++row.attempts;
         row.failures += failed;
     });
 }
 
-void Chronicle::moved(const std::string& from, const std::string& to, const std::string& domain,
+void Timeline::moved(const std::string& from, const std::string& to, const std::string& domain,
                       smtp::Duration at, std::uint64_t messages) {
     Link& left = link(from);
     Link& right = link(to);
     advance(at);
     left.queued -= std::min(left.queued, messages);
     left.moved_out += messages;
-    change(left, at, [](Row&) {});
+    change(left, at, [](IntervalStats&) {});
     right.queued += messages;
     right.moved_in += messages;
-    change(right, at, [](Row&) {});
-    say({.at = at,
-         .what = Event::rerouted,
+    change(right, at, [](IntervalStats&) {});
+    add({.at = at,
+         .kind = EventKind::rerouted,
          .link = from,
          .text = fmt::format("mail for {} goes over to {}: {} message{}", domain, to, messages,
                              messages == 1 ? "" : "s")});
 }
 
-void Chronicle::state(Happening happening, std::string_view state) {
-    Link& of = link(happening.link);
-    advance(happening.at);
-    if (of.state == "down" && happening.what != Event::up) state = ""; // it stays so, whatever its probes say
-    happening.brief = !state.empty() && of.state != state;
-    if (happening.brief) {
+void Timeline::state(TimelineEvent event, std::string_view state) {
+    Link& of = link(event.link);
+    advance(event.at);
+    if (of.state == "down" && event.kind != EventKind::up) state = ""; // it stays so, whatever its probes say
+    event.in_summary = !state.empty() && of.state != state;
+    if (event.in_summary) {
         of.state = state;
-        if (Column* now = column(of); now && badness(state) > badness(now->state)) now->state = state;
-        if (Row* now = row(of)) now->state = state;
-        if (state != "ready") of.told_of_peak = false;
+        if (ChartColumn* now = column(of); now && severity(state) > severity(now->state)) now->state = state;
+        if (IntervalStats* now = row(of)) now->state = state;
+        if (state != "ready") of.peak_reported = false;
     }
-    say(std::move(happening));
+    add(std::move(event));
 }
 
-void Chronicle::queue_state(Happening happening, const std::string& queue, std::string_view state) {
+void Timeline::queue_state(TimelineEvent event, const std::string& queue, std::string_view state) {
     auto known = queues_.find(queue);
-    happening.brief = known == queues_.end() ? state != "ready" : known->second != state;
+    event.in_summary = known == queues_.end() ? state != "ready" : known->second != state;
     if (state != "ready")
         queues_.insert_or_assign(queue, std::string(state));
     else if (known != queues_.end())
         queues_.erase(known);
-    say(std::move(happening));
+    add(std::move(event));
 }
 
-void Chronicle::say(Happening happening) {
-    if (happenings_.size() < most_happenings) happenings_.push_back(std::move(happening));
+void Timeline::add(TimelineEvent event) {
+    if (events_.size() < max_events) events_.push_back(std::move(event));
 }
 
-void Chronicle::end() {
+void Timeline::end() {
     for (auto& [name, link] : links_) {
-        if (link.peak >= noteworthy)
-            say({.at = link.peak_at,
-                 .what = Event::peak,
+        if (link.peak >= min_reported_backlog)
+            add({.at = link.peak_at,
+                 .kind = EventKind::peak,
                  .link = name,
                  .text = fmt::format("the backlog is at its highest: {} messages", link.peak)});
         if (link.returned() > 1)
-            say({.at = link.last_return,
-                 .what = Event::last_return,
+            add({.at = link.last_return,
+                 .kind = EventKind::last_return,
                  .link = name,
                  .text = fmt::format("the last of {} messages is returned to its sender", link.returned())});
     }
-    std::ranges::stable_sort(happenings_, {}, &Happening::at);
+    std::ranges::stable_sort(events_, {}, &TimelineEvent::at);
     advance(duration_ + interval_);
 }
 

@@ -8,8 +8,8 @@ namespace postrider::simulate {
 
 namespace {
 
-std::string_view word_of(smtp::Stage stage) {
-    const auto* word = std::ranges::find(stages, stage, &config::Word<smtp::Stage>::value);
+std::string_view name_of(smtp::Stage stage) {
+    const auto* word = std::ranges::find(stages, stage, &config::EnumValue<smtp::Stage>::value);
     return word == std::end(stages) ? "" : word->name;
 }
 
@@ -50,31 +50,31 @@ std::string Reply::line() const {
     return out;
 }
 
-bool Trouble::concerns(std::string_view host, std::uint16_t port) const {
+bool Fault::applies_to(std::string_view host, std::uint16_t port) const {
     return std::ranges::any_of(hosts, [&](const HostName& each) { return each.covers(host, port); });
 }
 
-std::string Trouble::who() const {
+std::string Fault::targets() const {
     std::string out;
     for (const auto& host : hosts) out += (out.empty() ? "" : ", ") + host.to_string();
     for (const auto& domain : domains) out += (out.empty() ? "" : ", ") + domain;
     return out;
 }
 
-std::string Trouble::what() const {
+std::string Fault::description() const {
     const auto some = share < 1 ? fmt::format(" ({:.0f} % of the time)", share * 100) : "";
-    switch (how) {
-    case Ailment::refuses: return "refuses connections" + some;
-    case Ailment::silent:
+    switch (kind) {
+    case FaultKind::refuses: return "refuses connections" + some;
+    case FaultKind::silent:
         return (at == smtp::Stage::connect ? std::string("does not answer")
-                                           : fmt::format("falls silent at {}", word_of(at))) +
+                                           : fmt::format("falls silent at {}", name_of(at))) +
                some;
-    case Ailment::replies: return fmt::format("says \"{}\" at {}{}", reply.line(), word_of(at), some);
-    case Ailment::drops: return fmt::format("hangs up at {}{}", word_of(at), some);
-    case Ailment::slow:
+    case FaultKind::replies: return fmt::format("says \"{}\" at {}{}", reply.line(), name_of(at), some);
+    case FaultKind::drops: return fmt::format("hangs up at {}{}", name_of(at), some);
+    case FaultKind::slow:
         return fmt::format("takes {} for a message{}", config::print_duration(transaction), some);
-    case Ailment::no_dns: return "cannot be looked up";
-    case Ailment::no_name: return "does not exist";
+    case FaultKind::no_dns: return "cannot be looked up";
+    case FaultKind::no_name: return "does not exist";
     }
     return "";
 }

@@ -1,4 +1,4 @@
-// A scenario of `postrider simulate`: what mail comes, how the other side behaves, what goes wrong and when.
+// A scenario of `postrider simulate`: which mail arrives, how servers behave, what goes wrong and when.
 // A value read from TOML by the same reader as the configuration. man/postrider.scenario.5 describes it to
 // its author.
 #pragma once
@@ -52,7 +52,7 @@ struct HostName {
     bool operator==(const HostName&) const = default;
 };
 
-// What a server says: "452 4.5.3 too many messages".
+// A server's reply: "452 4.5.3 too many messages".
 struct Reply {
     int code = 0; // 0: nothing
     std::string status, text;
@@ -80,32 +80,32 @@ struct Domain {
     smtp::Duration ttl = std::chrono::hours(1);
 };
 
-enum class Ailment : std::uint8_t {
-    refuses, // no connection comes up: refused at once
-    silent,  // nobody answers, at connecting or at `at`, until we give up
+enum class FaultKind : std::uint8_t {
+    refuses, // connections are refused at once
+    silent,  // no reply, when connecting or at `at`, until we time out
     replies, // `reply`, at `at`
-    drops,   // hangs up, at `at`
+    drops,   // closes the connection, at `at`
     slow,    // a message takes `transaction`
     no_dns,  // the domains' MX cannot be looked up
     no_name, // the domains do not exist
 };
-constexpr bool of_names(Ailment how) { return how == Ailment::no_dns || how == Ailment::no_name; }
+constexpr bool is_dns_fault(FaultKind kind) { return kind == FaultKind::no_dns || kind == FaultKind::no_name; }
 
 // One [trouble.<name>].
-struct Trouble {
+struct Fault {
     std::string name;
     std::vector<HostName> hosts;
     std::vector<std::string> domains; // no_dns, no_name
-    Ailment how = Ailment::refuses;
+    FaultKind kind = FaultKind::refuses;
     smtp::Stage at = smtp::Stage::final_dot;
     Reply reply{451, "4.3.0", "try again later"};
     smtp::Duration transaction = std::chrono::seconds(30); // slow
     double share = 1;                                      // of messages; of connections at banner and EHLO
-    smtp::Duration from{}, lasts = std::chrono::hours(1);
-    smtp::Duration until() const { return from + lasts; }
-    bool concerns(std::string_view host, std::uint16_t port) const;
-    std::string who() const;  // "mx.example.org, mx2.example.org"
-    std::string what() const; // "refuses connections"
+    smtp::Duration from{}, duration = std::chrono::hours(1);
+    smtp::Duration until() const { return from + duration; }
+    bool applies_to(std::string_view host, std::uint16_t port) const;
+    std::string targets() const;  // "mx.example.org, mx2.example.org"
+    std::string description() const; // "refuses connections"
 };
 
 struct Scenario {
@@ -115,10 +115,10 @@ struct Scenario {
     std::vector<Traffic> traffic;
     std::vector<Host> hosts;
     std::vector<Domain> domains;
-    std::vector<Trouble> troubles;
+    std::vector<Fault> faults;
 
     const Host& host(std::string_view name,
-                     std::uint16_t port) const; // the one of that name, or the usual kind
+                     std::uint16_t port) const; // the one of that name, or the default
     const Domain* domain(std::string_view name) const;
 };
 
@@ -126,8 +126,8 @@ struct Scenario {
 // error is a line for the author.
 std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::string_view text);
 
-// What is known beside the file.
-struct Around {
+// What is known besides the file.
+struct ScenarioContext {
     std::optional<std::uint32_t> seed; // these two: from the command line, instead of what the file says
     std::optional<smtp::Duration> duration;
     std::span<const decide::queue::RetryPolicy> policies = {}; // the configuration's
@@ -136,11 +136,11 @@ struct Around {
 
 // All problems at once, in the order of the file.
 std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file,
-                                                            const Around& around = {});
+                                                            const ScenarioContext& context = {});
 std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file,
-                                                           const Around& around = {});
+                                                           const ScenarioContext& context = {});
 
 // Of a scenario.
-constexpr smtp::Duration shortest = std::chrono::minutes(1), longest = std::chrono::hours(400 * 24);
+constexpr smtp::Duration min_duration = std::chrono::minutes(1), max_duration = std::chrono::hours(400 * 24);
 
 } // namespace postrider::simulate

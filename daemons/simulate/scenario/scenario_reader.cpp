@@ -16,11 +16,11 @@
 namespace postrider::simulate {
 
 using namespace std::chrono_literals;
-using config::Count;
-using config::Fraction;
+using config::IntKey;
+using config::FractionKey;
 using config::Section;
-using config::Span;
-using config::Text;
+using config::DurationKey;
+using config::TextKey;
 
 namespace {
 
@@ -52,51 +52,51 @@ std::string read_host(std::string_view text, HostName& host) {
     return "";
 }
 
-constexpr config::Word<decide::queue::Lane> lanes[] = {{"high", decide::queue::Lane::high},
+constexpr config::EnumValue<decide::queue::Lane> lanes[] = {{"high", decide::queue::Lane::high},
                                                        {"normal", decide::queue::Lane::normal},
                                                        {"bulk", decide::queue::Lane::bulk}};
-constexpr config::Word<Profile> profiles[] = {
+constexpr config::EnumValue<Profile> profiles[] = {
     {"steady", Profile::steady}, {"daily", Profile::daily}, {"burst", Profile::burst}, {"listed", Profile::listed}};
-// The words of `how`; some stand for a reply at a stage.
-struct Way {
-    std::string_view word;
-    Ailment how;
+// The values of the key `how`; some imply a stage and a reply.
+struct FaultPreset {
+    std::string_view name;
+    FaultKind kind;
     smtp::Stage at = smtp::Stage::final_dot;
     Reply reply = {};
 };
-const Way ways[] = {
-    {"refuses", Ailment::refuses, smtp::Stage::connect},
-    {"silent", Ailment::silent, smtp::Stage::connect},
-    {"busy", Ailment::replies, smtp::Stage::banner, {421, "4.7.0", "too many connections"}},
-    {"defers", Ailment::replies, smtp::Stage::final_dot, {451, "4.3.0", "try again later"}},
-    {"rejects", Ailment::replies, smtp::Stage::final_dot, {554, "5.7.1", "rejected"}},
-    {"replies", Ailment::replies},
-    {"drops", Ailment::drops},
-    {"slow", Ailment::slow},
-    {"no_dns", Ailment::no_dns},
-    {"no_name", Ailment::no_name},
+const FaultPreset presets[] = {
+    {"refuses", FaultKind::refuses, smtp::Stage::connect},
+    {"silent", FaultKind::silent, smtp::Stage::connect},
+    {"busy", FaultKind::replies, smtp::Stage::banner, {421, "4.7.0", "too many connections"}},
+    {"defers", FaultKind::replies, smtp::Stage::final_dot, {451, "4.3.0", "try again later"}},
+    {"rejects", FaultKind::replies, smtp::Stage::final_dot, {554, "5.7.1", "rejected"}},
+    {"replies", FaultKind::replies},
+    {"drops", FaultKind::drops},
+    {"slow", FaultKind::slow},
+    {"no_dns", FaultKind::no_dns},
+    {"no_name", FaultKind::no_name},
 };
 
-// A trouble as it is written: what `how` stands for gives way to what is said beside it.
-struct Written {
-    const Way* how = &ways[0];
+// The keys of a fault as written: `at` and `reply` override what `how` implies.
+struct FaultKeys {
+    const FaultPreset* preset = &presets[0];
     smtp::Stage at = smtp::Stage::connect;
     Reply reply;
 };
 
-Text way(const Way*& value) {
+TextKey preset_key(const FaultPreset*& value) {
     return {[&value](std::string_view text) -> std::string {
-                const auto* found = std::ranges::find(ways, text, &Way::word);
-                if (found != std::end(ways)) return value = found, "";
+                const auto* found = std::ranges::find(presets, text, &FaultPreset::name);
+                if (found != std::end(presets)) return value = found, "";
                 std::string known;
-                for (const auto& each : ways)
-                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.word);
+                for (const auto& each : presets)
+                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
                 return fmt::format("\"{}\" is none of {}", text, known);
             },
-            [&value] { return std::string(value->word); }};
+            [&value] { return std::string(value->name); }};
 }
 
-Text reply_line(Reply& reply) {
+TextKey reply_line(Reply& reply) {
     return {[&reply](std::string_view text) -> std::string {
                 const auto read = Reply::parse(text);
                 if (!read)
@@ -108,7 +108,7 @@ Text reply_line(Reply& reply) {
 }
 
 // "app@example.org" or "<>".
-Text sender(std::string& value) {
+TextKey sender(std::string& value) {
     return {[&value](std::string_view text) -> std::string {
                 const auto at = text.rfind('@');
                 const auto domain = at == text.npos ? "" : config::domain_name(text.substr(at + 1));
@@ -120,7 +120,7 @@ Text sender(std::string& value) {
             [&value] { return value; }};
 }
 
-Text arrivals(std::vector<smtp::Duration>& value) {
+TextKey arrivals(std::vector<smtp::Duration>& value) {
     return {[&value](std::string_view text) -> std::string {
                 auto read = parse_arrivals(text);
                 if (!read) return std::move(read.error());
@@ -130,60 +130,60 @@ Text arrivals(std::vector<smtp::Duration>& value) {
             [] { return std::string(); }};
 }
 
-Section table_of(Scenario& s) {
+Section section_for(Scenario& s) {
     return {"world",
             "",
-            {{"duration", Span{&s.duration, shortest, longest}, "", ""},
-             {"interval", Span{&s.interval, 1s, longest}, "", ""},
-             {"seed", Count{&s.seed, 0, 1'000'000'000}, "", ""}}};
+            {{"duration", DurationKey{&s.duration, min_duration, max_duration}, "", ""},
+             {"interval", DurationKey{&s.interval, 1s, max_duration}, "", ""},
+             {"seed", IntKey{&s.seed, 0, 1'000'000'000}, "", ""}}};
 }
-Section table_of(Traffic& t) {
+Section section_for(Traffic& t) {
     return {"traffic.<name>",
             "",
             {{"domains", config::domains(t.domains), "", ""},
              {"profile", config::one_of(t.profile, profiles), "", ""},
-             {"messages", Count{&t.messages, 1, 100'000'000}, "", ""},
-             {"from", Span{&t.from, 0s, longest}, "", ""},
-             {"until", Span{&t.until, 0s, longest}, "", ""},
-             {"every", Span{&t.every, 1s, longest}, "", ""},
-             {"peak", Span{&t.peak, 0s, 24h}, "", ""},
+             {"messages", IntKey{&t.messages, 1, 100'000'000}, "", ""},
+             {"from", DurationKey{&t.from, 0s, max_duration}, "", ""},
+             {"until", DurationKey{&t.until, 0s, max_duration}, "", ""},
+             {"every", DurationKey{&t.every, 1s, max_duration}, "", ""},
+             {"peak", DurationKey{&t.peak, 0s, 24h}, "", ""},
              {"arrivals", arrivals(t.arrivals), "", ""},
-             {"size", config::Size{&t.size, 1, std::uint64_t{1} << 40}, "", ""},
+             {"size", config::SizeKey{&t.size, 1, std::uint64_t{1} << 40}, "", ""},
              {"lane", config::one_of(t.lane, lanes), "", ""},
              {"sender", sender(t.sender), "", ""},
-             {"senders", Count{&t.senders, 1, 1'000'000}, "", ""},
-             {"retry_policy", config::word(t.retry_policy), "", ""},
-             {"pool", config::word(t.pool), "", ""}}};
+             {"senders", IntKey{&t.senders, 1, 1'000'000}, "", ""},
+             {"retry_policy", config::non_empty_text(t.retry_policy), "", ""},
+             {"pool", config::non_empty_text(t.pool), "", ""}}};
 }
-Section table_of(Host& h) {
+Section section_for(Host& h) {
     return {"host.\"<name>\"",
             "",
-            {{"connect", Span{&h.connect, 1ms, 10min}, "", ""},
-             {"transaction", Span{&h.transaction, 1ms, 10min}, "", ""},
-             {"connections", Count{&h.connections, 0, 100'000}, "", ""},
-             {"messages_per_minute", Count{&h.messages_per_minute, 0, 100'000'000}, "", ""},
-             {"messages_per_hour", Count{&h.messages_per_hour, 0, 100'000'000}, "", ""},
+            {{"connect", DurationKey{&h.connect, 1ms, 10min}, "", ""},
+             {"transaction", DurationKey{&h.transaction, 1ms, 10min}, "", ""},
+             {"connections", IntKey{&h.connections, 0, 100'000}, "", ""},
+             {"messages_per_minute", IntKey{&h.messages_per_minute, 0, 100'000'000}, "", ""},
+             {"messages_per_hour", IntKey{&h.messages_per_hour, 0, 100'000'000}, "", ""},
              {"over_rate", reply_line(h.over_rate), "", ""},
-             {"unknown", Fraction{&h.unknown}, "", ""},
-             {"greylist", Span{&h.greylist, 0s, 24h}, "", ""}}};
+             {"unknown", FractionKey{&h.unknown}, "", ""},
+             {"greylist", DurationKey{&h.greylist, 0s, 24h}, "", ""}}};
 }
-Section table_of(Domain& d) {
+Section section_for(Domain& d) {
     return {"domain.\"<name>\"",
             "",
-            {{"mx", config::domains(d.mx), "", ""}, {"ttl", Span{&d.ttl, 1s, 168h}, "", ""}}};
+            {{"mx", config::domains(d.mx), "", ""}, {"ttl", DurationKey{&d.ttl, 1s, 168h}, "", ""}}};
 }
-Section table_of(Trouble& t, Written& written) {
+Section section_for(Fault& t, FaultKeys& keys) {
     return {"trouble.<name>",
             "",
             {{"hosts", config::list_of<HostName>(t.hosts, read_host), "", ""},
              {"domains", config::domains(t.domains), "", ""},
-             {"how", way(written.how), "", ""},
-             {"at", config::one_of(written.at, stages), "", ""},
-             {"reply", reply_line(written.reply), "", ""},
-             {"transaction", Span{&t.transaction, 1ms, 10min}, "", ""},
-             {"share", Fraction{&t.share}, "", ""},
-             {"from", Span{&t.from, 0s, longest}, "", ""},
-             {"lasts", Span{&t.lasts, 1s, longest}, "", ""}}};
+             {"how", preset_key(keys.preset), "", ""},
+             {"at", config::one_of(keys.at, stages), "", ""},
+             {"reply", reply_line(keys.reply), "", ""},
+             {"transaction", DurationKey{&t.transaction, 1ms, 10min}, "", ""},
+             {"share", FractionKey{&t.share}, "", ""},
+             {"from", DurationKey{&t.from, 0s, max_duration}, "", ""},
+             {"lasts", DurationKey{&t.duration, 1s, max_duration}, "", ""}}};
 }
 
 using config::NamedSections;
@@ -191,28 +191,28 @@ using Fill = NamedSections::Fill;
 
 class Reader {
 public:
-    Reader(std::string_view file, const Around& around) : toml_(file), around_(around) {}
+    Reader(std::string_view file, const ScenarioContext& context) : toml_(file), context_(context) {}
     std::expected<Scenario, std::vector<config::Problem>> read(std::string_view text);
 
 private:
     void host(const std::string& word, const std::string& path, const Fill& fill);
     void domain(const std::string& word, const std::string& path, const Fill& fill);
     void traffic(const std::string& word, const std::string& path, const Fill& fill);
-    void trouble(const std::string& word, const std::string& path, const Fill& fill);
-    void nobody(const std::string& path, std::string_view key, std::string_view question);
-    void only_for(const std::string& path, std::string_view key, bool fits, std::string_view what);
+    void fault(const std::string& word, const std::string& path, const Fill& fill);
+    void report_missing(const std::string& path, std::string_view key, std::string_view question);
+    void restrict_key(const std::string& path, std::string_view key, bool fits, std::string_view what);
     void check();
-    void twice();
+    void check_duplicates();
 
     config::TomlReader toml_;
-    const Around& around_;
+    const ScenarioContext& context_;
     Scenario scenario_;
 };
 
 void Reader::host(const std::string& word, const std::string& path, const Fill& fill) {
     Host host;
     if (const auto wrong = read_host(word, host.name); !wrong.empty()) toml_.problem_at(path, wrong);
-    fill(table_of(host));
+    fill(section_for(host));
     scenario_.hosts.push_back(std::move(host));
 }
 
@@ -220,85 +220,85 @@ void Reader::domain(const std::string& word, const std::string& path, const Fill
     Domain domain;
     domain.name = config::domain_name(word);
     if (domain.name.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
-    fill(table_of(domain));
+    fill(section_for(domain));
     scenario_.domains.push_back(std::move(domain));
 }
 
 // A key that says nothing here.
-void Reader::only_for(const std::string& path, std::string_view key, bool fits, std::string_view what) {
+void Reader::restrict_key(const std::string& path, std::string_view key, bool fits, std::string_view what) {
     const auto whole = fmt::format("{}.{}", path, key);
-    if (!fits && toml_.given(whole)) toml_.problem_at(whole, fmt::format("{} is for {} only", whole, what));
+    if (!fits && toml_.is_set(whole)) toml_.problem_at(whole, fmt::format("{} is for {} only", whole, what));
 }
 
 void Reader::traffic(const std::string& word, const std::string& path, const Fill& fill) {
     Traffic traffic;
     traffic.name = word;
-    fill(table_of(traffic));
-    if (traffic.domains.empty()) nobody(path, "domains", "whom is the mail for?");
+    fill(section_for(traffic));
+    if (traffic.domains.empty()) report_missing(path, "domains", "whom is the mail for?");
     if (traffic.until != 0s && traffic.until <= traffic.from)
         toml_.problem_at(path + ".until", fmt::format("{}: until must be later than from", path));
-    only_for(path, "every", traffic.profile == Profile::burst, "profile = \"burst\"");
-    only_for(path, "peak", traffic.profile == Profile::daily, "profile = \"daily\"");
+    restrict_key(path, "every", traffic.profile == Profile::burst, "profile = \"burst\"");
+    restrict_key(path, "peak", traffic.profile == Profile::daily, "profile = \"daily\"");
     const bool listed = traffic.profile == Profile::listed;
-    only_for(path, "arrivals", listed, "profile = \"listed\"");
+    restrict_key(path, "arrivals", listed, "profile = \"listed\"");
     for (const auto* key : {"messages", "from"})
-        only_for(path, key, !listed, "other profiles than \"listed\"");
+        restrict_key(path, key, !listed, "other profiles than \"listed\"");
     if (listed && traffic.arrivals.empty())
         toml_.problem_at(path, fmt::format("{}.arrivals is missing: when does the mail come?", path));
     const auto& policy = traffic.retry_policy;
     if (!policy.empty() && policy != "exchange" &&
-        std::ranges::find(around_.policies, policy, &decide::queue::RetryPolicy::name) ==
-            around_.policies.end())
+        std::ranges::find(context_.policies, policy, &decide::queue::RetryPolicy::name) ==
+            context_.policies.end())
         toml_.problem_at(path + ".retry_policy",
                          fmt::format("{}.retry_policy: the configuration has no [retry.{}]", path, policy));
     if (const auto& pool = traffic.pool;
-        !pool.empty() && std::ranges::find(around_.pools, pool, &config::Pool::name) == around_.pools.end())
+        !pool.empty() && std::ranges::find(context_.pools, pool, &config::Pool::name) == context_.pools.end())
         toml_.problem_at(path + ".pool", fmt::format("{}.pool: the configuration has no [pool.{}]", path, pool));
     scenario_.traffic.push_back(std::move(traffic));
 }
 
-void Reader::trouble(const std::string& word, const std::string& path, const Fill& fill) {
-    Trouble trouble;
-    Written written;
-    trouble.name = word;
-    fill(table_of(trouble, written));
-    trouble.how = written.how->how;
-    trouble.at = toml_.given(path + ".at") ? written.at : written.how->at;
-    trouble.reply = toml_.given(path + ".reply") ? written.reply : written.how->reply;
-    const bool names = of_names(trouble.how);
-    const bool replies = trouble.how == Ailment::replies;
-    if (names ? trouble.domains.empty() : trouble.hosts.empty())
-        nobody(path, names ? "domains" : "hosts", "who is in trouble?");
-    if (names ? !trouble.hosts.empty() : !trouble.domains.empty())
+void Reader::fault(const std::string& word, const std::string& path, const Fill& fill) {
+    Fault fault;
+    FaultKeys keys;
+    fault.name = word;
+    fill(section_for(fault, keys));
+    fault.kind = keys.preset->kind;
+    fault.at = toml_.is_set(path + ".at") ? keys.at : keys.preset->at;
+    fault.reply = toml_.is_set(path + ".reply") ? keys.reply : keys.preset->reply;
+    const bool names = is_dns_fault(fault.kind);
+    const bool replies = fault.kind == FaultKind::replies;
+    if (names ? fault.domains.empty() : fault.hosts.empty())
+        report_missing(path, names ? "domains" : "hosts", "who is in trouble?");
+    if (names ? !fault.hosts.empty() : !fault.domains.empty())
         toml_.problem_at(
             path,
             fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, everything else for hosts", path));
-    only_for(path, "reply", replies, "how = \"replies\", \"busy\", \"defers\" and \"rejects\"");
-    only_for(path, "transaction", trouble.how == Ailment::slow, "how = \"slow\"");
-    only_for(path, "at", replies || trouble.how == Ailment::silent || trouble.how == Ailment::drops,
+    restrict_key(path, "reply", replies, "how = \"replies\", \"busy\", \"defers\" and \"rejects\"");
+    restrict_key(path, "transaction", fault.kind == FaultKind::slow, "how = \"slow\"");
+    restrict_key(path, "at", replies || fault.kind == FaultKind::silent || fault.kind == FaultKind::drops,
              "how = \"replies\", \"silent\" and \"drops\"");
-    only_for(path, "share", !names, "troubles of hosts");
-    if (replies && trouble.reply.code == 0 && !toml_.given(path + ".reply"))
+    restrict_key(path, "share", !names, "troubles of hosts");
+    if (replies && fault.reply.code == 0 && !toml_.is_set(path + ".reply"))
         toml_.problem_at(path, fmt::format("{}.reply is missing: what does it say?", path));
-    if (trouble.at == smtp::Stage::connect && (replies || trouble.how == Ailment::drops))
+    if (fault.at == smtp::Stage::connect && (replies || fault.kind == FaultKind::drops))
         toml_.problem_at(path + ".at", fmt::format("{}.at: nothing is said before the banner", path));
-    scenario_.troubles.push_back(std::move(trouble));
+    scenario_.faults.push_back(std::move(fault));
 }
 
-void Reader::nobody(const std::string& path, std::string_view key, std::string_view question) {
+void Reader::report_missing(const std::string& path, std::string_view key, std::string_view question) {
     const auto whole = fmt::format("{}.{}", path, key);
-    if (toml_.given(whole))
+    if (toml_.is_set(whole))
         toml_.problem_at(whole, fmt::format("{} names nobody: {}", whole, question));
     else
         toml_.problem_at(path, fmt::format("{} is missing: {}", whole, question));
 }
 
 // A line for each of about 24 parts, of a length that people like.
-smtp::Duration usual_interval(smtp::Duration duration) {
-    constexpr smtp::Duration liked[] = {1s,    5s, 10s, 30s, 1min, 5min, 10min, 15min,
+smtp::Duration default_interval(smtp::Duration duration) {
+    constexpr smtp::Duration round_values[] = {1s,    5s, 10s, 30s, 1min, 5min, 10min, 15min,
                                         30min, 1h, 2h,  3h,  6h,   12h,  24h,   168h};
-    const auto found = std::ranges::find_if(liked, [&](auto each) { return duration / each <= 24; });
-    return found == std::end(liked) ? liked[std::size(liked) - 1] : *found;
+    const auto found = std::ranges::find_if(round_values, [&](auto each) { return duration / each <= 24; });
+    return found == std::end(round_values) ? round_values[std::size(round_values) - 1] : *found;
 }
 
 double messages_of(const Traffic& traffic) {
@@ -312,7 +312,7 @@ double messages_of(const Traffic& traffic) {
 }
 
 // The same host or domain in two sections, once as "a.example" and once as "A.example".
-void Reader::twice() {
+void Reader::check_duplicates() {
     std::set<std::string> hosts, domains;
     for (const auto& host : scenario_.hosts)
         if (!hosts.insert(host.name.to_string()).second)
@@ -323,11 +323,11 @@ void Reader::twice() {
 }
 
 void Reader::check() {
-    if (around_.seed) scenario_.seed = *around_.seed;
-    if (around_.duration) scenario_.duration = *around_.duration;
+    if (context_.seed) scenario_.seed = *context_.seed;
+    if (context_.duration) scenario_.duration = *context_.duration;
     if (scenario_.traffic.empty()) toml_.problem({}, "no [traffic.<name>]: without mail nothing happens");
-    twice();
-    if (scenario_.interval == 0s) scenario_.interval = usual_interval(scenario_.duration);
+    check_duplicates();
+    if (scenario_.interval == 0s) scenario_.interval = default_interval(scenario_.duration);
     if (scenario_.interval > scenario_.duration)
         toml_.problem_at("world.interval", "world: interval is longer than duration");
     if (scenario_.duration / scenario_.interval > 10'000)
@@ -349,13 +349,13 @@ std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_v
         toml_.problem({}, "larger than 32MiB: not a scenario");
         return std::unexpected(toml_.problems());
     }
-    Section fixed[] = {table_of(scenario_)};
+    Section fixed[] = {section_for(scenario_)};
     using std::placeholders::_1, std::placeholders::_2, std::placeholders::_3;
     const NamedSections named[] = {
         {"traffic", "[traffic.<name>]", false, std::bind(&Reader::traffic, this, _1, _2, _3)},
         {"host", "[host.\"<name>\"]", true, std::bind(&Reader::host, this, _1, _2, _3)},
         {"domain", "[domain.\"<name>\"]", true, std::bind(&Reader::domain, this, _1, _2, _3)},
-        {"trouble", "[trouble.<name>]", false, std::bind(&Reader::trouble, this, _1, _2, _3)},
+        {"trouble", "[trouble.<name>]", false, std::bind(&Reader::fault, this, _1, _2, _3)},
     };
     if (toml_.read(text, fixed, named)) check();
     auto problems = toml_.problems();
@@ -397,16 +397,16 @@ std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::stri
 }
 
 std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file,
-                                                            const Around& around) {
-    return Reader(file, around).read(text);
+                                                            const ScenarioContext& context) {
+    return Reader(file, context).read(text);
 }
 
-std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file, const Around& around) {
+std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file, const ScenarioContext& context) {
     std::ifstream in(file, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(in), {}};
     if (!in.is_open() || in.bad())
         return std::unexpected(std::vector{config::Problem{file, 0, 0, std::strerror(errno ? errno : EIO)}});
-    return parse(text, file, around);
+    return parse(text, file, context);
 }
 
 } // namespace postrider::simulate

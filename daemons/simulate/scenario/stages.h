@@ -5,7 +5,7 @@
 
 namespace postrider::simulate {
 
-inline constexpr config::Word<smtp::Stage> stages[] = {
+inline constexpr config::EnumValue<smtp::Stage> stages[] = {
     {"connect", smtp::Stage::connect}, {"banner", smtp::Stage::banner}, {"EHLO", smtp::Stage::ehlo},
     {"MAIL", smtp::Stage::mail},       {"RCPT", smtp::Stage::rcpt},     {"DATA", smtp::Stage::data},
     {"END", smtp::Stage::final_dot}};

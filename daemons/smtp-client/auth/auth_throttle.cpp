@@ -3,78 +3,78 @@
 
 namespace smtp_client {
 
-std::unique_ptr<AuthTurns::Turn> AuthTurns::ask(const std::string& account, smtp::Monotonic now,
+std::unique_ptr<AuthThrottle::Ticket> AuthThrottle::request(const std::string& account, smtp::Monotonic now,
                                                 std::function<void()> changed) {
-    std::unique_ptr<Turn> turn(new Turn(*this, account, std::move(changed)));
-    Door& door = doors_[account];
-    if (door.good) {
-        turn->state_ = Turn::State::come;
-    } else if (!door.refused.empty() && now < door.until) {
-        turn->state_ = Turn::State::over;
-        turn->refused_ = door.refused;
-    } else if (door.busy) {
-        door.waiting.push_back(turn.get());
+    std::unique_ptr<Ticket> ticket(new Ticket(*this, account, std::move(changed)));
+    AccountState& account_state = accounts_[account];
+    if (account_state.good) {
+        ticket->state_ = Ticket::State::granted;
+    } else if (!account_state.refused.empty() && now < account_state.until) {
+        ticket->state_ = Ticket::State::over;
+        ticket->rejection_ = account_state.refused;
+    } else if (account_state.busy) {
+        account_state.waiting.push_back(ticket.get());
     } else {
-        turn->state_ = Turn::State::come;
-        door.busy = turn.get();
+        ticket->state_ = Ticket::State::granted;
+        account_state.busy = ticket.get();
     }
-    return turn;
+    return ticket;
 }
 
-AuthTurns::Turn::~Turn() {
-    Door& door = turns_.doors_[account_];
-    std::erase(door.waiting, this);
-    if (door.busy != this) return;
-    door.busy = nullptr;
-    turns_.next(door);
+AuthThrottle::Ticket::~Ticket() {
+    AccountState& account_state = throttle_.accounts_[account_];
+    std::erase(account_state.waiting, this);
+    if (account_state.busy != this) return;
+    account_state.busy = nullptr;
+    throttle_.grant_next(account_state);
 }
 
-void AuthTurns::next(Door& door) {
-    if (door.busy || door.waiting.empty()) return;
-    door.busy = door.waiting.front();
-    door.waiting.pop_front();
-    door.busy->state_ = Turn::State::come;
-    door.busy->changed_();
+void AuthThrottle::grant_next(AccountState& account_state) {
+    if (account_state.busy || account_state.waiting.empty()) return;
+    account_state.busy = account_state.waiting.front();
+    account_state.waiting.pop_front();
+    account_state.busy->state_ = Ticket::State::granted;
+    account_state.busy->changed_();
 }
 
-void AuthTurns::Turn::accepted() {
+void AuthThrottle::Ticket::accepted() {
     state_ = State::over;
-    Door& door = turns_.doors_[account_];
-    door.good = true;
-    door.refused.clear();
-    if (door.busy == this) door.busy = nullptr;
-    for (auto* each : std::exchange(door.waiting, {})) {
-        each->state_ = State::come;
+    AccountState& account_state = throttle_.accounts_[account_];
+    account_state.good = true;
+    account_state.refused.clear();
+    if (account_state.busy == this) account_state.busy = nullptr;
+    for (auto* each : std::exchange(account_state.waiting, {})) {
+        each->state_ = State::granted;
         each->changed_();
     }
 }
 
-void AuthTurns::Turn::refused(const std::string& why, smtp::Monotonic now) {
+void AuthThrottle::Ticket::rejected(const std::string& why, smtp::Monotonic now) {
     state_ = State::over;
-    Door& door = turns_.doors_[account_];
-    door.good = false;
-    door.refused = why;
-    door.until = now + refusal_holds;
-    if (door.busy == this) door.busy = nullptr;
-    for (auto* each : std::exchange(door.waiting, {})) {
+    AccountState& account_state = throttle_.accounts_[account_];
+    account_state.good = false;
+    account_state.refused = why;
+    account_state.until = now + rejection_lifetime;
+    if (account_state.busy == this) account_state.busy = nullptr;
+    for (auto* each : std::exchange(account_state.waiting, {})) {
         each->state_ = State::over;
-        each->refused_ = why;
+        each->rejection_ = why;
         each->changed_();
     }
 }
 
-void AuthTurns::forget() {
-    for (auto& [account, door] : doors_) {
-        door.good = false;
-        door.refused.clear();
+void AuthThrottle::reset() {
+    for (auto& [account, account_state] : accounts_) {
+        account_state.good = false;
+        account_state.refused.clear();
     }
-    std::erase_if(doors_, [](const auto& each) { return !each.second.busy && each.second.waiting.empty(); });
+    std::erase_if(accounts_, [](const auto& each) { return !each.second.busy && each.second.waiting.empty(); });
 }
 
-std::vector<std::string> AuthTurns::refusals() const {
+std::vector<std::string> AuthThrottle::rejected_accounts() const {
     std::vector<std::string> out;
-    for (const auto& [account, door] : doors_)
-        if (!door.refused.empty()) out.push_back(account + ": " + door.refused);
+    for (const auto& [account, account_state] : accounts_)
+        if (!account_state.refused.empty()) out.push_back(account + ": " + account_state.refused);
     return out;
 }
 

@@ -12,57 +12,57 @@
 
 namespace smtp_client {
 
-class AuthTurns {
+class AuthThrottle {
 public:
-    static constexpr smtp::Duration refusal_holds = std::chrono::seconds(30);
+    static constexpr smtp::Duration rejection_lifetime = std::chrono::seconds(30);
 
-    // A connection's wish to authenticate. Dropping it without a word gives the turn to the next.
-    class Turn {
+    // A connection's wish to authenticate. Dropping it without a word gives the ticket to the next.
+    class Ticket {
     public:
-        ~Turn();
-        Turn(const Turn&) = delete;
-        Turn& operator=(const Turn&) = delete;
+        ~Ticket();
+        Ticket(const Ticket&) = delete;
+        Ticket& operator=(const Ticket&) = delete;
 
-        bool has_come() const { return state_ == State::come; }
+        bool granted() const { return state_ == State::granted; }
         // Somebody's try with this account was refused, lately or while this one waited: why; "": not so.
-        const std::string& refused_before() const { return refused_; }
+        const std::string& rejection() const { return rejection_; }
 
         // What became of it; once it has come.
         void accepted();
-        void refused(const std::string& why, smtp::Monotonic now);
+        void rejected(const std::string& why, smtp::Monotonic now);
 
     private:
-        friend class AuthTurns;
-        enum class State : std::uint8_t { waiting, come, over };
-        Turn(AuthTurns& turns, std::string account, std::function<void()> changed)
-            : turns_(turns), account_(std::move(account)), changed_(std::move(changed)) {}
+        friend class AuthThrottle;
+        enum class State : std::uint8_t { waiting, granted, over };
+        Ticket(AuthThrottle& throttle, std::string account, std::function<void()> changed)
+            : throttle_(throttle), account_(std::move(account)), changed_(std::move(changed)) {}
 
-        AuthTurns& turns_;
-        std::string account_, refused_;
+        AuthThrottle& throttle_;
+        std::string account_, rejection_;
         std::function<void()> changed_;
         State state_ = State::waiting;
     };
 
-    // `changed`: it has come, or refused_before() says something; not called from within this. `this` must
-    // outlive the Turn.
-    std::unique_ptr<Turn> ask(const std::string& account, smtp::Monotonic now, std::function<void()> changed);
+    // `changed`: it has come, or rejection() says something; not called from within this. `this` must
+    // outlive the Ticket.
+    std::unique_ptr<Ticket> request(const std::string& account, smtp::Monotonic now, std::function<void()> changed);
 
     // The accounts may have changed: nothing is known of them any more.
-    void forget();
+    void reset();
     // Those that were refused last, with why.
-    std::vector<std::string> refusals() const;
+    std::vector<std::string> rejected_accounts() const;
 
 private:
-    struct Door {
+    struct AccountState {
         bool good = false;    // somebody got in since it was last refused
-        Turn* busy = nullptr; // who knocks
-        std::deque<Turn*> waiting;
+        Ticket* busy = nullptr; // who knocks
+        std::deque<Ticket*> waiting;
         std::string refused; // why; "" not
         smtp::Monotonic until{};
     };
-    void next(Door& door);
+    void grant_next(AccountState& account_state);
 
-    std::map<std::string, Door> doors_; // by account; as many as the configuration has
+    std::map<std::string, AccountState> accounts_; // by account; as many as the configuration has
 };
 
 } // namespace smtp_client

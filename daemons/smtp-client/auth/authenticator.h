@@ -18,48 +18,48 @@
 namespace smtp_client {
 
 // What connections share of it.
-class AuthDesk {
+class AuthContext {
 public:
     // `trouble`: a line for `postrider status`; "" clears it.
-    AuthDesk(common::AskToken ask_token, std::function<void(std::string_view)> trouble)
-        : ask_token_(std::move(ask_token)), trouble_(std::move(trouble)) {}
+    AuthContext(common::RequestToken request_token, std::function<void(std::string_view)> trouble)
+        : request_token_(std::move(request_token)), report_problem_(std::move(trouble)) {}
 
     // From now on. Routes: those whose `auth` is not the usual one count.
     void use(std::shared_ptr<const auth::Credentials> accounts, const std::vector<decide::RouteRule>& routes);
 
 private:
-    friend class Introduction;
+    friend class Authenticator;
     struct Derived { // SCRAM's salted password: it takes long to make
         std::string salt;
         std::uint32_t iterations = 0;
         smtp::Secret key;
     };
-    void tell_trouble();
+    void update_problem();
 
-    common::AskToken ask_token_;
-    std::function<void(std::string_view)> trouble_;
+    common::RequestToken request_token_;
+    std::function<void(std::string_view)> report_problem_;
     std::shared_ptr<const auth::Credentials> accounts_ = std::make_shared<auth::Credentials>();
     std::map<std::string, decide::AuthRule, std::less<>> rules_; // by the route's pattern
     std::map<std::string, Derived> derived_;                     // by account
-    AuthTurns turns_;
-    std::string troubled_;
+    AuthThrottle throttle_;
+    std::string reported_problem_;
 };
 
-class Introduction {
+class Authenticator {
 public:
     // To this host, by the route of that pattern, as that user ("": whichever account there is). Null: nobody
     // authenticates there. A user who has no account there is somebody all the same, with a Problem. `wake`:
-    // next() has something, in a later turn of the loop. The desk must outlive it.
-    static std::unique_ptr<Introduction> at(AuthDesk& desk, std::string_view rule, const std::string& user,
+    // next() has something, in a later turn of the loop. The context must outlive it.
+    static std::unique_ptr<Authenticator> for_host(AuthContext& context, std::string_view rule, const std::string& user,
                                             const std::string& host, std::uint16_t port, std::function<void()> wake);
-    ~Introduction();
-    Introduction(const Introduction&) = delete;
-    Introduction& operator=(const Introduction&) = delete;
+    ~Authenticator();
+    Authenticator(const Authenticator&) = delete;
+    Authenticator& operator=(const Authenticator&) = delete;
 
     // For the session's Options.
     smtp::ClientSession::Auth auth() const;
 
-    // The session's AuthWanted. `binding`: of the channel by its type (tls::Session::channel_binding); empty
+    // The session's AuthRequested. `binding`: of the channel by its type (tls::Session::channel_binding); empty
     // without TLS.
     using Binding = std::function<std::string(std::string_view type)>;
     void begin(smtp::SaslMechanism mechanism, Binding binding, smtp::Monotonic now);
@@ -71,22 +71,22 @@ public:
     // What became of it. refused: by the server, for good; true: the token was an old one, and another try,
     // on a connection of its own, gets a new one.
     void accepted();
-    bool refused(const std::string& why, smtp::Monotonic now);
+    bool rejected(const std::string& why, smtp::Monotonic now);
     // For logs: "alice at relay.example.net (SCRAM-SHA-256)".
-    std::string who() const;
+    std::string description() const;
 
 private:
-    struct Slot { // for a token that is under way; it may outlive us
+    struct PendingToken { // for a token that is under way; it may outlive us
         std::optional<common::Token> token;
         std::function<void()> wake;
     };
-    Introduction(AuthDesk& desk, std::shared_ptr<const auth::Credentials> accounts,
+    Authenticator(AuthContext& context, std::shared_ptr<const auth::Credentials> accounts,
                  const auth::Account& account, decide::AuthRule rule, std::string host, std::uint16_t port,
                  std::function<void()> wake);
     smtp::SaslClient client(smtp::Secret secret);
-    smtp::ScramClient::Binding bind() const;
+    smtp::ScramClient::Binding channel_binding() const;
 
-    AuthDesk& desk_;
+    AuthContext& context_;
     std::shared_ptr<const auth::Credentials> accounts_; // account_ is one of them
     const auth::Account& account_;
     decide::AuthRule rule_;
@@ -95,10 +95,10 @@ private:
     std::function<void()> wake_;
     smtp::SaslMechanism mechanism_{};
     Binding binding_;
-    std::unique_ptr<AuthTurns::Turn> turn_;
-    std::shared_ptr<Slot> slot_;
-    std::uint64_t refused_token_ = 0, token_ = 0;
-    bool fresh_ = true; // the token; a password always is
+    std::unique_ptr<AuthThrottle::Ticket> ticket_;
+    std::shared_ptr<PendingToken> pending_token_;
+    std::uint64_t rejected_token_ = 0, token_ = 0;
+    bool token_is_fresh_ = true; // the token; a password always is
     bool answered_ = true;
 };
 

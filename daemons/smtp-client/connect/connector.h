@@ -1,5 +1,5 @@
 // From the hosts of a link to a connection with one of them: hosts in their order, of each host its addresses
-// raced (race.h), as many as an attempt may try, each only with the queue-manager's permission. Knows no SMTP.
+// raced (happy_eyeballs.h), as many as an attempt may try, each only with the queue-manager's permission. Knows no SMTP.
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "daemons/smtp-client/context/client_context.h"
@@ -18,7 +18,7 @@ namespace smtp_client {
 struct Candidate {
     proto::route::Host host;
     common::Endpoint endpoint;
-    const config::Source* source = nullptr; // it is reached from; null: as the kernel chooses
+    const config::SourceAddress* source = nullptr; // it is reached from; null: as the kernel chooses
 
     const std::string& name() const { return host.name; } // or the literal
     bool local() const { return !endpoint.path.empty(); } // a UNIX socket: what is said stays on this system
@@ -28,26 +28,26 @@ struct Candidate {
     std::string relay() const { return local() ? peer() : peer() + ":" + std::to_string(endpoint.port); }
 };
 
-class Dial {
+class Connector {
 public:
-    // To whom it reports. None of these may destroy the dial at once.
+    // To whom it reports. None of these may destroy the connector at once.
     class Owner {
     public:
         // May it connect there, besides what it tries already, or instead? The answer is permit(), at once
         // or later; before it no further question is asked.
-        enum class Asks { instead, besides };
-        virtual void ask(const std::string& address, Asks asks) = 0;
-        virtual void left(const std::string& address) = 0; // gives that place back
+        enum class ConnectMode { sequential, parallel };
+        virtual void request_permission(const std::string& address, ConnectMode mode) = 0;
+        virtual void released(const std::string& address) = 0; // gives that place back
         virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
         virtual void unreachable(const Candidate& candidate, int error) = 0; // errno; EADDRNOTAVAIL: of no source
         // The host has no address. `status`: "4.4.3" name servers gave no answer; "4.4.4" none of the families that
         // are used; "5.4.4" none at all, as those say who know.
         virtual void no_address(const std::string& status, const std::string& text) = 0;
-        virtual void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) = 0;
+        virtual void reached(const Candidate& candidate, std::unique_ptr<TlsStream> stream) = 0;
         // The last word. crowded: the best hosts that could be had have no room.
-        enum class End { exhausted, crowded };
+        enum class End { exhausted, at_limit };
         virtual void out_of_addresses(End end) = 0;
-        // Of the wire that was reached.
+        // Of the stream that was reached.
         virtual void readable() = 0;
         virtual void writable() = 0;
 
@@ -55,18 +55,18 @@ public:
         ~Owner() = default;
     };
 
-    // `office`, `owner` and `sources` must outlive it. `sources`: where it comes from; null: the kernel chooses.
-    Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts, Sources* sources = nullptr);
-    Dial(const Dial&) = delete;
-    Dial& operator=(const Dial&) = delete;
+    // `context`, `owner` and `sources` must outlive it. `sources`: where it comes from; null: the kernel chooses.
+    Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts, SourceAddresses* sources = nullptr);
+    Connector(const Connector&) = delete;
+    Connector& operator=(const Connector&) = delete;
 
     // Looks for the first or, what was reached having come to nothing, the next address that answers.
     void next();
     // The address reached last once more, and no other.
-    void again();
+    void retry_same();
     void permit(bool granted);
     // The destination has spoken for all its hosts: nothing of the fallback tier is tried.
-    void forgo_fallback();
+    void skip_fallback();
     // Lets everything go, in silence.
     void stop();
 
@@ -74,57 +74,57 @@ private:
     struct Attempt {
         Candidate candidate;
         smtp::Monotonic until{};
-        std::unique_ptr<Wire> wire = {}; // null: this host is out of means; tried again at `until`
+        std::unique_ptr<TlsStream> stream = {}; // null: this host is out of means; tried again at `until`
     };
 
-    void go();
-    bool may_begin() const;
-    bool owed_to_others() const;
-    std::size_t waiting_fresh() const;
-    void put_off();
+    void advance();
+    bool may_start_attempt() const;
+    bool reserved_for_other_hosts() const;
+    std::size_t untried_hosts() const;
+    void postpone_host();
     bool next_host();
     void end_tier();
     void look_up();
-    void ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optional<dns::Answer>& answer);
+    void look_up_type(dns::Type type, bool wanted, dns::Lookup& lookup, std::optional<dns::Answer>& answer);
     void answered(dns::Type type);
-    Race::Addresses sorted(const std::vector<common::IpAddress>& list) const;
-    void begin(Candidate candidate);
+    HappyEyeballs::Addresses sorted(const std::vector<common::IpAddress>& list) const;
+    void start_attempt(Candidate candidate);
     void open(Attempt& attempt);
     void connected(Attempt& attempt, int error);
     void failed(Attempt& attempt, int error);
-    void given_up(Attempt& attempt, int error); // which says nothing of the address
-    void expired();
-    void rewind();
+    void drop_attempt(Attempt& attempt, int error); // which says nothing of the address
+    void on_deadline();
+    void rearm();
     void finish(Owner::End end);
-    bool uses_v4() const { return office_.settings.ipv4 && (!sources_ || sources_->reaches_v4()); }
-    bool uses_v6() const { return office_.settings.ipv6 && (!sources_ || sources_->reaches_v6()); }
-    common::Endpoint really(const Candidate& candidate) const;
+    bool uses_v4() const { return context_.settings.ipv4 && (!sources_ || sources_->reaches_v4()); }
+    bool uses_v6() const { return context_.settings.ipv6 && (!sources_ || sources_->reaches_v6()); }
+    common::Endpoint actual_endpoint(const Candidate& candidate) const;
 
-    Office& office_;
+    ClientContext& context_;
     Owner& owner_;
-    Sources* const sources_;
+    SourceAddresses* const sources_;
     const std::shared_ptr<dns::Resolver> resolver_; // a reload brings others a new one
     common::Deadline deadline_;
     std::deque<proto::route::Host> hosts_; // in order; those to come
     std::optional<proto::route::Host> host_; // whose addresses are tried
-    std::optional<Race> race_;               // of its addresses
+    std::optional<HappyEyeballs> race_;               // of its addresses
     std::optional<dns::Answer> a_, aaaa_;
     dns::Lookup a_lookup_, aaaa_lookup_;
     std::vector<std::unique_ptr<Attempt>> attempts_;
-    struct Question {
+    struct PermissionRequest {
         Candidate candidate;
-        Owner::Asks how;
+        Owner::ConnectMode how;
     };
-    std::optional<Question> asked_;
+    std::optional<PermissionRequest> pending_request_;
     std::optional<Candidate> current_; // reached last
     bool reached_ = false;             // it is in use
-    bool alone_ = false;               // again(): nothing races with it
-    bool no_room_besides_ = false;     // for a further address, until one has failed
+    bool retrying_ = false;               // retry_same(): nothing races with it
+    bool no_parallel_room_ = false;     // for a further address, until one has failed
     bool over_ = false;
-    std::size_t left_;                              // addresses of this tier
+    std::size_t addresses_left_;                              // addresses of this tier
     std::size_t tried_ = 0;                         // addresses of this host
-    std::size_t put_off_ = 0;                       // hosts at the end of the tier that have been looked at before
-    std::optional<std::pair<decide::Tier, std::uint16_t>> crowded_; // the best of the hosts that had no room
+    std::size_t postponed_ = 0;                       // hosts at the end of the tier that have been looked at before
+    std::optional<std::pair<decide::Tier, std::uint16_t>> best_at_limit_; // the best of the hosts that had no room
 };
 
 } // namespace smtp_client

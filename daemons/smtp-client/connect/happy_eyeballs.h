@@ -11,7 +11,7 @@
 
 namespace smtp_client {
 
-class Race {
+class HappyEyeballs {
 public:
     struct Delays {
         smtp::Duration resolution = std::chrono::milliseconds(50); // for AAAA, where A was quicker (section 3)
@@ -22,11 +22,11 @@ public:
         std::vector<common::IpAddress> good, failed_lately;
     };
 
-    explicit Race(Delays delays) : delays_(delays) {}
+    explicit HappyEyeballs(Delays delays) : delays_(delays) {}
 
     // What the name system said of a family; once for each.
-    void known(Family family, Addresses addresses, smtp::Monotonic now);
-    bool knows(Family family) const { return of(family).known; }
+    void add_answer(Family family, Addresses addresses, smtp::Monotonic now);
+    bool has_answer(Family family) const { return of(family).answered; }
 
     // The address to try now; nothing: not yet (due() may say when), or no more (exhausted()).
     std::optional<common::IpAddress> next(smtp::Monotonic now);
@@ -41,18 +41,18 @@ public:
     void put_back(const common::IpAddress& address);
 
 private:
-    struct Known {
-        bool known = false;
+    struct FamilyState {
+        bool answered = false;
         std::deque<common::IpAddress> good, failed_lately;
     };
-    Known& of(Family family) { return known_[static_cast<std::size_t>(family)]; }
-    const Known& of(Family family) const { return known_[static_cast<std::size_t>(family)]; }
+    FamilyState& of(Family family) { return families_[static_cast<std::size_t>(family)]; }
+    const FamilyState& of(Family family) const { return families_[static_cast<std::size_t>(family)]; }
     bool empty() const;
     bool resolving() const; // an answer is worth waiting for
 
     Delays delays_;
-    std::array<Known, 2> known_;
-    Family turn_ = Family::v6;           // whose address comes next, if it has any
+    std::array<FamilyState, 2> families_;
+    Family next_family_ = Family::v6;           // whose address comes next, if it has any
     smtp::Monotonic not_before_{};       // the next attempt
     smtp::Monotonic resolution_until_{}; // the other family's answer is awaited
 };

@@ -11,12 +11,12 @@
 
 namespace smtp_client {
 
-class Sources {
+class SourceAddresses {
 public:
-    // `resting`: addresses of it that are the last choice. After `most_refusals` it stays with what it has.
-    Sources(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
-            std::size_t most_refusals, std::mt19937& random);
-    Sources(const Sources&) = delete; // what it gives out points into it
+    // `resting`: addresses of it that are the last choice. After `max_rejections` it stays with what it has.
+    SourceAddresses(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
+            std::size_t max_rejections, std::mt19937& random);
+    SourceAddresses(const SourceAddresses&) = delete; // what it gives out points into it
 
     bool has_pool() const { return pool_ != nullptr; }
     const std::string& pool_name() const { return pool_->name; }
@@ -25,63 +25,63 @@ public:
     bool reaches_v6() const { return reaches(Family::v6); }
 
     // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
-    const config::Source* toward(const common::IpAddress& to);
+    const config::SourceAddress* source_for(const common::IpAddress& to);
     // The next server is reached from that address, if it can be used and does not rest: a server that greylists expects
     // the mail from the same address again. "": from any.
     void prefer(const std::string& source);
     // Is the current server to be reached from that one instead? Then it is preferred.
-    bool would_rather(const std::string& source);
-    // Why toward() has none for that one: "the pool bulk has no IPv6 address".
-    std::string none_toward(const common::IpAddress& to) const;
+    bool switch_to_preferred(const std::string& source);
+    // Why source_for() has none for that one: "the pool bulk has no IPv6 address".
+    std::string why_no_source_for(const common::IpAddress& to) const;
     // This host does not have it.
-    void unusable(const config::Source& source);
+    void mark_unusable(const config::SourceAddress& source);
     // A server was reached from it (null: no pool).
-    void reached(const config::Source* source) { current_ = source; }
+    void reached(const config::SourceAddress* source) { current_ = source; }
     // "from 192.0.2.1, of the pool bulk": the current one, and those of the pool that this host does not have; "" no pool
-    std::string departure() const;
-    const config::Source* current() const { return current_; }
+    std::string description() const;
+    const config::SourceAddress* current() const { return current_; }
     std::string current_text() const { return current_ ? current_->address.to_string() : std::string(); }
     // The server does not want the current one. False: there is no other to try there, or enough have been tried.
-    bool refused(std::string why);
+    bool rejected_by_server(std::string why);
     // The site does not want the current one, nor will its other servers. False: there is no other to try there that
     // does not rest, or enough have been tried.
-    bool refused_by_site();
+    bool rejected_by_site();
     // It is one that rests for the site, by what this connection knows.
-    bool rests() const { return current_ != nullptr && known_[place_of(*current_)].resting; }
+    bool is_backing_off() const { return current_ != nullptr && states_[index_of(*current_)].backing_off; }
     // … and was taken all the same.
-    void rested();
+    void end_backoff();
     // Another server is to be reached: what the last one refused, it has not.
     void next_server();
 
-    struct Refusal {
+    struct Rejection {
         std::string source, why;
     };
     // Those that the server refused before it took the current one: it was not the server's own trouble.
-    std::vector<Refusal> taken_instead();
-    std::vector<std::string> found_unusable();
+    std::vector<Rejection> take_rejections();
+    std::vector<std::string> take_unusable();
 
 private:
     enum class Family : std::uint8_t { v4, v6 };
     static Family family_of(const common::IpAddress& address) { return address.is_v4() ? Family::v4 : Family::v6; }
-    struct Known { // of an address, by its place in the pool
-        bool resting = false, refused = false, unusable = false;
+    struct AddressState { // of an address, by its place in the pool
+        bool backing_off = false, rejected = false, unusable = false;
     };
-    std::size_t place_of(const config::Source& source) const;
-    const config::Source* good(const std::string& source) const;
-    std::string not_ours() const;
+    std::size_t index_of(const config::SourceAddress& source) const;
+    const config::SourceAddress* usable(const std::string& source) const;
+    std::string missing_addresses() const;
     bool reaches(Family family) const;
-    enum class Among : std::uint8_t { all, those_that_do_not_rest };
-    const config::Source* choose(Family family, Among among = Among::all);
-    bool another(Among among);
+    enum class Among : std::uint8_t { all, not_backing_off };
+    const config::SourceAddress* choose(Family family, Among among = Among::all);
+    bool choose_another(Among among);
 
     std::shared_ptr<const config::Pool> pool_;
     std::mt19937& random_;
-    std::vector<Known> known_;
-    std::array<const config::Source*, 2> chosen_{}; // by family
-    const config::Source* current_ = nullptr;
-    std::vector<Refusal> refusals_; // of the server that is being reached
+    std::vector<AddressState> states_;
+    std::array<const config::SourceAddress*, 2> chosen_{}; // by family
+    const config::SourceAddress* current_ = nullptr;
+    std::vector<Rejection> rejections_; // of the server that is being reached
     std::vector<std::string> unusable_;
-    std::size_t refusals_left_;
+    std::size_t rejections_left_;
 };
 
 } // namespace smtp_client

@@ -10,10 +10,10 @@ constexpr std::size_t plain_at_a_time = 64 * 1024; // sealed and waiting for the
 
 using Progress = tls::Session::Progress;
 
-std::expected<std::unique_ptr<Wire>, ConnectError> Wire::connect(common::Loop& loop, const common::Endpoint& to,
+std::expected<std::unique_ptr<TlsStream>, ConnectError> TlsStream::connect(common::Loop& loop, const common::Endpoint& to,
                                                                  const common::IpAddress* source,
                                                                  Socket::Callbacks callbacks) {
-    std::unique_ptr<Wire> wire(new Wire);
+    std::unique_ptr<TlsStream> wire(new TlsStream);
     auto writable = [self = wire.get(), tell = std::move(callbacks.writable)] {
         if (self->flush() != Flushed::some) tell();
     };
@@ -22,21 +22,21 @@ std::expected<std::unique_ptr<Wire>, ConnectError> Wire::connect(common::Loop& l
     return wire;
 }
 
-Wire::~Wire() {
+TlsStream::~TlsStream() {
     if (!tls_) return;
     tls_->close();
     flush();
 }
 
-ssize_t Wire::read_sealed() {
+ssize_t TlsStream::read_encrypted() {
     char space[sealed_at_a_time]; // what thousands of connections keep is only what has come
     const auto n = socket_->read(space);
-    heard_.assign(space, n > 0 ? static_cast<std::size_t>(n) : 0);
-    tls_->feed(heard_);
+    received_.assign(space, n > 0 ? static_cast<std::size_t>(n) : 0);
+    tls_->feed(received_);
     return n;
 }
 
-ssize_t Wire::read(std::span<char> into) {
+ssize_t TlsStream::read(std::span<char> into) {
     if (!tls_) return socket_->read(into);
     while (true) {
         std::size_t taken = 0;
@@ -48,21 +48,21 @@ ssize_t Wire::read(std::span<char> into) {
         case Progress::failed: return errno = EPROTO, -1;
         case Progress::wants_more: break;
         }
-        if (const auto n = read_sealed(); n <= 0) return n;
+        if (const auto n = read_encrypted(); n <= 0) return n;
     }
 }
 
-Wire::Flushed Wire::flush() {
+TlsStream::Flushed TlsStream::flush() {
     if (!tls_) return Flushed::all;
-    sealed_ += tls_->output();
-    if (sealed_.empty()) return Flushed::all;
-    const auto n = socket_->write({sealed_});
+    outgoing_ += tls_->output();
+    if (outgoing_.empty()) return Flushed::all;
+    const auto n = socket_->write({outgoing_});
     if (n < 0) return Flushed::broken;
-    sealed_.erase(0, static_cast<std::size_t>(n));
-    return sealed_.empty() ? Flushed::all : Flushed::some;
+    outgoing_.erase(0, static_cast<std::size_t>(n));
+    return outgoing_.empty() ? Flushed::all : Flushed::some;
 }
 
-ssize_t Wire::write(const std::vector<std::string_view>& views) {
+ssize_t TlsStream::write(const std::vector<std::string_view>& views) {
     if (!tls_) return socket_->write(views);
     std::size_t taken = 0, gathered = 0;
     auto flushed = flush();
@@ -81,20 +81,20 @@ ssize_t Wire::write(const std::vector<std::string_view>& views) {
     return flushed == Flushed::broken ? -1 : static_cast<ssize_t>(taken);
 }
 
-void Wire::start_tls(std::unique_ptr<tls::Session> session) { tls_ = std::move(session); }
+void TlsStream::start_tls(std::unique_ptr<tls::Session> session) { tls_ = std::move(session); }
 
-Wire::Handshake Wire::shake_hands() {
+TlsStream::Handshake TlsStream::continue_handshake() {
     auto failed = [&](std::string why) {
         handshake_error_ = std::move(why);
         flush(); // an alert says to the peer what it was
         return Handshake::failed;
     };
     while (true) {
-        const auto progress = tls_->shake_hands();
+        const auto progress = tls_->handshake();
         if (progress == Progress::done) break;
         if (progress != Progress::wants_more) return failed(tls_->error());
         flush();
-        const auto n = read_sealed();
+        const auto n = read_encrypted();
         if (n == 0) return failed("the connection was closed");
         if (n < 0) return errno == EAGAIN ? Handshake::under_way : failed(std::strerror(errno));
     }

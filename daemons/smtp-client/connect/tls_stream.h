@@ -6,15 +6,15 @@
 
 namespace smtp_client {
 
-class Wire {
+class TlsStream {
 public:
-    // As Socket's, to which they belong. While hands are shaken only shake_hands() may be called.
-    static std::expected<std::unique_ptr<Wire>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
+    // As Socket's, to which they belong. While hands are shaken only continue_handshake() may be called.
+    static std::expected<std::unique_ptr<TlsStream>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
                                                                       const common::IpAddress* source,
                                                                       Socket::Callbacks callbacks);
-    ~Wire(); // says goodbye if that can go at once
-    Wire(const Wire&) = delete;
-    Wire& operator=(const Wire&) = delete;
+    ~TlsStream(); // says goodbye if that can go at once
+    TlsStream(const TlsStream&) = delete;
+    TlsStream& operator=(const TlsStream&) = delete;
 
     // Bytes; 0: the peer has closed; -1: errno (EAGAIN: nothing yet). read() until that where TLS is up: what
     // the socket has given may hold more.
@@ -24,21 +24,21 @@ public:
 
     void start_tls(std::unique_ptr<tls::Session> session);
     enum class Handshake { under_way, done, failed };
-    Handshake shake_hands();
+    Handshake continue_handshake();
     const std::string& handshake_error() const { return handshake_error_; }
     std::string local_address() const { return socket_->local_address(); }
     tls::Session* tls() const { return tls_.get(); } // null: plain text
 
 private:
-    Wire() = default;
+    TlsStream() = default;
     enum class Flushed { all, some, broken }; // some: writable() will be called; broken: errno
     Flushed flush();
-    ssize_t read_sealed(); // more of them for TLS; as Socket::read()
+    ssize_t read_encrypted(); // more of them for TLS; as Socket::read()
 
     std::unique_ptr<Socket> socket_;
     std::unique_ptr<tls::Session> tls_;
-    std::string sealed_; // for the peer, not yet taken by the kernel
-    std::string heard_;  // from the peer, with TLS while it lasts
+    std::string outgoing_; // for the peer, not yet taken by the kernel
+    std::string received_;  // from the peer, with TLS while it lasts
     std::string handshake_error_;
 };
 

@@ -22,28 +22,28 @@
 namespace smtp_client {
 
 // Outlives them.
-struct Office {
+struct ClientContext {
     common::Loop& loop;
     common::Log& log;
     common::Deadlines& deadlines;
-    common::OpenMessages messages;
+    common::MessageCache messages;
     std::uint32_t instance;
     config::SmtpClient settings;
     std::shared_ptr<dns::Resolver> resolver;
-    Peers peers = {};
+    PeerHistory peer_history = {};
     std::mt19937 random;
     std::uint64_t sessions = 0;
-    std::optional<smtp::Monotonic> starved = {}; // when the log last said so
+    std::optional<smtp::Monotonic> last_shortage_log = {}; // when the log last said so
     std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
-    Resumptions resumptions = {};
-    AuthDesk auth = AuthDesk({}, [](std::string_view) {}); // nobody authenticates
+    ResumptionCache resumptions = {};
+    AuthContext auth = AuthContext({}, [](std::string_view) {}); // nobody authenticates
 
     // Told what came of every try to have TLS with a host; empty: nobody wants to know.
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
     std::string tls_reports_from = {}; // sender of reports
     std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
-    common::Figures* figures = nullptr;               // null: nobody wants to know
+    common::Metrics* metrics = nullptr;               // null: nobody wants to know
 
     bool soft_bounce = false;                       // of [bounce]
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
@@ -57,10 +57,10 @@ struct Office {
     }
 
     // This host's shortage is nobody's failure: what waits, waits. Said once in a while.
-    void say_starved(const spool::Error& error) {
+    void log_shortage(const spool::Error& error) {
         const auto now = common::Loop::now().monotonic;
-        if (starved && now - *starved < std::chrono::seconds(30)) return;
-        starved = now;
+        if (last_shortage_log && now - *last_shortage_log < std::chrono::seconds(30)) return;
+        last_shortage_log = now;
         log.warning("{}: deliveries wait until this host has what they need", error.what);
     }
     // A number for logs, unlike that of any other session of this host's workers.

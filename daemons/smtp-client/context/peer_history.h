@@ -10,23 +10,23 @@
 
 namespace smtp_client {
 
-class Peers {
+class PeerHistory {
 public:
-    static constexpr std::size_t most = 10'000;
+    static constexpr std::size_t max_entries = 10'000;
     static constexpr smtp::Duration failed_for = std::chrono::minutes(10);
     static constexpr smtp::Duration distrusted_for = std::chrono::hours(24);
 
-    void failed(const common::IpAddress& address, smtp::Monotonic now) {
+    void record_failure(const common::IpAddress& address, smtp::Monotonic now) {
         note(address, now).failed = now + failed_for;
     }
-    void worked(const common::IpAddress& address) {
+    void record_success(const common::IpAddress& address) {
         if (auto found = known_.find(address); found != known_.end()) found->second.failed = {};
     }
     void distrust_pipelining(const common::IpAddress& address, smtp::Monotonic now) {
-        note(address, now).distrusted = now + distrusted_for;
+        note(address, now).pipelining_distrusted = now + distrusted_for;
     }
     void distrust_chunking(const common::IpAddress& address, smtp::Monotonic now) {
-        note(address, now).no_chunks = now + distrusted_for;
+        note(address, now).chunking_distrusted = now + distrusted_for;
     }
     bool failed_lately(const common::IpAddress& address, smtp::Monotonic now) const {
         const auto found = known_.find(address);
@@ -34,25 +34,25 @@ public:
     }
     bool may_pipeline(const common::IpAddress& address, smtp::Monotonic now) const {
         const auto found = known_.find(address);
-        return found == known_.end() || found->second.distrusted <= now;
+        return found == known_.end() || found->second.pipelining_distrusted <= now;
     }
     bool may_send_chunks(const common::IpAddress& address, smtp::Monotonic now) const {
         const auto found = known_.find(address);
-        return found == known_.end() || found->second.no_chunks <= now;
+        return found == known_.end() || found->second.chunking_distrusted <= now;
     }
 
 private:
-    struct Known {
-        smtp::Monotonic failed{}, distrusted{}, no_chunks{};
-        smtp::Monotonic until() const { return std::max({failed, distrusted, no_chunks}); }
+    struct PeerState {
+        smtp::Monotonic failed{}, pipelining_distrusted{}, chunking_distrusted{};
+        smtp::Monotonic until() const { return std::max({failed, pipelining_distrusted, chunking_distrusted}); }
     };
-    Known& note(const common::IpAddress& address, smtp::Monotonic now) {
-        if (known_.size() >= most)
+    PeerState& note(const common::IpAddress& address, smtp::Monotonic now) {
+        if (known_.size() >= max_entries)
             std::erase_if(known_, [&](auto& k) { return k.second.until() <= now; });
-        if (known_.size() >= most) known_.erase(known_.begin());
+        if (known_.size() >= max_entries) known_.erase(known_.begin());
         return known_[address];
     }
-    std::map<common::IpAddress, Known> known_;
+    std::map<common::IpAddress, PeerState> known_;
 };
 
 } // namespace smtp_client

@@ -32,8 +32,8 @@ Content::Content(spool::MessageReader& message, Server server, std::shared_ptr<c
 ReadResult<Content::Prepared> Content::prepare(smtp::WallTime now) {
     for (int pieces = 0; phase_ != Phase::ready && pieces < pieces_per_turn; ++pieces) {
         auto done = phase_ == Phase::begin    ? begin()
-                    : phase_ == Phase::survey ? survey_on()
-                                              : measure_on(now);
+                    : phase_ == Phase::survey ? continue_survey()
+                                              : continue_measuring(now);
         if (!done) return ReadResult<Prepared>(std::unexpect, std::move(done).error());
     }
     return phase_ == Phase::ready ? Prepared::yes : Prepared::not_yet;
@@ -62,8 +62,8 @@ ReadResult<> Content::begin() {
     return {};
 }
 
-ReadResult<> Content::survey_on() {
-    const auto piece = stored();
+ReadResult<> Content::continue_survey() {
+    const auto piece = stored_piece();
     if (!piece) return std::unexpected(piece.error());
     survey_->feed(*piece);
     if (read_ < message_.size()) return {};
@@ -83,9 +83,9 @@ ReadResult<> Content::survey_on() {
     return {};
 }
 
-ReadResult<> Content::measure_on(smtp::WallTime now) {
+ReadResult<> Content::continue_measuring(smtp::WallTime now) {
     if (read_ == 0) size_ = 0;
-    const auto piece = leaving();
+    const auto piece = outgoing_piece();
     if (!piece) return std::unexpected(piece.error());
     size_ += piece->size();
     if (hash_) hash_->split.feed(*piece);
@@ -113,7 +113,7 @@ std::uint64_t Content::longest_line() const {
     return message_.content().longest_line;
 }
 
-ReadResult<std::string_view> Content::stored() {
+ReadResult<std::string_view> Content::stored_piece() {
     auto piece = message_.is_small() && read_ == 0 ? message_.small_content() : message_.piece(read_, piece_size);
     if (!piece) return piece;
     if (piece->empty() && read_ < message_.size())
@@ -123,12 +123,12 @@ ReadResult<std::string_view> Content::stored() {
     return piece;
 }
 
-ReadResult<std::string_view> Content::leaving() {
-    if (!plan_) return stored();
+ReadResult<std::string_view> Content::outgoing_piece() {
+    if (!plan_) return stored_piece();
     if (!conversion_) conversion_.emplace(*plan_);
     converted_.clear();
     while (converted_.empty() && !converted_all_) {
-        const auto piece = stored();
+        const auto piece = stored_piece();
         if (!piece) return std::unexpected(piece.error());
         if (piece->empty()) {
             conversion_->finish(converted_);
@@ -141,7 +141,7 @@ ReadResult<std::string_view> Content::leaving() {
 }
 
 ReadResult<std::string_view> Content::next() {
-    auto piece = leaving();
+    auto piece = outgoing_piece();
     if (!piece) return piece;
     if (delivered_ == 0 && !(fields_.empty() && signatures_.empty())) { // a short message stays in one piece
         first_ = fields_ + signatures_;

@@ -33,7 +33,7 @@ public:
     std::uint64_t longest_line() const; // UINT64_MAX: not known
     bool eight_bit() const { return message_.content().eight_bit && !conversion_wanted(); }
     // Not "": it has 8-bit bytes, the server takes none, and they cannot be converted, for this reason.
-    const std::string& unconvertible() const { return unconvertible_; }
+    const std::string& conversion_error() const { return unconvertible_; }
     // Not "": it should have been signed and is not, for this reason.
     const std::string& unsigned_because() const { return unsigned_because_; }
 
@@ -47,10 +47,10 @@ private:
     enum class Phase : std::uint8_t { begin, survey, measure, ready };
     bool conversion_wanted() const { return plan_.has_value(); }
     spool::ReadResult<> begin();
-    spool::ReadResult<> survey_on();
-    spool::ReadResult<> measure_on(smtp::WallTime now);
-    spool::ReadResult<std::string_view> stored();  // the next piece as it lies in the spool
-    spool::ReadResult<std::string_view> leaving(); // the next piece as it leaves, without signatures
+    spool::ReadResult<> continue_survey();
+    spool::ReadResult<> continue_measuring(smtp::WallTime now);
+    spool::ReadResult<std::string_view> stored_piece();  // the next piece as it lies in the spool
+    spool::ReadResult<std::string_view> outgoing_piece(); // the next piece as it leaves, without signatures
     void start_over();
     void sign(smtp::WallTime now);
 

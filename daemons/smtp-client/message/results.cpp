@@ -8,7 +8,7 @@ using namespace proto::delivery;
 bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
     const spool::MessageState& state = message.state();
     const spool::Envelope& envelope = state.envelope;
-    const decide::ReportWishes wishes(state);
+    const decide::DsnRequests wishes(state);
     out.id = order.delivery;
     out.probe = envelope.trace == spool::Trace::verify;
     out.require_tls = envelope.require_tls;
@@ -31,7 +31,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     return true;
 }
 
-std::string fields_for(const Deliver& order, const spool::MessageReader& message) {
+std::string delivered_to_fields(const Deliver& order, const spool::MessageReader& message) {
     const auto& all = message.state().recipients;
     if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
     const auto& address = all[order.recipients[0]].delivered_to; // everybody's, as the reverse-path is
@@ -42,7 +42,7 @@ void describe(const Content& content, smtp::Transaction& out) {
     out.longest_line = content.longest_line();
     out.parameters.size = content.size();
     out.parameters.body = content.eight_bit() ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
-    out.unconvertible = content.unconvertible();
+    out.conversion_error = content.conversion_error();
 }
 
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts) {
@@ -52,7 +52,7 @@ std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts
     return out;
 }
 
-void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
+void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
     const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
     if (!severity) return;
     verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred
@@ -60,7 +60,7 @@ void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict)
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
-void soften(smtp::Verdict& verdict) {
+void apply_soft_bounce(smtp::Verdict& verdict) {
     if (verdict.outcome != smtp::Outcome::failed) return;
     verdict.outcome = smtp::Outcome::deferred;
     verdict.status = decide::status_as(std::move(verdict.status), decide::Severity::temporary);
@@ -74,7 +74,7 @@ Done make_done(const Deliver& order, const spool::MessageState& state,
     out.replies.reserve(result.verdicts.size());
     for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
     out.results.reserve(order.recipients.size());
-    const decide::ReportWishes wishes(state);
+    const decide::DsnRequests wishes(state);
     const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
     for (std::size_t i = 0; i < order.recipients.size(); ++i) {
         auto& each = out.results.emplace_back();

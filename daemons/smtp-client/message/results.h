@@ -16,15 +16,15 @@ bool make_transaction(const proto::delivery::Deliver& order, const spool::Messag
                       smtp::Transaction& out);
 // What goes before the header on its way to these recipients: of mail that an alias or a .forward file here sends
 // on, a Delivered-To field, by which it is known when it comes back.
-std::string fields_for(const proto::delivery::Deliver& order, const spool::MessageReader& message);
+std::string delivered_to_fields(const proto::delivery::Deliver& order, const spool::MessageReader& message);
 // What the session has to know of the content, which is prepared.
 void describe(const Content& content, smtp::Transaction& out);
 
 // What the route says of such a reply instead; its status gets the new class.
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts);
-void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
+void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
 // bounce.soft_bounce: what failed is tried again.
-void soften(smtp::Verdict& verdict);
+void apply_soft_bounce(smtp::Verdict& verdict);
 
 // `result` is of the order's recipients, in order.
 proto::delivery::Done make_done(const proto::delivery::Deliver& order, const spool::MessageState& state,

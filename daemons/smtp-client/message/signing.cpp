@@ -7,7 +7,7 @@
 
 namespace smtp_client {
 
-using decide::Came;
+using decide::MailOrigin;
 
 namespace {
 
@@ -46,16 +46,16 @@ Signing::Signing(const config::Config& config, const proto::secrets::Client& sec
             log.error("DKIM: {}", key.error().what);
 }
 
-Came Signing::came(const spool::Envelope& envelope) const {
-    if (envelope.origin == spool::Origin::report) return Came::reports;
-    if (envelope.listener.empty()) return Came::local;
-    Came out{};
-    if (submission_.contains(envelope.listener)) out = out | Came::submission;
-    if (!envelope.sasl_user.empty()) out = out | Came::authenticated;
+MailOrigin Signing::came(const spool::Envelope& envelope) const {
+    if (envelope.origin == spool::Origin::report) return MailOrigin::reports;
+    if (envelope.listener.empty()) return MailOrigin::local;
+    MailOrigin out{};
+    if (submission_.contains(envelope.listener)) out = out | MailOrigin::submission;
+    if (!envelope.sasl_user.empty()) out = out | MailOrigin::authenticated;
     if (const auto client = common::IpAddress::parse(envelope.client_address);
         client && common::contains(relay_networks_, *client))
-        out = out | Came::networks;
-    return out == Came{} ? Came::other : out;
+        out = out | MailOrigin::networks;
+    return out == MailOrigin{} ? MailOrigin::other : out;
 }
 
 const decide::SigningRule* Signing::rule_for(const spool::Envelope& envelope, std::string_view header) const {

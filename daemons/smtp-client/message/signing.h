@@ -28,7 +28,7 @@ public:
                        smtp::WallTime now, std::string& why) const;
 
 private:
-    decide::Came came(const spool::Envelope& envelope) const;
+    decide::MailOrigin came(const spool::Envelope& envelope) const;
 
     std::vector<decide::SigningRule> rules_;
     std::vector<common::Network> relay_networks_;

@@ -13,7 +13,7 @@ using namespace proto::delivery;
 
 namespace {
 
-constexpr std::size_t most_lines = 100; // of one reply
+constexpr std::size_t max_lines = 100; // of one reply
 
 Finding finding_of(int code) {
     return code >= 500 ? Finding::permanent : code >= 400 ? Finding::temporary : Finding::good;
@@ -57,8 +57,8 @@ std::string_view word_of(decide::TlsLevel level) {
 }
 
 // What the host's TLSA records are; `findings`: nothing, as its name may be forged, or it has none.
-std::string text_of(const std::optional<decide::DaneFindings>& findings, std::string_view host, bool named) {
-    using State = decide::DaneFindings::State;
+std::string text_of(const std::optional<decide::DaneResult>& findings, std::string_view host, bool named) {
+    using State = decide::DaneResult::State;
     if (!named) return fmt::format("{} is an address: only names have records", host);
     if (!findings)
         return fmt::format("insecure: DNSSEC does not vouch for the MX records that name {}, whose own are not asked for",
@@ -94,9 +94,9 @@ std::string text_of(const proto::route::StsPolicy& policy, std::string_view doma
 
 } // namespace
 
-Trial::Trial(Office& office, Try order, Callbacks callbacks)
-    : office_(office), order_(std::move(order)), callbacks_(std::move(callbacks)), began_(Loop::now().monotonic),
-      next_(office.loop, [this] { go_on(); }) {
+DeliveryProbe::DeliveryProbe(ClientContext& context, Probe order, Callbacks callbacks)
+    : context_(context), order_(std::move(order)), callbacks_(std::move(callbacks)), began_(Loop::now().monotonic),
+      next_(context.loop, [this] { next_round(); }) {
     tried_.attempt = order_.attempt;
     tried_.outcome = Outcome::delivered;
     auto& connect = order_.connect;
@@ -109,13 +109,13 @@ Trial::Trial(Office& office, Try order, Callbacks callbacks)
     next_.schedule();
 }
 
-void Trial::go_on() {
+void DeliveryProbe::next_round() {
     connection_.reset();
-    tell_held();
+    report_held();
     if (rounds_.empty()) return callbacks_.over(tried_);
-    told_ = mail_refused_ = false;
-    connection_ = std::make_unique<Connection>(office_, static_cast<Connection::Owner&>(*this),
-                                               std::move(rounds_.front()), static_cast<Watcher*>(this));
+    outcome_reported_ = mail_refused_ = false;
+    connection_ = std::make_unique<Connection>(context_, static_cast<Connection::Owner&>(*this),
+                                               std::move(rounds_.front()), static_cast<SessionObserver*>(this));
     rounds_.pop_front();
     smtp::Transaction transaction;
     transaction.probe = true;
@@ -128,23 +128,23 @@ void Trial::go_on() {
 // --- the connection's word
 // ------------------------------------------------------------------------------------
 
-void Trial::may_connect(Connection& connection, const std::string&, bool) {
+void DeliveryProbe::may_connect(Connection& connection, const std::string&, bool) {
     connection.permit(Connection::Permit::yes);
 }
 
-void Trial::left(Connection&, const std::string&) {}
+void DeliveryProbe::released(Connection&, const std::string&) {}
 
-void Trial::connected(Connection&) {}
+void DeliveryProbe::connected(Connection&) {}
 
-void Trial::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
+void DeliveryProbe::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
 
-void Trial::closed(Connection&, Closed closed) {
+void DeliveryProbe::closed(Connection&, Closed closed) {
     if (closed.reason.text.empty()) closed.reason.text = "the server ended the conversation before it was through";
-    if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? given_up_at_ : closed.host);
+    if (!outcome_reported_) record_outcome(Outcome::deferred, closed.reason, closed.host.empty() ? failed_at_ : closed.host);
     next_.schedule();
 }
 
-void Trial::worse(Outcome outcome, const smtp::RemoteReply& reason, const std::string& host) {
+void DeliveryProbe::record_outcome(Outcome outcome, const smtp::RemoteReply& reason, const std::string& host) {
     if (outcome <= tried_.outcome) return;
     tried_.outcome = outcome;
     tried_.reason = reason;
@@ -154,8 +154,8 @@ void Trial::worse(Outcome outcome, const smtp::RemoteReply& reason, const std::s
 // --- steps
 // ----------------------------------------------------------------------------------------------------
 
-TryStep Trial::step(Step what, const std::string& host) const {
-    TryStep out;
+ProbeStep DeliveryProbe::step(Step what, const std::string& host) const {
+    ProbeStep out;
     out.attempt = order_.attempt;
     out.at = (Loop::now().monotonic - began_).count();
     out.step = what;
@@ -163,53 +163,53 @@ TryStep Trial::step(Step what, const std::string& host) const {
     return out;
 }
 
-void Trial::tell(const TryStep& step) {
-    tell_held();
+void DeliveryProbe::report(const ProbeStep& step) {
+    report_held();
     callbacks_.step(step);
 }
 
-void Trial::tell_held() {
-    if (held_) callbacks_.step(*held_);
-    held_.reset();
+void DeliveryProbe::report_held() {
+    if (held_step_) callbacks_.step(*held_step_);
+    held_step_.reset();
 }
 
-void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
+void DeliveryProbe::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
     looked_up_ = host;
     const bool v4 = type == dns::Type::a;
-    if (v4 ? !office_.settings.ipv4 : !office_.settings.ipv6) return; // nobody was asked
+    if (v4 ? !context_.settings.ipv4 : !context_.settings.ipv6) return; // nobody was asked
     auto out = step(Step::addresses, host);
     const std::string_view name = v4 ? "A" : "AAAA";
     out.reply.stage = Stage::lookup;
     out.reply.text = fmt::format("no {}", name);
-    if (answer.said == dns::Said::records)
+    if (answer.said == dns::LookupStatus::records)
         out.reply.text = name;
-    else if (answer.said == dns::Said::failed) {
+    else if (answer.said == dns::LookupStatus::failed) {
         out.finding = Finding::notice;
         out.reply.text = fmt::format("{}: the name servers gave no answer: {}", name, answer.why);
     }
     std::string_view before = " ";
     for (const auto& address : answer.addresses)
         out.reply.text += std::exchange(before, ", "), out.reply.text += address.to_string();
-    tell(out);
+    report(out);
 }
 
-void Trial::connected(const std::string& relay, const std::string& departure) {
+void DeliveryProbe::connected(const std::string& relay, const std::string& source) {
     mail_refused_ = false;
-    who_.clear();
+    account_.clear();
     auto out = step(Step::connect, relay);
-    out.reply.text = departure.empty() ? "connected" : "connected " + departure;
-    tell(out);
+    out.reply.text = source.empty() ? "connected" : "connected " + source;
+    report(out);
 }
 
-void Trial::published(const std::string& relay, const Published& found) {
-    using State = decide::DaneFindings::State;
+void DeliveryProbe::published(const std::string& relay, const Published& found) {
+    using State = decide::DaneResult::State;
     const bool only = found.level == decide::TlsLevel::dane_only;
     const auto state = found.records ? found.records->state : State::absent;
     auto records = step(Step::tlsa, relay);
     records.reply.stage = Stage::tls;
     records.reply.text = text_of(found.records, found.host, !common::IpAddress::parse(found.host));
     if (state >= State::unusable || (only && state == State::absent)) records.finding = Finding::notice;
-    tell(records);
+    report(records);
     if (found.level != decide::TlsLevel::sts) return;
 
     using decide::sts::Mode;
@@ -220,27 +220,27 @@ void Trial::published(const std::string& relay, const Published& found) {
     if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
     if (state != State::absent && state != State::unusable)
         policy.reply.text += "; the TLSA records count instead";
-    tell(policy);
+    report(policy);
 }
 
-void Trial::sent(const std::string& relay, const smtp::client_event::Sent& sent) {
-    tell_held();
+void DeliveryProbe::sent(const std::string& relay, const smtp::client_event::CommandSent& sent) {
+    report_held();
     auto line = step(Step::client, relay);
     line.reply.stage = sent.stage;
     line.reply.text = smtp::printable(sent.text, 1000);
-    tell(line);
+    report(line);
 }
 
-void Trial::said(const std::string& relay, const smtp::client_event::Said& said) {
+void DeliveryProbe::received(const std::string& relay, const smtp::client_event::ReplyReceived& said) {
     std::string wire;
     said.reply.append_to(wire);
-    for (std::size_t n = 0; n < most_lines && !wire.empty(); ++n) {
+    for (std::size_t n = 0; n < max_lines && !wire.empty(); ++n) {
         auto line = step(Step::server, relay);
         line.reply.stage = said.stage;
         line.reply.text = wire.substr(0, wire.find("\r\n"));
         wire.erase(0, line.reply.text.size() + 2);
         line.reply.text = smtp::printable(line.reply.text, 1000);
-        tell(line);
+        report(line);
     }
 
     const bool challenge = said.stage == Stage::auth && said.reply.code < 400 && said.reply.code >= 300;
@@ -254,16 +254,16 @@ void Trial::said(const std::string& relay, const smtp::client_event::Said& said)
     const bool ehlo = said.stage == Stage::ehlo && reply.positive();
     out.reply.remote_reply = smtp::printable(reply.line(), 1000);
     out.reply.text = ehlo ? joined(reply.text) : out.reply.remote_reply;
-    if (said.stage == Stage::auth && !who_.empty()) out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
+    if (said.stage == Stage::auth && !account_.empty()) out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);
     if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
         out.recipient = order_.recipients[said.recipient];
     if (said.stage == Stage::mail) mail_refused_ = !reply.positive();
-    if (reply.positive() || said.stage >= Stage::mail) return tell(out);
+    if (reply.positive() || said.stage >= Stage::mail) return report(out);
     out.finding = Finding::notice;
-    held_ = std::move(out);
+    held_step_ = std::move(out);
 }
 
-void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+void DeliveryProbe::handshake_done(const std::string& relay, const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement,
                         std::string_view how, decide::TlsLevel level) {
     auto out = step(Step::tls, relay);
     out.finding = how.empty() ? Finding::notice : Finding::good;
@@ -274,47 +274,47 @@ void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const
                                               judgement.certificate.empty() ? "there is none" : judgement.problem)
                                 : fmt::format("the certificate proves the host's name, {}", how),
                     word_of(level));
-    tell(out);
+    report(out);
 }
 
-void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why) {
+void DeliveryProbe::unreachable(const Candidate& candidate, const smtp::Verdict& why) {
     auto told = why;
-    if (candidate.local()) told.text += "; " + socket_seen(candidate.endpoint.path);
-    give_up(candidate.relay(), told);
+    if (candidate.local()) told.text += "; " + describe_socket(candidate.endpoint.path);
+    report_failure(candidate.relay(), told);
 }
 
-void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
-    give_up(relay, why);
+void DeliveryProbe::failed(const std::string& relay, const smtp::Verdict& why) {
+    report_failure(relay, why);
 }
 
-void Trial::give_up(const std::string& relay, const smtp::Verdict& why) {
-    given_up_at_ = relay.empty() ? looked_up_ : relay;
+void DeliveryProbe::report_failure(const std::string& relay, const smtp::Verdict& why) {
+    failed_at_ = relay.empty() ? looked_up_ : relay;
     if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
-    if (held_ && why.code != 0) held_.reset();             // that was it
-    auto out = step(step_of(why.stage), given_up_at_);
+    if (held_step_ && why.code != 0) held_step_.reset();             // that was it
+    auto out = step(step_of(why.stage), failed_at_);
     // What a server says of itself is no verdict on the mail: that waits.
     out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
     out.reply = why;
-    if (why.stage == Stage::auth && why.code != 0 && !who_.empty())
-        out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
-    tell(out);
+    if (why.stage == Stage::auth && why.code != 0 && !account_.empty())
+        out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);
+    report(out);
 }
 
-void Trial::probed(const std::string& relay, const smtp::TransactionResult& result) {
-    told_ = true;
+void DeliveryProbe::probed(const std::string& relay, const smtp::TransactionResult& result) {
+    outcome_reported_ = true;
     for (std::size_t i = 0; i < result.of_recipient.size(); ++i) {
         const auto& verdict = result.verdicts[result.of_recipient[i]];
-        worse(verdict.outcome, verdict, relay);
-        const bool reread = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
+        record_outcome(verdict.outcome, verdict, relay);
+        const bool changed_by_rules = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
         // What this side refused, or reads otherwise, has not been told yet; lost connections have.
         const bool ours = verdict.code == 0 && verdict.outcome == smtp::Outcome::failed;
-        if (!ours && !reread) continue;
+        if (!ours && !changed_by_rules) continue;
         auto out = step(step_of(verdict.stage), relay);
         out.finding = finding_of(verdict);
         out.recipient = order_.recipients[i];
         out.reply = verdict;
-        if (reread) out.reply.text += " (as the route's replies have it)";
-        tell(out);
+        if (changed_by_rules) out.reply.text += " (as the route's replies have it)";
+        report(out);
     }
 }
 

@@ -10,61 +10,61 @@
 
 namespace smtp_client {
 
-class Trial final : Connection::Owner, Watcher {
+class DeliveryProbe final : Connection::Owner, SessionObserver {
 public:
     struct Callbacks {
-        std::function<void(const proto::delivery::TryStep&)> step;
+        std::function<void(const proto::delivery::ProbeStep&)> step;
         // The last word. Must not destroy the trial at once.
-        std::function<void(const proto::delivery::Tried&)> over;
+        std::function<void(const proto::delivery::ProbeResult&)> over;
     };
 
-    // `office` must outlive it. Starts at once, reports from later turns of the loop on.
-    Trial(Office& office, proto::delivery::Try order, Callbacks callbacks);
-    Trial(const Trial&) = delete;
-    Trial& operator=(const Trial&) = delete;
+    // `context` must outlive it. Starts at once, reports from later turns of the loop on.
+    DeliveryProbe(ClientContext& context, proto::delivery::Probe order, Callbacks callbacks);
+    DeliveryProbe(const DeliveryProbe&) = delete;
+    DeliveryProbe& operator=(const DeliveryProbe&) = delete;
 
 private:
-    void go_on();
+    void next_round();
 
-    void may_connect(Connection& connection, const std::string& address, bool besides) override;
-    void left(Connection& connection, const std::string& address) override;
+    void may_connect(Connection& connection, const std::string& address, bool in_parallel) override;
+    void released(Connection& connection, const std::string& address) override;
     void connected(Connection& connection) override;
     void done(Connection& connection, proto::delivery::Done done,
               std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;
 
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
-    void connected(const std::string& relay, const std::string& departure) override;
+    void connected(const std::string& relay, const std::string& source) override;
     void unreachable(const Candidate& candidate, const smtp::Verdict& why) override;
     void published(const std::string& relay, const Published& found) override;
-    void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
-    void said(const std::string& relay, const smtp::client_event::Said& said) override;
-    void shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+    void sent(const std::string& relay, const smtp::client_event::CommandSent& sent) override;
+    void received(const std::string& relay, const smtp::client_event::ReplyReceived& said) override;
+    void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement,
                      std::string_view how, decide::TlsLevel level) override;
-    void introduces(const std::string& who) override { who_ = who; }
+    void authenticating(const std::string& who) override { account_ = who; }
     void failed(const std::string& relay, const smtp::Verdict& why) override;
     void probed(const std::string& relay, const smtp::TransactionResult& result) override;
 
-    proto::delivery::TryStep step(proto::delivery::Step what, const std::string& host) const;
-    void tell(const proto::delivery::TryStep& step);
-    void tell_held();
-    void give_up(const std::string& host, const smtp::Verdict& why);
-    void worse(proto::delivery::Outcome outcome, const smtp::RemoteReply& reason, const std::string& host);
+    proto::delivery::ProbeStep step(proto::delivery::Step what, const std::string& host) const;
+    void report(const proto::delivery::ProbeStep& step);
+    void report_held();
+    void report_failure(const std::string& host, const smtp::Verdict& why);
+    void record_outcome(proto::delivery::Outcome outcome, const smtp::RemoteReply& reason, const std::string& host);
 
-    Office& office_;
-    proto::delivery::Try order_;
+    ClientContext& context_;
+    proto::delivery::Probe order_;
     Callbacks callbacks_;
     smtp::Monotonic began_;
     std::deque<proto::delivery::Connect> rounds_; // still to come
     std::unique_ptr<Connection> connection_;
     common::TurnHook next_;
     // A refusal that need not be the end: what follows it says.
-    std::optional<proto::delivery::TryStep> held_;
+    std::optional<proto::delivery::ProbeStep> held_step_;
     std::string looked_up_; // the host, last
-    std::string who_;       // we say we are; "" nothing yet
-    std::string given_up_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
-    proto::delivery::Tried tried_;
-    bool told_ = false;         // in this round, what becomes of the recipients
+    std::string account_;       // we say we are; "" nothing yet
+    std::string failed_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
+    proto::delivery::ProbeResult tried_;
+    bool outcome_reported_ = false;         // in this round, what becomes of the recipients
     bool mail_refused_ = false; // what is said of recipients then means nothing
 };
 

@@ -25,7 +25,7 @@ std::string first_obstacle(const std::string& path) {
 
 } // namespace
 
-std::string socket_seen(const std::string& path) {
+std::string describe_socket(const std::string& path) {
     struct stat facts;
     const auto what = ::stat(path.c_str(), &facts) != 0
                           ? first_obstacle(path)

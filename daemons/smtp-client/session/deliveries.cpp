@@ -27,10 +27,10 @@ void Connection::probe(smtp::Transaction transaction, bool secure, const proto::
     hook_.schedule();
 }
 
-void Connection::close(Unbegun unbegun) {
+void Connection::close(NotStarted not_started) {
     if (over_) return;
     closing_ = true;
-    if (unbegun == Unbegun::drop) jobs_.resize(handed_);
+    if (not_started == NotStarted::drop) jobs_.resize(in_session_);
     if (!up_ && jobs_.empty()) return finish(End::orderly); // nobody needs it any more
     hook_.schedule();
 }
@@ -38,10 +38,10 @@ void Connection::close(Unbegun unbegun) {
 std::vector<std::uint64_t> Connection::recall() {
     std::vector<std::uint64_t> out;
     if (over_) return out;
-    if (handed_ > 0 && session_ && session_->take_back(jobs_[handed_ - 1]->order.delivery)) --handed_;
-    for (auto job = jobs_.begin() + static_cast<std::ptrdiff_t>(handed_); job != jobs_.end(); ++job)
+    if (in_session_ > 0 && session_ && session_->withdraw(jobs_[in_session_ - 1]->order.delivery)) --in_session_;
+    for (auto job = jobs_.begin() + static_cast<std::ptrdiff_t>(in_session_); job != jobs_.end(); ++job)
         out.push_back((*job)->order.delivery);
-    jobs_.resize(handed_);
+    jobs_.resize(in_session_);
     preparing_ = false;
     hook_.schedule(); // it may be to close
     return out;
@@ -52,68 +52,68 @@ Connection::CutOff Connection::cut(std::uint64_t delivery) {
     const auto place = std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == delivery; });
     if (place == jobs_.end()) return CutOff::unknown;
     const auto index = static_cast<std::size_t>(place - jobs_.begin());
-    const bool begun = index < handed_ && !(index + 1 == handed_ && session_->take_back(delivery));
+    const bool begun = index < in_session_ && !(index + 1 == in_session_ && session_->withdraw(delivery));
     if (!begun) {
-        if (index < handed_) --handed_;
+        if (index < in_session_) --in_session_;
         jobs_.erase(place);
         preparing_ = false;
         hook_.schedule();
         return CutOff::yes;
     }
-    if (session_->is_out(delivery)) return CutOff::too_late;
+    if (session_->content_sent(delivery)) return CutOff::too_late;
     (*place)->cut = true;
-    if (index == 0) end_for((*place)->order.queue_id);
+    if (index == 0) break_off_delivery((*place)->order.queue_id);
     return CutOff::yes;
 }
 
 // The conversation ends in the middle of that message: a server takes nothing that has no end.
-void Connection::end_for(spool::QueueId id) {
-    voice().info("{}: its delivery is ended before its content was sent: it was removed, or has expired", id.text());
+void Connection::break_off_delivery(spool::QueueId id) {
+    log_context().info("{}: its delivery is ended before its content was sent: it was removed, or has expired", id.text());
     session_->content_broken("the delivery was ended here");
     hook_.schedule();
 }
 
 // Hands deliveries to the session as long as it takes them.
-void Connection::fill() {
+void Connection::feed_session() {
     if (!session_ || session_->over() || !up_) return;
     preparing_ = false;
-    while (handed_ < jobs_.size() && session_->has_room()) {
-        const auto handed = hand_over(*jobs_[handed_]);
+    while (in_session_ < jobs_.size() && session_->can_deliver()) {
+        const auto handed = hand_over(*jobs_[in_session_]);
         preparing_ = handed == HandedOver::not_yet;
         if (preparing_) break;
         if (handed == HandedOver::elsewhere) break; // it has left for there, or does after those under way
         if (handed == HandedOver::not_now) {
             // Those under way first; then the rest goes back untried, and a descriptor with it.
             closing_ = true;
-            if (handed_ == 0) jobs_.clear();
+            if (in_session_ == 0) jobs_.clear();
             break;
         }
         if (handed == HandedOver::yes)
-            ++handed_;
+            ++in_session_;
         else
-            jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(handed_));
+            jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(in_session_));
     }
     if (closing_ && jobs_.empty() && session_) session_->quit(Loop::now().monotonic);
 }
 
 Connection::HandedOver Connection::hand_over(Job& job) {
     const auto refuse_it = [&](const spool::ReadError& error) {
-        if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_out_of_means(*world)) {
-            office_.say_starved(*world);
+        if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_resource_exhaustion(*world)) {
+            context_.log_shortage(*world);
             return HandedOver::not_now;
         }
         refuse(job, error);
         return HandedOver::refused;
     };
     if (!job.message && !job.probe) { // else it was open for the session before
-        auto message = office_.messages.open(job.order.queue_id, job.order.location);
+        auto message = context_.messages.open(job.order.queue_id, job.order.location);
         if (!message) return refuse_it(message.error());
         job.message = *std::move(message);
     }
     // A damaged message is found before the server hears of it, where the whole is at hand.
     if (job.message && job.message->is_small())
         if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
-    if (!suffices(job)) { // the connection was made for mail that needs less
+    if (!meets_needs(job)) { // the connection was made for mail that needs less
         job.content.reset();
         job.message.reset();
         return HandedOver::not_now;
@@ -122,12 +122,12 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         session_->deliver(*job.probe, Loop::now().monotonic);
         return HandedOver::yes;
     }
-    if (auto why = unmet(job); !why.empty()) {
-        if (handed_ == 0) leave_for_another(job, std::move(why));
+    if (auto why = missing_requirement(job); !why.empty()) {
+        if (in_session_ == 0) try_another_host(job, std::move(why));
         return HandedOver::elsewhere;
     }
-    if (sources_.would_rather(put_off_at(job))) {
-        if (handed_ == 0) from_another(job);
+    if (sources_.switch_to_preferred(last_deferral_source(job))) {
+        if (in_session_ == 0) switch_source(job);
         return HandedOver::elsewhere;
     }
     const auto prepared = prepare(job);
@@ -150,13 +150,13 @@ Connection::HandedOver Connection::hand_over(Job& job) {
 // What the content will be for this server.
 spool::ReadResult<Content::Prepared> Connection::prepare(Job& job) {
     if (!job.content) {
-        const auto server = session_->offers().eight_bit_mime ? Content::Server::takes_eight_bit
+        const auto server = session_->extensions().eight_bit_mime ? Content::Server::takes_eight_bit
                                                               : Content::Server::takes_seven_bit;
-        job.content = std::make_unique<Content>(*job.message, server, office_.signing, fields_for(job.order, *job.message));
+        job.content = std::make_unique<Content>(*job.message, server, context_.signing, delivered_to_fields(job.order, *job.message));
     }
     auto prepared = job.content->prepare(Loop::now().wall);
     if (prepared && *prepared == Content::Prepared::yes && !job.content->unsigned_because().empty())
-        voice().warning("{}: not signed (DKIM): {}", job.order.queue_id.text(), job.content->unsigned_because());
+        log_context().warning("{}: not signed (DKIM): {}", job.order.queue_id.text(), job.content->unsigned_because());
     return prepared;
 }
 
@@ -176,14 +176,14 @@ void Connection::refuse(Job& job, const spool::ReadError& error) {
         done.unreadable = true;
     }
     done.connection = number();
-    voice().warning("{}: {}", job.order.queue_id.text(), text);
+    log_context().warning("{}: {}", job.order.queue_id.text(), text);
     owner_.done(*this, std::move(done), std::nullopt);
 }
 
-void Connection::give_content(const ContentWanted& wanted) {
+void Connection::send_content(const ContentRequested& wanted) {
     Job* job = job_of(wanted.id);
     if (!job || session_->over()) return;
-    if (job->cut) return end_for(job->order.queue_id);
+    if (job->cut) return break_off_delivery(job->order.queue_id);
     const auto now = Loop::now().monotonic;
     if (wanted.from_start) job->content->rewind();
     std::string_view last;
@@ -192,19 +192,19 @@ void Connection::give_content(const ContentWanted& wanted) {
         if (!piece) {
             job->damaged = std::holds_alternative<spool::Damaged>(piece.error());
             const auto why = spool::text_of(piece.error());
-            voice().warning("{}: {}", job->order.queue_id.text(), why);
+            log_context().warning("{}: {}", job->order.queue_id.text(), why);
             return session_->content_broken(why);
         }
         if (!job->content->at_end()) return session_->content(*piece, now);
         last = *piece;
     }
-    KILL_POINT("smtp-client.before_dot");
+    CRASH_POINT("smtp-client.before_dot");
     session_->content_end(now, last);
-    dot_under_way_ = true;
+    final_dot_unsent_ = true;
 }
 
 Connection::Job* Connection::job_of(std::uint64_t id) {
-    for (std::size_t i = 0; i < handed_; ++i)
+    for (std::size_t i = 0; i < in_session_; ++i)
         if (jobs_[i]->order.delivery == id) return jobs_[i].get();
     return nullptr;
 }
@@ -217,10 +217,10 @@ bool Connection::lmtp() const {
 }
 
 void Connection::finished(smtp::TransactionResult& result) {
-    KILL_POINT("smtp-client.after_reply");
-    if (again_from_another(result)) return;
+    CRASH_POINT("smtp-client.after_reply");
+    if (retry_from_another_source(result)) return;
     report(result);
-    KILL_POINT("smtp-client.after_done");
+    CRASH_POINT("smtp-client.after_done");
 }
 
 void Connection::report(const smtp::TransactionResult& said) {
@@ -231,14 +231,14 @@ void Connection::report(const smtp::TransactionResult& said) {
     const auto job = std::move(*place);
     const auto rules = reply_rules(job->probe ? order_.replies : job->order.replies);
     for (auto& verdict : result.verdicts) {
-        reread(rules, verdict);
-        if (office_.soft_bounce) soften(verdict);
+        apply_reply_rules(rules, verdict);
+        if (context_.soft_bounce) apply_soft_bounce(verdict);
     }
     jobs_.erase(place);
-    --handed_;
-    ++uses_;
-    if (job->probe) return watcher_->probed(relay(), result);
-    tell_of_taken(result);
+    --in_session_;
+    ++deliveries_done_;
+    if (job->probe) return observer_->probed(relay(), result);
+    report_source_accepted(result);
     const auto now = Loop::now();
     const auto transmission =
         result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;
@@ -248,12 +248,12 @@ void Connection::report(const smtp::TransactionResult& said) {
     auto done = make_done(job->order, job->message->state(), result);
     for (auto& reply : done.replies) {
         reply.at = relay();
-        reply.seen.wrapped = current_->host.tls_wrap;
+        reply.details.implicit_tls = current_->host.tls_wrap;
     }
     done.final_delivery = lmtp();
     done.connection = number();
     done.host = relay();
-    done.tls = tls_named();
+    done.tls = tls_description();
     done.source = source();
     done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
     done.transmission = transmission.count();
@@ -267,16 +267,16 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
     const smtp::WallTime arrived{smtp::Duration(job.order.arrived)}, queued{smtp::Duration(job.order.queued)};
     // The first delivery pays for the connection, for as long as it waited for it.
     const auto waited = std::max(smtp::Duration(0), smtp::Duration(now - queued) - transmission);
-    const auto setup = session_ && session_->offers().esmtp ? setup_ : Loop::now().monotonic - began_;
+    const auto setup = session_ && session_->extensions().esmtp ? setup_ : Loop::now().monotonic - began_;
     using common::DeliveryStatus;
     common::DeliveryLine line;
     line.queue_id = job.order.queue_id;
     line.to = recipient.address;
     line.original_to = state.envelope_of(recipient).address;
     if (!relay.empty()) line.relay = relay;
-    line.connection_use = std::max<std::uint64_t>(1, uses_);
+    line.connection_use = std::max<std::uint64_t>(1, deliveries_done_);
     line.delays = common::Delays::of(
-        arrived, queued, uses_ <= 1 ? std::min(setup, waited) : smtp::Duration(0), transmission, now);
+        arrived, queued, deliveries_done_ <= 1 ? std::min(setup, waited) : smtp::Duration(0), transmission, now);
     line.status = verdict.status;
     const auto outcome = verdict.outcome;
     if (state.envelope.trace == spool::Trace::verify)
@@ -286,10 +286,10 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
                        : outcome == delivery::Outcome::deferred ? DeliveryStatus::deferred
                                                                 : DeliveryStatus::bounced;
     line.reason = verdict.text;
-    common::write(voice(), line);
-    if (!office_.figures) return;
-    common::count(*office_.figures, lmtp() ? common::Transport::lmtp : common::Transport::smtp, line);
-    office_.figures->count_link(link(), common::outcome_of(line));
+    common::write(log_context(), line);
+    if (!context_.metrics) return;
+    common::count(*context_.metrics, lmtp() ? common::Transport::lmtp : common::Transport::smtp, line);
+    context_.metrics->count_link(link(), common::outcome_of(line));
 }
 
 } // namespace smtp_client

@@ -17,29 +17,29 @@ void Connection::pool_missing() {
     why.status = "4.3.5";
     why.text = fmt::format("there is no pool of source addresses \"{}\" (any more): see [pool.{}] in the configuration",
                            order_.pool, order_.pool);
-    voice().warning("{}", why.text);
+    log_context().warning("{}", why.text);
     link_failed();
 }
 
 // A server that answers, and refuses before anybody's mail is spoken of, may mean the address we come from: the
 // pool's next one shows. Silence and broken connections say nothing of the kind.
-bool Connection::again_from_another(const smtp::Verdict& why) {
+bool Connection::retry_from_another_source(const smtp::Verdict& why) {
     const bool at_the_door = why.stage == smtp::Stage::banner || why.stage == smtp::Stage::ehlo;
-    if (!sources_.current() || !at_the_door || why.code < 400 || up_ || !sources_.refused(why.text)) return false;
-    voice().info("{}; trying again from {} instead of {}", why.text, next_source(), source());
-    same_address_again();
+    if (!sources_.current() || !at_the_door || why.code < 400 || up_ || !sources_.rejected_by_server(why.text)) return false;
+    log_context().info("{}; trying again from {} instead of {}", why.text, next_source(), source());
+    retry_same_address();
     return true;
 }
 
 // The pool's address that mail would go from now, where it came from another.
 std::string Connection::next_source() {
-    return sources_.toward(sources_.current()->address)->address.to_string();
+    return sources_.source_for(sources_.current()->address)->address.to_string();
 }
 
 // Words about the address we come from at MAIL or later: it rests, and where one is left that does not, the mail goes
 // from there. What is said then, or where none is left, is the verdict. Who has the mail already does not get it again:
 // then the others are tried later.
-bool Connection::again_from_another(smtp::TransactionResult& result) {
+bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
     const auto* from = sources_.current();
     const Job* job = job_of(result.id);
     if (!from || !job) return false;
@@ -53,35 +53,35 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
     const auto told = fmt::format("{}: {}; this speaks of {} (\"{}\")", job->probe ? "try" : job->order.queue_id.text(),
                                   why->text, source, speaks(*why));
     owner_.source_refused(*this, {order_.link, source, why->text, By::mail});
-    if (!sources_.refused_by_site()) {
-        voice().info("{}, and every other address of the pool {} that could be tried rests", told, sources_.pool_name());
+    if (!sources_.rejected_by_site()) {
+        log_context().info("{}, and every other address of the pool {} that could be tried rests", told, sources_.pool_name());
         return false;
     }
     const bool begun = std::ranges::any_of(result.verdicts, [](const smtp::Verdict& verdict) {
         return verdict.outcome == smtp::Outcome::delivered || verdict.in_doubt;
     });
-    voice().info("{}; trying again {}from {}", told, begun ? "later " : "", next_source());
+    log_context().info("{}; trying again {}from {}", told, begun ? "later " : "", next_source());
     if (begun) {
         for (auto& verdict : result.verdicts)
-            if (blames(verdict)) soften(verdict);
+            if (blames(verdict)) apply_soft_bounce(verdict);
         return false;
     }
     if (session_->idle()) session_->quit(Loop::now().monotonic);
-    say_the_rest();
-    keep_resumption();
-    uses_ = 0;
+    flush_last_output();
+    store_resumption();
+    deliveries_done_ = 0;
     began_ = Loop::now().monotonic;
-    same_address_again();
+    retry_same_address();
     return true;
 }
 
 // The address of the pool that the delivery came from when a server last answered it with 4xx: greylisting counts the time
 // for each address. "": none.
-std::string Connection::put_off_at(Job& job) {
+std::string Connection::last_deferral_source(Job& job) {
     if (!sources_.has_pool() || job.probe) return {};
     std::optional<spool::MessageReader> looked_into; // while it waits for a server it needs no descriptor
     if (!job.message) {
-        auto message = office_.messages.open(job.order.queue_id, job.order.location);
+        auto message = context_.messages.open(job.order.queue_id, job.order.location);
         if (!message) return {}; // why, is found again when it is handed over
         looked_into = *std::move(message);
     }
@@ -95,38 +95,38 @@ std::string Connection::put_off_at(Job& job) {
 }
 
 // The same server once more, from the address that the delivery was put off at.
-void Connection::from_another(Job& job) {
-    voice().info("{}: was put off when it came from {}, and goes from there again instead of from {}",
+void Connection::switch_source(Job& job) {
+    log_context().info("{}: was put off when it came from {}, and goes from there again instead of from {}",
                  job.order.queue_id.text(), next_source(), source());
     session_->quit(Loop::now().monotonic);
-    say_the_rest();
-    keep_resumption();
-    uses_ = 0;
+    flush_last_output();
+    store_resumption();
+    deliveries_done_ = 0;
     began_ = Loop::now().monotonic;
-    same_address_again();
+    retry_same_address();
 }
 
 // Mail was taken, for all whom it was for, from an address that the queue-manager takes for a resting one.
-void Connection::tell_of_taken(const smtp::TransactionResult& result) {
+void Connection::report_source_accepted(const smtp::TransactionResult& result) {
     const bool taken = std::ranges::all_of(result.verdicts, [](const smtp::Verdict& verdict) {
         return verdict.outcome == smtp::Outcome::delivered;
     });
-    if (!taken || !sources_.rests()) return;
-    sources_.rested();
+    if (!taken || !sources_.is_backing_off()) return;
+    sources_.end_backoff();
     owner_.source_taken(*this, {order_.link, source()});
 }
 
 // It is up. What others of the pool were told before, was about them.
-void Connection::tell_of_sources() {
+void Connection::report_sources() {
     if (!sources_.current()) return;
-    voice().info("{} reached from {} ({}), pool {}", relay(), source(), sources_.current()->helo, sources_.pool_name());
-    tell_of_unusable();
-    for (auto& refusal : sources_.taken_instead())
+    log_context().info("{} reached from {} ({}), pool {}", relay(), source(), sources_.current()->helo, sources_.pool_name());
+    report_unusable_sources();
+    for (auto& refusal : sources_.take_rejections())
         owner_.source_refused(*this, {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});
 }
 
-void Connection::tell_of_unusable() {
-    for (auto& each : sources_.found_unusable())
+void Connection::report_unusable_sources() {
+    for (auto& each : sources_.take_unusable())
         owner_.source_refused(*this, {order_.link, std::move(each), "this host does not have it", By::us});
 }
 

@@ -6,23 +6,23 @@ namespace smtp_client {
 
 using decide::TlsResult;
 
-bool Connection::findings_speak() const {
-    return findings_ && findings_->state != decide::DaneFindings::State::absent;
+bool Connection::has_tlsa_records() const {
+    return findings_ && findings_->state != decide::DaneResult::State::absent;
 }
 
-void Connection::tell_tls(TlsResult result, const std::string& reason) const {
-    if (watcher_) return; // no mail was to go by it
-    if (!office_.tls_outcome || jobs_.empty() || demand_ == decide::TlsDemand::plain) return;
+void Connection::report_tls_result(TlsResult result, const std::string& reason) const {
+    if (observer_) return; // no mail was to go by it
+    if (!context_.tls_outcome || jobs_.empty() || demand_ == decide::TlsDemand::plain) return;
     // Two systems would report on their reports for ever.
     if (needs_.domain.empty() || needs_.of_report) return;
     const auto& policy = jobs_.front()->order.sts;
-    const bool dane = findings_speak();
+    const bool dane = has_tlsa_records();
     decide::TlsOutcome outcome;
     outcome.domain = dane || policy.mode == decide::sts::Mode::none ? needs_.domain : policy.domain;
     outcome.host = current_->name();
     outcome.address = current_->endpoint.address.to_string();
-    outcome.helo = session_ ? session_->announced() : "";
-    outcome.sender = wire_ ? wire_->local_address() : "";
+    outcome.helo = session_ ? session_->server_name() : "";
+    outcome.sender = stream_ ? stream_->local_address() : "";
     if (dane) {
         outcome.policy = decide::TlsPolicyType::tlsa;
         for (const auto& record : findings_->records) outcome.records.push_back(record.to_string());
@@ -31,20 +31,20 @@ void Connection::tell_tls(TlsResult result, const std::string& reason) const {
     }
     outcome.result = result;
     outcome.reason = reason;
-    office_.tls_outcome(outcome);
+    context_.tls_outcome(outcome);
 }
 
 // The session is up, and mail goes by it.
-void Connection::tell_up() const {
+void Connection::report_session_up() const {
     if (plain_text_ || jobs_.empty()) return; // why there is no TLS was told when it failed
     const auto& policy = jobs_.front()->order.sts;
-    if (!tls_.encrypted) return tell_tls(TlsResult::starttls_not_supported, "");
-    if (policy.mode == decide::sts::Mode::testing && !findings_speak()) {
+    if (!tls_.encrypted) return report_tls_result(TlsResult::starttls_not_supported, "");
+    if (policy.mode == decide::sts::Mode::testing && !has_tlsa_records()) {
         if (!decide::sts::admits(policy.mx, current_->name()))
-            return tell_tls(TlsResult::validation_failure, outside(policy));
-        if (!tls_.verified()) return tell_tls(certificate_, certificate_problem_);
+            return report_tls_result(TlsResult::validation_failure, not_in_policy_text(policy));
+        if (!tls_.verified()) return report_tls_result(certificate_, certificate_problem_);
     }
-    tell_tls(TlsResult::success, "");
+    report_tls_result(TlsResult::success, "");
 }
 
 } // namespace smtp_client

@@ -3,7 +3,7 @@
 
 namespace smtp_client {
 
-using decide::Said;
+using decide::LookupStatus;
 
 DaneLookup::DaneLookup(std::shared_ptr<dns::Resolver> resolver, const std::string& host, std::uint16_t port,
                        bool secure, Done done)
@@ -18,16 +18,16 @@ void DaneLookup::step() {
         const auto findings = inquiry_.findings();
         return done(findings); // may destroy this
     }
-    using About = decide::DaneInquiry::Question::About;
+    using About = decide::DaneLookup::Question::About;
     switch (question->about) {
     case About::addresses:
         lookup_ = resolver_->look_up(question->name, dns::Type::a, [this](const dns::Answer& answer) {
             a_ = answer;
-            addresses_said();
+            on_addresses();
         });
         second_ = resolver_->look_up(question->name, dns::Type::aaaa, [this](const dns::Answer& answer) {
             aaaa_ = answer;
-            addresses_said();
+            on_addresses();
         });
         return;
     case About::alias:
@@ -46,14 +46,14 @@ void DaneLookup::step() {
 }
 
 // What there is has to be secure; of what there is not, it does not matter.
-void DaneLookup::addresses_said() {
+void DaneLookup::on_addresses() {
     if (!a_ || !aaaa_) return;
-    const bool v4 = a_->said == Said::records, v6 = aaaa_->said == Said::records;
+    const bool v4 = a_->said == LookupStatus::records, v6 = aaaa_->said == LookupStatus::records;
     if (v4 || v6)
-        inquiry_.addresses(Said::records, (!v4 || a_->secure) && (!v6 || aaaa_->secure),
+        inquiry_.addresses(LookupStatus::records, (!v4 || a_->secure) && (!v6 || aaaa_->secure),
                            v4 ? a_->canonical : aaaa_->canonical, "");
-    else if (a_->said == Said::failed || aaaa_->said == Said::failed)
-        inquiry_.addresses(Said::failed, false, "", a_->said == Said::failed ? a_->why : aaaa_->why);
+    else if (a_->said == LookupStatus::failed || aaaa_->said == LookupStatus::failed)
+        inquiry_.addresses(LookupStatus::failed, false, "", a_->said == LookupStatus::failed ? a_->why : aaaa_->why);
     else
         inquiry_.addresses(a_->said, false, "", "");
     step();

@@ -12,8 +12,8 @@ namespace smtp_client {
 
 class DaneLookup {
 public:
-    // `secure`: as in decide::DaneInquiry. `done` is called once, in this call or later, and may destroy this.
-    using Done = std::function<void(const decide::DaneFindings&)>;
+    // `secure`: as in decide::DaneLookup. `done` is called once, in this call or later, and may destroy this.
+    using Done = std::function<void(const decide::DaneResult&)>;
     DaneLookup(std::shared_ptr<dns::Resolver> resolver, const std::string& host, std::uint16_t port, bool secure,
                Done done);
     DaneLookup(const DaneLookup&) = delete;
@@ -22,10 +22,10 @@ public:
 
 private:
     void step();
-    void addresses_said();
+    void on_addresses();
 
     std::shared_ptr<dns::Resolver> resolver_;
-    decide::DaneInquiry inquiry_;
+    decide::DaneLookup inquiry_;
     Done done_;
     std::optional<dns::Answer> a_, aaaa_;
     dns::Lookup lookup_, second_;

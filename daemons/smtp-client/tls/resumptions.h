@@ -8,22 +8,22 @@
 
 namespace smtp_client {
 
-class Resumptions {
+class ResumptionCache {
 public:
-    static constexpr std::size_t most = 1000;
+    static constexpr std::size_t max_entries = 1000;
 
-    void keep(const std::string& with, tls::Resumption session) {
+    void store(const std::string& with, tls::ResumableSession session) {
         if (!session) return;
-        if (kept_.size() >= most && !kept_.contains(with)) kept_.erase(kept_.begin());
-        kept_.insert_or_assign(with, std::move(session));
+        if (sessions_.size() >= max_entries && !sessions_.contains(with)) sessions_.erase(sessions_.begin());
+        sessions_.insert_or_assign(with, std::move(session));
     }
-    tls::Resumption take(const std::string& with) {
-        auto found = kept_.extract(with);
+    tls::ResumableSession take(const std::string& with) {
+        auto found = sessions_.extract(with);
         return found ? std::move(found.mapped()) : nullptr;
     }
 
 private:
-    std::map<std::string, tls::Resumption> kept_;
+    std::map<std::string, tls::ResumableSession> sessions_;
 };
 
 } // namespace smtp_client

@@ -14,11 +14,11 @@ namespace smtp_client {
 
 class TlsResults {
 public:
-    static constexpr std::size_t most = 1000; // different ones that wait to be told; more are not counted
-    static constexpr smtp::Duration gathered_for = std::chrono::seconds(1);
+    static constexpr std::size_t max_pending = 1000; // different ones that wait to be told; more are not counted
+    static constexpr smtp::Duration flush_interval = std::chrono::seconds(1);
 
     TlsResults(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity)
-        : timer_(loop, [this] { tell(); }),
+        : timer_(loop, [this] { flush(); }),
           router_(loop, log, run + "/private/router", proto::tls_results::conversation, identity,
                   {[this](proto::tls_results::Message&&) { router_.fail("nothing is said here"); }}) {}
 
@@ -28,22 +28,22 @@ public:
                                      fmt::join(outcome.records, ","), outcome.reason);
         auto known = waiting_.find(key);
         if (known == waiting_.end()) {
-            if (waiting_.size() >= most) return;
+            if (waiting_.size() >= max_pending) return;
             known = waiting_.emplace(key, proto::tls_results::Counted{outcome}).first;
         }
         ++known->second.sessions;
-        if (!timer_.armed()) timer_.start(gathered_for);
+        if (!timer_.armed()) timer_.start(flush_interval);
     }
     // What has been gathered, now.
-    void tell() {
+    void flush() {
         if (waiting_.empty()) return;
-        if (!router_.up() || router_.congested()) return timer_.start(gathered_for);
+        if (!router_.up() || router_.congested()) return timer_.start(flush_interval);
         proto::tls_results::Results results;
         std::size_t size = 0;
         for (auto& [key, counted] : waiting_) {
             const auto its = ipc::size_on_wire(counted);
             if (size + its > ipc::part_size && !results.results.empty()) {
-                tell_of(results);
+                send_results(results);
                 results.results.clear();
                 size = 0;
             }
@@ -51,12 +51,12 @@ public:
             results.results.push_back(std::move(counted));
         }
         waiting_.clear();
-        tell_of(results);
+        send_results(results);
     }
 
 private:
     // One outcome that is too long for a message by itself is not counted: it is statistics.
-    void tell_of(const proto::tls_results::Results& results) { static_cast<void>(router_.send(results)); }
+    void send_results(const proto::tls_results::Results& results) { static_cast<void>(router_.send(results)); }
 
     std::unordered_map<std::string, proto::tls_results::Counted> waiting_;
     common::Timer timer_;

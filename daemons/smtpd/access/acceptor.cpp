@@ -14,23 +14,23 @@ static constexpr int batch = 64; // connections per turn and listener
 static common::Fd spare() { return common::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 std::unique_ptr<Acceptor> Acceptor::create(common::Loop& loop, common::Fd fd, Accepted accepted,
-                                           Starved starved) {
+                                           OnShortage on_shortage) {
     std::unique_ptr<Acceptor> acceptor(
-        new Acceptor(loop, std::move(fd), std::move(accepted), std::move(starved)));
+        new Acceptor(loop, std::move(fd), std::move(accepted), std::move(on_shortage)));
     if (!acceptor->poll_) return nullptr;
     acceptor->listen();
     return acceptor;
 }
 
-Acceptor::Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, Starved starved)
-    : fd_(std::move(fd)), spare_(spare()), accepted_(std::move(accepted)), starved_(std::move(starved)),
+Acceptor::Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, OnShortage on_shortage)
+    : fd_(std::move(fd)), spare_descriptor_(spare()), accepted_(std::move(accepted)), on_shortage_(std::move(on_shortage)),
       poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
     const int on = 1; // inherited by what is accepted: replies are written whole
     ::setsockopt(fd_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 void Acceptor::listen() {
-    if (!spare_) spare_ = spare();
+    if (!spare_descriptor_) spare_descriptor_ = spare();
     uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) {
         if (auto* self = common::owner_of<Acceptor>(handle)) self->accept();
     });
@@ -44,7 +44,7 @@ void Acceptor::accept() {
         common::Fd socket(::accept4(fd_.number(), generic, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-            if (errno != EAGAIN && errno != EWOULDBLOCK) starve(errno);
+            if (errno != EAGAIN && errno != EWOULDBLOCK) shed_connection(errno);
             return;
         }
         const auto from = common::IpAddress::of(generic);
@@ -55,20 +55,20 @@ void Acceptor::accept() {
 }
 
 // EMFILE, ENFILE, ENOMEM, ENOBUFS.
-void Acceptor::starve(int error) {
-    spare_.reset();
+void Acceptor::shed_connection(int error) {
+    spare_descriptor_.reset();
     for (int i = 0; i < batch; ++i) {
         common::Fd socket(::accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!socket) break;
         static_cast<void>(::send(socket.number(), busy_.data(), busy_.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     }
-    spare_ = spare();
+    spare_descriptor_ = spare();
     uv_poll_stop(poll_.get());
     pause_.start(100ms);
     const auto now = common::Loop::now().monotonic;
-    if (now - told_ < 1s) return;
-    told_ = now;
-    starved_(error);
+    if (now - last_shortage_report_ < 1s) return;
+    last_shortage_report_ = now;
+    on_shortage_(error);
 }
 
 } // namespace smtpd

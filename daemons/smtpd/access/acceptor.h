@@ -17,11 +17,11 @@ namespace smtpd {
 class Acceptor {
 public:
     using Accepted = std::function<void(common::Fd socket, const common::Endpoint& from)>;
-    using Starved = std::function<void(int error)>; // at most once a second
+    using OnShortage = std::function<void(int error)>; // at most once a second
 
     // `fd`: bound, listening, non-blocking.
     static std::unique_ptr<Acceptor> create(common::Loop& loop, common::Fd fd, Accepted accepted,
-                                            Starved starved);
+                                            OnShortage on_shortage);
     Acceptor(const Acceptor&) = delete;
 
     // What a client is told for whom there is no descriptor.
@@ -31,18 +31,18 @@ public:
     }
 
 private:
-    Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, Starved starved);
+    Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, OnShortage on_shortage);
     void listen();
     void accept();
-    void starve(int error);
+    void shed_connection(int error);
 
-    common::Fd fd_, spare_;
+    common::Fd fd_, spare_descriptor_;
     Accepted accepted_;
-    Starved starved_;
+    OnShortage on_shortage_;
     std::string busy_;
     common::Handle<uv_poll_t> poll_;
     common::Timer pause_;
-    smtp::Monotonic told_;
+    smtp::Monotonic last_shortage_report_;
 };
 
 } // namespace smtpd

@@ -8,17 +8,17 @@
 
 namespace smtpd {
 
-class Visitors {
+class ClientLimits {
 public:
     struct Limits {
         std::uint32_t sessions = 0;   // at a time, of one network; 0: no limit
         std::uint32_t per_minute = 0; // new connections of one network; 0: no limit
     };
-    enum class Entry : std::uint8_t { welcome, too_many_sessions, too_many_connections };
+    enum class Admission : std::uint8_t { admitted, too_many_sessions, too_many_connections };
 
-    // A connection has come; if it is welcome, left() must be told when it has gone.
-    Entry arrived(const std::string& network, const Limits& limits, smtp::Monotonic now);
-    void left(const std::string& network);
+    // A connection has come; if it is admitted, release() must be told when it has gone.
+    Admission admit(const std::string& network, const Limits& limits, smtp::Monotonic now);
+    void release(const std::string& network);
     std::size_t networks() const { return counts_.size(); }
 
 private:
@@ -29,7 +29,7 @@ private:
     void sweep(smtp::Monotonic now);
 
     std::unordered_map<std::string, Count> counts_;
-    smtp::Monotonic swept_;
+    smtp::Monotonic last_sweep_;
 };
 
 } // namespace smtpd

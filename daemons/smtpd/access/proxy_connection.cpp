@@ -4,27 +4,27 @@
 
 namespace smtpd {
 
-std::unique_ptr<Proxied> Proxied::create(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
+std::unique_ptr<ProxyConnection> ProxyConnection::create(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
                                          const common::Endpoint& balancer, smtp::Duration patience,
                                          Done done) {
-    std::unique_ptr<Proxied> proxied(
-        new Proxied(loop, deadlines, std::move(socket), balancer, std::move(done)));
+    std::unique_ptr<ProxyConnection> proxied(
+        new ProxyConnection(loop, deadlines, std::move(socket), balancer, std::move(done)));
     if (!proxied->poll_) return nullptr;
     proxied->deadline_.set(common::Loop::now().monotonic + patience);
     uv_poll_start(proxied->poll_.get(), UV_READABLE, [](uv_poll_t* handle, int, int) {
-        if (auto* self = common::owner_of<Proxied>(handle)) self->readable();
+        if (auto* self = common::owner_of<ProxyConnection>(handle)) self->readable();
     });
     return proxied;
 }
 
-Proxied::Proxied(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
+ProxyConnection::ProxyConnection(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
                  const common::Endpoint& balancer, Done done)
     : socket_(std::move(socket)), balancer_(balancer), done_(std::move(done)),
       deadline_(deadlines, [this] { finish(std::unexpected(smtp::Malformed{"none came in time"})); }),
       poll_(common::make_poll(loop.uv(), this, socket_.number())) {}
 
 // Looks first and takes then: not a byte more than the header has.
-void Proxied::readable() {
+void ProxyConnection::readable() {
     char space[common::ProxyHeader::most];
     const auto room = sizeof space - header_.size();
     const auto n = ::recv(socket_.number(), space, room, MSG_PEEK | MSG_DONTWAIT);
@@ -40,12 +40,12 @@ void Proxied::readable() {
     if (*parsed) finish(**parsed);
 }
 
-common::Fd Proxied::take_socket() {
+common::Fd ProxyConnection::take_socket() {
     poll_.reset();
     return std::move(socket_);
 }
 
-void Proxied::finish(std::expected<common::ProxyHeader, smtp::Malformed> result) {
+void ProxyConnection::finish(std::expected<common::ProxyHeader, smtp::Malformed> result) {
     deadline_.clear();
     poll_.reset();
     const auto done = std::move(done_);

@@ -13,23 +13,23 @@
 
 namespace smtpd {
 
-class Proxied {
+class ProxyConnection {
 public:
-    // What the header says, or why there is none. Once, from the loop; may destroy the Proxied.
+    // What the header says, or why there is none. Once, from the loop; may destroy the ProxyConnection.
     using Done = std::function<void(std::expected<common::ProxyHeader, smtp::Malformed>)>;
 
     // Null if the socket cannot be watched. `deadlines` must outlive it.
-    static std::unique_ptr<Proxied> create(common::Loop& loop, common::Deadlines& deadlines,
+    static std::unique_ptr<ProxyConnection> create(common::Loop& loop, common::Deadlines& deadlines,
                                            common::Fd socket, const common::Endpoint& balancer,
                                            smtp::Duration patience, Done done);
-    Proxied(const Proxied&) = delete;
+    ProxyConnection(const ProxyConnection&) = delete;
 
     const common::Endpoint& balancer() const { return balancer_; }
     // The socket, whose next byte is the client's first.
     common::Fd take_socket();
 
 private:
-    Proxied(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
+    ProxyConnection(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
             const common::Endpoint& balancer, Done done);
     void readable();
     void finish(std::expected<common::ProxyHeader, smtp::Malformed> result);

@@ -4,9 +4,9 @@
 
 namespace smtpd {
 
-using Doing = Occupant::Doing;
+using Activity = SessionInfo::Activity;
 
-std::vector<std::size_t> who_gives_way(std::span<const Occupant> all, std::string_view newcomer,
+std::vector<std::size_t> sessions_to_evict(std::span<const SessionInfo> all, std::string_view newcomer,
                                        std::size_t most, smtp::Monotonic now, smtp::Duration grace) {
     std::vector<std::size_t> chosen;
     std::unordered_map<std::string_view, std::size_t> sessions; // of each network
@@ -22,19 +22,19 @@ std::vector<std::size_t> who_gives_way(std::span<const Occupant> all, std::strin
         chosen.resize(wanted);
         return std::move(chosen);
     };
-    const auto least_heard = [](const Occupant& a, const Occupant& b) { return a.heard < b.heard; };
+    const auto least_recent = [](const SessionInfo& a, const SessionInfo& b) { return a.last_activity < b.last_activity; };
 
-    if (choose([](const auto& o) { return o.doing == Doing::leaving; })) return first_ones(least_heard);
+    if (choose([](const auto& o) { return o.activity == Activity::closing; })) return first_ones(least_recent);
 
-    for (const auto& occupant : all) ++sessions[occupant.network];
+    for (const auto& session_info : all) ++sessions[session_info.network];
     const auto has = sessions[newcomer];
-    if (choose([&](const auto& o) { return o.doing != Doing::asking && sessions[o.network] > has + 1; })) {
-        auto largest = first_ones([&](const Occupant& a, const Occupant& b) {
+    if (choose([&](const auto& o) { return o.activity != Activity::awaiting_reply && sessions[o.network] > has + 1; })) {
+        auto largest = first_ones([&](const SessionInfo& a, const SessionInfo& b) {
             const auto of_a = sessions[a.network], of_b = sessions[b.network];
             if (of_a != of_b) return of_a > of_b;
             if (a.network != b.network) return a.network < b.network;
-            if (a.doing != b.doing) return a.doing < b.doing;
-            return a.heard < b.heard;
+            if (a.activity != b.activity) return a.activity < b.activity;
+            return a.last_activity < b.last_activity;
         });
         // Down to what the newcomer's will have, no further.
         std::erase_if(largest, [&](auto i) {
@@ -45,9 +45,9 @@ std::vector<std::size_t> who_gives_way(std::span<const Occupant> all, std::strin
     }
 
     choose([&](const auto& o) {
-        return o.doing == Doing::waiting && sessions[o.network] >= has && now - o.heard >= grace;
+        return o.activity == Activity::idle && sessions[o.network] >= has && now - o.last_activity >= grace;
     });
-    return first_ones(least_heard);
+    return first_ones(least_recent);
 }
 
 } // namespace smtpd

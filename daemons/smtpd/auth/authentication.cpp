@@ -12,8 +12,8 @@ using Kind = AuthStep::Kind;
 struct PasswordAuthentication::Work {
     uv_work_t request;
     PasswordAuthentication* owner;
-    std::shared_ptr<Turnstile> turnstile;
-    Turnstile::Ticket ticket; // once it is under way
+    std::shared_ptr<ConcurrencyLimiter> limiter;
+    ConcurrencyLimiter::Ticket ticket; // once it is under way
     std::shared_ptr<const auth::PasswordFile> file;
     std::string user;
     smtp::Secret password;
@@ -23,27 +23,27 @@ struct PasswordAuthentication::Work {
 
 PasswordAuthentication::PasswordAuthentication(common::Loop& loop,
                                                std::shared_ptr<const auth::PasswordFile> file,
-                                               std::string pepper, AuthChannel channel, AuthChecks checks)
+                                               std::string pepper, AuthChannel channel, AuthConcurrency concurrency)
     : loop_(loop), file_(std::move(file)), pepper_(std::move(pepper)), channel_(std::move(channel)),
-      checks_(std::move(checks)) {}
+      concurrency_(std::move(concurrency)) {}
 
 PasswordAuthentication::~PasswordAuthentication() {
-    checks_.turnstile->leave(ticket_);
+    concurrency_.limiter->release(ticket_);
     if (work_) work_->owner = nullptr;
 }
 
 void PasswordAuthentication::start(const std::string& mechanism, const smtp::Secret* initial, Done done) {
     if (mechanism == "PLAIN") {
-        waits_ = Waits::plain;
+        expecting_ = Expecting::plain;
     } else if (mechanism == "LOGIN") {
-        waits_ = Waits::login_user;
+        expecting_ = Expecting::login_user;
         if (!initial) return done({Kind::challenge, smtp::encode_base64("Username:"), {}});
     } else {
         using Plus = smtp::ScramServer::Plus;
         const auto plus = mechanism.ends_with("-PLUS") ? Plus::chosen
                           : channel_.binding           ? Plus::offered
                                                        : Plus::not_offered;
-        waits_ = Waits::scram_first;
+        expecting_ = Expecting::scram_first;
         scram_.emplace(auth::scram_crypto, smtp::encode_base64(common::random_bytes(18)), plus,
                        channel_.binding);
     }
@@ -60,21 +60,21 @@ void PasswordAuthentication::respond(const smtp::Secret& response, Done done) {
 void PasswordAuthentication::take(std::string&& message, Done done) {
     const smtp::Secret wiped(std::move(message));
     const auto text = wiped.reveal();
-    switch (waits_) {
-    case Waits::plain: return plain(text, std::move(done));
-    case Waits::login_user:
+    switch (expecting_) {
+    case Expecting::plain: return plain(text, std::move(done));
+    case Expecting::login_user:
         user_ = auth::saslprep(text);
-        waits_ = Waits::login_password;
+        expecting_ = Expecting::login_password;
         return done({Kind::challenge, smtp::encode_base64("Password:"), {}});
-    case Waits::login_password: return check(user_, text, std::move(done));
-    case Waits::scram_first: return scram_first(text, done);
-    case Waits::scram_final: {
+    case Expecting::login_password: return check(user_, text, std::move(done));
+    case Expecting::scram_first: return scram_first(text, done);
+    case Expecting::scram_final: {
         auto proven = scram_->final(text);
         if (!proven) return done({Kind::failure, proven.error().why, user_});
-        waits_ = Waits::scram_over;
+        expecting_ = Expecting::scram_over;
         return done({Kind::challenge, smtp::encode_base64(*proven), {}});
     }
-    case Waits::scram_over:
+    case Expecting::scram_over:
         if (!text.empty()) return done({Kind::malformed, "nothing was left to say", {}});
         return done({Kind::success, {}, user_});
     }
@@ -97,14 +97,14 @@ void PasswordAuthentication::scram_first(std::string_view message, const Done& d
     auto user = scram_->first(message);
     if (!user) return done({Kind::malformed, user.error().why, {}});
     user_ = auth::saslprep(*user);
-    waits_ = Waits::scram_final;
+    expecting_ = Expecting::scram_final;
     const auto* entry = file_->find(user_);
     smtp::ScramKeys keys;
     if (entry && entry->scram) {
         keys = *entry->scram;
     } else { // who does not exist looks like who does, every time alike
-        keys.iterations = auth::usual_iterations;
-        keys.salt = auth::scram_crypto.hmac(pepper_, user_).substr(0, auth::usual_salt);
+        keys.iterations = auth::default_iterations;
+        keys.salt = auth::scram_crypto.hmac(pepper_, user_).substr(0, auth::default_salt_size);
         keys.stored_key = common::random_bytes(32);
         keys.server_key = common::random_bytes(32);
     }
@@ -115,15 +115,15 @@ void PasswordAuthentication::check(std::string user, std::string_view password, 
     if (channel_.locked_out && channel_.locked_out(user)) return done({Kind::locked_out, {}, std::move(user)});
     waiting_.reset(new Work{{},
                             this,
-                            checks_.turnstile,
+                            concurrency_.limiter,
                             0,
                             file_,
                             std::move(user),
                             smtp::Secret(std::string(password)),
                             std::move(done)});
-    if (checks_.turnstile->enter(checks_.limits, ticket_, [this] { begin_work(); })) return;
-    const auto turned_away = std::move(waiting_);
-    turned_away->done({Kind::unavailable, "too many passwords are being checked", std::move(turned_away->user)});
+    if (concurrency_.limiter->acquire(concurrency_.limits, ticket_, [this] { begin_work(); })) return;
+    const auto rejected = std::move(waiting_);
+    rejected->done({Kind::unavailable, "too many passwords are being checked", std::move(rejected->user)});
 }
 
 void PasswordAuthentication::begin_work() {
@@ -143,7 +143,7 @@ void PasswordAuthentication::begin_work() {
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Work> work(reinterpret_cast<Work*>(request));
-        work->turnstile->leave(work->ticket);
+        work->limiter->release(work->ticket);
         if (!work->owner) return;
         work->owner->work_ = nullptr;
         work->done({work->matches ? Kind::success : Kind::failure,

@@ -46,23 +46,23 @@ struct AuthChannel {
 };
 
 // Whoever is to decide is asked only so often at a time; shared by all exchanges of a worker.
-struct AuthChecks {
-    std::shared_ptr<Turnstile> turnstile;
-    Turnstile::Limits limits;
+struct AuthConcurrency {
+    std::shared_ptr<ConcurrencyLimiter> limiter;
+    ConcurrencyLimiter::Limits limits;
 };
 
 // Passwords are checked on the loop's thread pool.
 class PasswordAuthentication final : public Authentication {
 public:
     PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file,
-                           std::string pepper, AuthChannel channel, AuthChecks checks);
+                           std::string pepper, AuthChannel channel, AuthConcurrency concurrency);
     ~PasswordAuthentication() override;
 
     void start(const std::string& mechanism, const smtp::Secret* initial, Done done) override;
     void respond(const smtp::Secret& response, Done done) override;
 
 private:
-    enum class Waits : std::uint8_t {
+    enum class Expecting : std::uint8_t {
         plain,
         login_user,
         login_password,
@@ -81,10 +81,10 @@ private:
     std::shared_ptr<const auth::PasswordFile> file_;
     std::string pepper_, user_;
     AuthChannel channel_;
-    Waits waits_ = Waits::plain;
+    Expecting expecting_ = Expecting::plain;
     std::optional<smtp::ScramServer> scram_;
-    AuthChecks checks_;
-    Turnstile::Ticket ticket_ = 0;  // while it waits its turn
+    AuthConcurrency concurrency_;
+    ConcurrencyLimiter::Ticket ticket_ = 0;  // while it waits its turn
     std::unique_ptr<Work> waiting_; // what it will do then
     Work* work_ = nullptr;          // under way
 };

@@ -2,28 +2,28 @@
 
 namespace smtpd {
 
-bool Turnstile::enter(const Limits& limits, Ticket& ticket, std::function<void()> go) {
-    most_inside_ = limits.inside;
-    if (inside_.size() >= limits.inside && waiting_.size() >= limits.waiting) return false;
-    ticket = ++tickets_;
-    if (inside_.size() >= limits.inside) {
+bool ConcurrencyLimiter::acquire(const Limits& limits, Ticket& ticket, std::function<void()> go) {
+    max_active_ = limits.active;
+    if (active_.size() >= limits.active && waiting_.size() >= limits.waiting) return false;
+    ticket = ++last_ticket_;
+    if (active_.size() >= limits.active) {
         waiting_.emplace_back(ticket, std::move(go));
     } else {
-        inside_.insert(ticket);
+        active_.insert(ticket);
         go();
     }
     return true;
 }
 
-void Turnstile::leave(Ticket& ticket) {
+void ConcurrencyLimiter::release(Ticket& ticket) {
     const auto gone = std::exchange(ticket, 0);
     if (gone == 0) return;
-    if (inside_.erase(gone) == 0)
+    if (active_.erase(gone) == 0)
         std::erase_if(waiting_, [&](const auto& each) { return each.first == gone; });
-    while (!waiting_.empty() && inside_.size() < most_inside_) {
+    while (!waiting_.empty() && active_.size() < max_active_) {
         auto [next, go] = std::move(waiting_.front());
         waiting_.pop_front();
-        inside_.insert(next);
+        active_.insert(next);
         go();
     }
 }

@@ -9,7 +9,7 @@ namespace smtpd {
 using namespace std::chrono_literals;
 using Kind = AuthStep::Kind;
 
-static constexpr std::size_t most_input = 65536;
+static constexpr std::size_t max_input = 65536;
 static constexpr auto patience = 30s; // Dovecot itself delays refusals
 
 static bool is_base64(std::string_view text) {
@@ -19,11 +19,11 @@ static bool is_base64(std::string_view text) {
 }
 
 DovecotAuthentication::DovecotAuthentication(common::Loop& loop, const std::string& socket,
-                                             AuthChannel channel, AuthChecks checks)
-    : channel_(std::move(channel)), checks_(std::move(checks)),
-      patience_(loop, [this] { finish({Kind::unavailable, "the auth service does not answer", {}}); }),
+                                             AuthChannel channel, AuthConcurrency concurrency)
+    : channel_(std::move(channel)), concurrency_(std::move(concurrency)),
+      timeout_(loop, [this] { finish({Kind::unavailable, "the auth service does not answer", {}}); }),
       stream_(loop, common::ServiceAddress{socket, {}},
-              {[this](std::string_view bytes) { heard(bytes); },
+              {[this](std::string_view bytes) { on_data(bytes); },
                [this](const std::string& why) { finish({Kind::unavailable, "auth service: " + why, {}}); }}) {
 }
 
@@ -32,27 +32,27 @@ void DovecotAuthentication::start(const std::string& mechanism, const smtp::Secr
     mechanism_ = mechanism;
     has_initial_ = initial != nullptr;
     if (initial) initial_ = initial->copy();
-    ask([this] {
+    send_when_admitted([this] {
             stream_.send(fmt::format("VERSION\t1\t2\nCPID\t{}\n", getpid()));
             started_ = true;
-            if (introduced_) begin();
+            if (server_ready_) begin();
         }, std::move(done));
 }
 
 // When it is our turn.
-void DovecotAuthentication::ask(std::function<void()> question, Done done) {
+void DovecotAuthentication::send_when_admitted(std::function<void()> question, Done done) {
     done_ = std::move(done);
     const auto go = [this, question = std::move(question)] {
-        patience_.start(patience);
+        timeout_.start(patience);
         question();
     };
-    if (!checks_.turnstile->enter(checks_.limits, ticket_, go))
+    if (!concurrency_.limiter->acquire(concurrency_.limits, ticket_, go))
         finish({Kind::unavailable, "too many questions to the auth service are open", {}});
 }
 
 // Once Dovecot has introduced itself.
 void DovecotAuthentication::begin() {
-    ready_ = true;
+    request_sent_ = true;
     auto request = fmt::format("AUTH\t1\t{}\tservice=smtp\tnologin\trip={}", mechanism_, channel_.client);
     if (channel_.secured) request += "\tsecured";
     if (has_initial_) request.append("\tresp=").append(initial_.reveal()); // the last of all
@@ -61,16 +61,16 @@ void DovecotAuthentication::begin() {
 }
 
 void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
-    if (over_) return done({Kind::unavailable, "the auth service has gone", {}});
+    if (finished_) return done({Kind::unavailable, "the auth service has gone", {}});
     if (!is_base64(response.reveal())) return done({Kind::malformed, "that is not base64", {}});
-    ask([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
+    send_when_admitted([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
         std::move(done));
 }
 
-void DovecotAuthentication::heard(std::string_view bytes) {
+void DovecotAuthentication::on_data(std::string_view bytes) {
     input_ += bytes;
-    if (input_.size() > most_input) return finish({Kind::unavailable, "the auth service says too much", {}});
-    while (!over_) {
+    if (input_.size() > max_input) return finish({Kind::unavailable, "the auth service says too much", {}});
+    while (!finished_) {
         const auto end = input_.find('\n');
         if (end == input_.npos) return;
         const auto text = input_.substr(0, end);
@@ -100,16 +100,16 @@ void DovecotAuthentication::line(std::string_view line) {
     };
     if (is("VERSION") && !line.starts_with("VERSION\t1\t"))
         return finish({Kind::unavailable, "the auth service speaks another version", {}});
-    if (is("DONE") && !introduced_) {
-        introduced_ = true;
+    if (is("DONE") && !server_ready_) {
+        server_ready_ = true;
         if (started_) begin();
         return;
     }
-    if (!ready_ || !done_) return;
+    if (!request_sent_ || !done_) return;
     const auto body = line.substr(std::min(line.find('\t', line.find('\t') + 1), line.size() - 1) + 1);
     if (line.starts_with("CONT\t1")) {
-        patience_.stop();
-        checks_.turnstile->leave(ticket_);
+        timeout_.stop();
+        concurrency_.limiter->release(ticket_);
         if (const auto done = std::exchange(done_, {}))
             done({Kind::challenge, std::string(is_base64(body) ? body : ""), {}});
     } else if (line.starts_with("OK\t1")) {
@@ -127,9 +127,9 @@ void DovecotAuthentication::line(std::string_view line) {
 }
 
 void DovecotAuthentication::finish(AuthStep step) {
-    over_ = true;
-    patience_.stop();
-    checks_.turnstile->leave(ticket_);
+    finished_ = true;
+    timeout_.stop();
+    concurrency_.limiter->release(ticket_);
     if (const auto done = std::exchange(done_, {})) done(std::move(step));
 }
 

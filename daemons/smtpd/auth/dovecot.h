@@ -10,27 +10,27 @@ namespace smtpd {
 class DovecotAuthentication final : public Authentication {
 public:
     DovecotAuthentication(common::Loop& loop, const std::string& socket, AuthChannel channel,
-                          AuthChecks checks);
-    ~DovecotAuthentication() override { checks_.turnstile->leave(ticket_); }
+                          AuthConcurrency concurrency);
+    ~DovecotAuthentication() override { concurrency_.limiter->release(ticket_); }
 
     void start(const std::string& mechanism, const smtp::Secret* initial, Done done) override;
     void respond(const smtp::Secret& response, Done done) override;
 
 private:
-    void heard(std::string_view bytes);
+    void on_data(std::string_view bytes);
     void line(std::string_view line);
     void begin();
     void finish(AuthStep step);
-    void ask(std::function<void()> question, Done done);
+    void send_when_admitted(std::function<void()> question, Done done);
 
     AuthChannel channel_;
-    AuthChecks checks_;
-    Turnstile::Ticket ticket_ = 0; // while a question to Dovecot waits or is open
+    AuthConcurrency concurrency_;
+    ConcurrencyLimiter::Ticket ticket_ = 0; // while a question to Dovecot waits or is open
     std::string mechanism_, input_;
     smtp::Secret initial_;
-    bool has_initial_ = false, introduced_ = false, started_ = false, ready_ = false, over_ = false;
+    bool has_initial_ = false, server_ready_ = false, started_ = false, request_sent_ = false, finished_ = false;
     Done done_;
-    common::Timer patience_;
+    common::Timer timeout_;
     common::ClientStream stream_;
 };
 

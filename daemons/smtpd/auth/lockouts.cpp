@@ -15,9 +15,9 @@ std::string key_of(std::string_view user) {
 } // namespace
 
 void Lockouts::sweep(smtp::Monotonic now, smtp::Duration window) {
-    const bool full = users_ >= most || networks_.size() >= most;
-    if (now - swept_ <= (full ? window / 10 : window)) return;
-    swept_ = now;
+    const bool full = users_ >= max_entries || networks_.size() >= max_entries;
+    if (now - last_sweep_ <= (full ? window / 10 : window)) return;
+    last_sweep_ = now;
     for (auto each = networks_.begin(); each != networks_.end();) {
         auto& network = each->second;
         users_ -= std::erase_if(network.users, [&](auto& user) { return now - user.second.since > window; });
@@ -26,23 +26,23 @@ void Lockouts::sweep(smtp::Monotonic now, smtp::Duration window) {
     }
 }
 
-Lockouts::Brought Lockouts::failed(const std::string& name, std::string_view user, const Limits& limits,
+Lockouts::Triggered Lockouts::record_failure(const std::string& name, std::string_view user, const Limits& limits,
                                    smtp::Monotonic now) {
     sweep(now, limits.window);
-    if (!networks_.contains(name) && networks_.size() >= most) return {};
-    if (of_user(name, user, limits, now)) return {};
+    if (!networks_.contains(name) && networks_.size() >= max_entries) return {};
+    if (user_locked_for(name, user, limits, now)) return {};
     const auto count = [&](Count& at) {
         if (at.failures == 0 || now - at.since > limits.window) at = {0, now};
         ++at.failures;
     };
     auto& network = networks_[name];
     count(network.all);
-    Brought brought;
+    Triggered brought;
     brought.network = network.all.failures == limits.per_network;
     if (user.empty()) return brought;
     const auto key = key_of(user);
     if (!network.users.contains(key)) {
-        if (users_ >= most) return brought; // the network's count stays
+        if (users_ >= max_entries) return brought; // the network's count stays
         ++users_;
     }
     auto& of_this = network.users[key];
@@ -51,7 +51,7 @@ Lockouts::Brought Lockouts::failed(const std::string& name, std::string_view use
     return brought;
 }
 
-void Lockouts::succeeded(const std::string& name, std::string_view user) {
+void Lockouts::record_success(const std::string& name, std::string_view user) {
     const auto network = networks_.find(name);
     if (network == networks_.end()) return;
     const auto known = network->second.users.find(key_of(user));
@@ -62,7 +62,7 @@ void Lockouts::succeeded(const std::string& name, std::string_view user) {
     --users_;
 }
 
-std::optional<smtp::Duration> Lockouts::of_user(const std::string& name, std::string_view user, const Limits& limits,
+std::optional<smtp::Duration> Lockouts::user_locked_for(const std::string& name, std::string_view user, const Limits& limits,
                                                 smtp::Monotonic now) const {
     const auto network = networks_.find(name);
     if (limits.per_user == 0 || user.empty() || network == networks_.end()) return {};
@@ -73,7 +73,7 @@ std::optional<smtp::Duration> Lockouts::of_user(const std::string& name, std::st
     return left;
 }
 
-std::optional<smtp::Duration> Lockouts::of_network(const std::string& name, const Limits& limits,
+std::optional<smtp::Duration> Lockouts::network_locked_for(const std::string& name, const Limits& limits,
                                                    smtp::Monotonic now) const {
     const auto network = networks_.find(name);
     if (limits.per_network == 0 || network == networks_.end()) return {};
@@ -83,7 +83,7 @@ std::optional<smtp::Duration> Lockouts::of_network(const std::string& name, cons
     return left;
 }
 
-void Lockouts::lift_all() {
+void Lockouts::clear() {
     networks_.clear();
     users_ = 0;
 }

@@ -17,21 +17,21 @@ public:
         std::uint32_t per_network = 0; // of all from one network; 0: no limit
         smtp::Duration window{};       // from the first one on
     };
-    struct Brought { // which lock-outs a wrong password has brought
+    struct Triggered { // which lock-outs a wrong password has brought
         bool user = false, network = false;
     };
     // `user` may be empty: it is not known. Of one who is locked out nothing is counted.
-    Brought failed(const std::string& network, std::string_view user, const Limits& limits, smtp::Monotonic now);
+    Triggered record_failure(const std::string& network, std::string_view user, const Limits& limits, smtp::Monotonic now);
     // What this user did wrong from there is forgotten.
-    void succeeded(const std::string& network, std::string_view user);
+    void record_success(const std::string& network, std::string_view user);
     // How long the lock-out still lasts; nothing if there is none.
-    std::optional<smtp::Duration> of_user(const std::string& network, std::string_view user, const Limits& limits,
+    std::optional<smtp::Duration> user_locked_for(const std::string& network, std::string_view user, const Limits& limits,
                                           smtp::Monotonic now) const;
-    std::optional<smtp::Duration> of_network(const std::string& network, const Limits& limits,
+    std::optional<smtp::Duration> network_locked_for(const std::string& network, const Limits& limits,
                                              smtp::Monotonic now) const;
-    void lift_all();
+    void clear();
 
-    static constexpr std::size_t most = 50'000; // networks, and users, remembered
+    static constexpr std::size_t max_entries = 50'000; // networks, and users, remembered
 
 private:
     struct Count {
@@ -46,7 +46,7 @@ private:
 
     std::unordered_map<std::string, Network> networks_;
     std::size_t users_ = 0; // of all networks
-    smtp::Monotonic swept_;
+    smtp::Monotonic last_sweep_;
 };
 
 } // namespace smtpd

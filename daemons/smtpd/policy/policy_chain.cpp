@@ -17,62 +17,62 @@ smtp::Verb verb_of(Stage stage) {
     return Verb::unknown;
 }
 
-std::string_view command_of(Stage stage) { return smtp::word_of(verb_of(stage)); }
+std::string_view command_of(Stage stage) { return smtp::name_of(verb_of(stage)); }
 
-std::optional<Opinion> Screen::ask(Stage stage, Check::Done done) {
+std::optional<PolicyVerdict> PolicyChain::ask(Stage stage, PolicyCheck::Done done) {
     stage_ = stage;
     next_ = 0;
-    sum_ = {};
-    auto opinion = go_on();
-    if (!opinion) done_ = std::move(done);
-    return opinion;
+    combined_ = {};
+    auto verdict = ask_next();
+    if (!verdict) done_ = std::move(done);
+    return verdict;
 }
 
-std::optional<Opinion> Screen::go_on() {
+std::optional<PolicyVerdict> PolicyChain::ask_next() {
     while (next_ < checks_.size()) {
         auto& check = *checks_[next_++];
-        if (sum_.kind == Opinion::Kind::permit && !check.insists()) continue;
-        auto opinion = check.ask(stage_, facts, [this](Opinion late) { heard(std::move(late)); });
-        if (!opinion) return {};
-        if (add(*std::move(opinion))) break;
+        if (combined_.kind == PolicyVerdict::Kind::permit && !check.asked_after_permit()) continue;
+        auto verdict = check.ask(stage_, context, [this](PolicyVerdict late) { on_verdict(std::move(late)); });
+        if (!verdict) return {};
+        if (combine(*std::move(verdict))) break;
     }
-    return std::move(sum_);
+    return std::move(combined_);
 }
 
-bool Screen::add(Opinion opinion) {
+bool PolicyChain::combine(PolicyVerdict verdict) {
     const auto append = [](auto& to, auto& from) {
         to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
     };
     const auto note = [&](std::string_view verb, const std::string& why) {
-        if (!why.empty() && opinion.by != Adviser::header_check) // who has written its own
-            opinion.notes.push_back({opinion.by, std::string(verb), {}, why});
+        if (!why.empty() && verdict.by != PolicySource::header_check) // who has written its own
+            verdict.notes.push_back({verdict.by, std::string(verb), {}, why});
     };
-    note("warn", opinion.warning);
-    note("discard", opinion.discard);
-    note("hold", opinion.hold);
-    append(sum_.notes, opinion.notes);
-    append(sum_.fields, opinion.fields);
-    append(sum_.copies, opinion.copies);
-    for (auto part : {&Opinion::hold, &Opinion::discard})
-        if (sum_.*part == "") sum_.*part = std::move(opinion.*part);
-    if (opinion.kind != Opinion::Kind::none) sum_.kind = opinion.kind;
-    if (opinion.kind != Opinion::Kind::refuse) return false;
-    sum_.reply = std::move(opinion.reply);
-    sum_.by = opinion.by;
+    note("warn", verdict.warning);
+    note("discard", verdict.discard);
+    note("hold", verdict.hold);
+    append(combined_.notes, verdict.notes);
+    append(combined_.fields, verdict.fields);
+    append(combined_.added_recipients, verdict.added_recipients);
+    for (auto part : {&PolicyVerdict::hold, &PolicyVerdict::discard})
+        if (combined_.*part == "") combined_.*part = std::move(verdict.*part);
+    if (verdict.kind != PolicyVerdict::Kind::none) combined_.kind = verdict.kind;
+    if (verdict.kind != PolicyVerdict::Kind::reject) return false;
+    combined_.reply = std::move(verdict.reply);
+    combined_.by = verdict.by;
     return true;
 }
 
-void Screen::heard(Opinion opinion) {
-    if (!add(std::move(opinion))) {
-        auto rest = go_on();
+void PolicyChain::on_verdict(PolicyVerdict verdict) {
+    if (!combine(std::move(verdict))) {
+        auto rest = ask_next();
         if (!rest) return;
-        sum_ = *std::move(rest);
+        combined_ = *std::move(rest);
     }
     const auto done = std::move(done_);
-    done(std::move(sum_));
+    done(std::move(combined_));
 }
 
-void Screen::transaction_over() {
+void PolicyChain::transaction_over() {
     for (auto& check : checks_) check->transaction_over();
 }
 

@@ -1,7 +1,7 @@
 // What is asked of others about a client and its mail before a stage of the session goes on: rates, DNS
-// lists, policy services, filters. A Check is one of them in one session; a Screen asks those of the session
+// lists, policy services, filters. A PolicyCheck is one of them in one session; a PolicyChain asks those of the session
 // in order until one refuses. Knows no protocol and no sockets. A session that nobody is asked about has no
-// Screen.
+// PolicyChain.
 #pragma once
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "libsmtp/protocol/reply.h"
@@ -25,7 +25,7 @@ smtp::Verb verb_of(Stage stage);
 std::string_view command_of(Stage stage); // its word: "CONNECT", "HELO" … "END-OF-MESSAGE", "UNKNOWN", as logs have it
 
 // What is known of the session when something is asked.
-struct Facts {
+struct PolicyContext {
     Client client;
     std::string server;   // our name
     std::string listener; // [listen.<name>]
@@ -42,75 +42,75 @@ struct Facts {
 };
 
 // Whose word something is: log lines tell it apart.
-enum class Adviser : std::uint8_t { policy, milter, header_check };
+enum class PolicySource : std::uint8_t { policy, milter, header_check };
 
 // Something of which the log has a line, beside refusals: "QID: hold: RCPT from …".
-struct Note {
-    Adviser by = Adviser::policy;
+struct LogNote {
+    PolicySource by = PolicySource::policy;
     std::string verb;    // "warn", "hold", "discard" …
     std::string subject; // what it is about; "": the stage
     std::string text;
-    bool operator==(const Note&) const = default;
+    bool operator==(const LogNote&) const = default;
 };
 
-struct Opinion {
+struct PolicyVerdict {
     enum class Kind : std::uint8_t {
         none,
         permit, // whom else one might ask need not be asked at this stage (filters are all the same)
-        refuse,
+        reject,
     };
     Kind kind = Kind::none;
-    Adviser by = Adviser::policy;    // whose it is
-    smtp::Reply reply;               // refuse
+    PolicySource by = PolicySource::policy;    // whose it is
+    smtp::Reply reply;               // reject
     std::vector<std::string> fields; // to stand at the head of the message: "Name: value"
-    std::vector<std::string> copies; // further recipients
+    std::vector<std::string> added_recipients; // further recipients
     std::string hold;                // not empty: keep the message, and why
     std::string discard;             // not empty: take it and throw it away, and why
     std::string warning;             // for the log
-    std::vector<Note> notes;         // for the log, where warning, hold and discard do not say it
+    std::vector<LogNote> notes;         // for the log, where warning, hold and discard do not say it
 
-    static Opinion refusal(smtp::Reply reply) {
-        Opinion opinion;
-        opinion.kind = Kind::refuse;
-        opinion.reply = std::move(reply);
-        return opinion;
+    static PolicyVerdict rejection(smtp::Reply reply) {
+        PolicyVerdict verdict;
+        verdict.kind = Kind::reject;
+        verdict.reply = std::move(reply);
+        return verdict;
     }
 };
 
-class Check {
+class PolicyCheck {
 public:
-    // Once, from the loop, unless the Check is destroyed before.
-    using Done = std::function<void(Opinion)>;
-    virtual ~Check() = default;
-    // An opinion; or none yet, and `done` is called when there is one. `facts` outlive the question.
-    virtual std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) = 0;
+    // Once, from the loop, unless the PolicyCheck is destroyed before.
+    using Done = std::function<void(PolicyVerdict)>;
+    virtual ~PolicyCheck() = default;
+    // A verdict; or none yet, and `done` is called when there is one. `context` outlives the question.
+    virtual std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) = 0;
     // Is it asked although another one has permitted?
-    virtual bool insists() const { return false; }
+    virtual bool asked_after_permit() const { return false; }
     // The message that MAIL had begun is gone, by whichever way.
     virtual void transaction_over() {}
 };
 
-class Screen {
+class PolicyChain {
 public:
-    explicit Screen(std::vector<std::unique_ptr<Check>> checks) : checks_(std::move(checks)) {}
-    Screen(const Screen&) = delete;
+    explicit PolicyChain(std::vector<std::unique_ptr<PolicyCheck>> checks) : checks_(std::move(checks)) {}
+    PolicyChain(const PolicyChain&) = delete;
 
-    Facts facts;
+    PolicyContext context;
 
     // What all of them come to: at once, or later by `done`.
-    std::optional<Opinion> ask(Stage stage, Check::Done done);
+    std::optional<PolicyVerdict> ask(Stage stage, PolicyCheck::Done done);
     void transaction_over();
 
 private:
-    std::optional<Opinion> go_on();
-    bool add(Opinion opinion); // true: nobody else need be asked
-    void heard(Opinion opinion);
+    std::optional<PolicyVerdict> ask_next();
+    bool combine(PolicyVerdict verdict); // true: nobody else need be asked
+    void on_verdict(PolicyVerdict verdict);
 
-    std::vector<std::unique_ptr<Check>> checks_;
+    std::vector<std::unique_ptr<PolicyCheck>> checks_;
     Stage stage_ = Stage::connect;
     std::size_t next_ = 0;
-    Opinion sum_;
-    Check::Done done_;
+    PolicyVerdict combined_;
+    PolicyCheck::Done done_;
 };
 
 } // namespace smtpd

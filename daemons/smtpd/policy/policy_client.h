@@ -20,7 +20,7 @@ public:
     using Done = std::function<void(std::optional<std::string> action)>;
 
     PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service,
-                 common::Availability availability = {});
+                 common::ServiceStatus service_status = {});
     PolicyClient(const PolicyClient&) = delete;
 
     const config::PolicyService& service() const { return service_; }
@@ -37,36 +37,36 @@ private:
         smtp::Monotonic until;
         bool repeated = false; // a connection that had gone stale costs one more try
     };
-    struct Line {
+    struct ServerConnection {
         std::unique_ptr<common::ClientStream> stream;
         PolicyAnswer answer;
         std::uint64_t question = 0; // 0: idle
-        smtp::Monotonic since;      // when it was put
+        smtp::Monotonic since;      // when it was sent
         bool fresh = true;          // no answer has come on it yet
     };
-    using Lines = std::list<Line>;
+    using ServerConnections = std::list<ServerConnection>;
 
     void dispatch();
     bool make_room();
-    void open_line();
-    void put(Lines::iterator line, std::uint64_t question);
-    void heard(Lines::iterator line, std::string_view bytes);
-    void lost(Lines::iterator line, const std::string& why);
+    void open_connection();
+    void send(ServerConnections::iterator connection, std::uint64_t question);
+    void on_data(ServerConnections::iterator connection, std::string_view bytes);
+    void on_lost(ServerConnections::iterator connection, const std::string& why);
     void unavailable(const std::string& why);
     void finish(std::uint64_t question, std::optional<std::string> action);
-    void give_up();
-    Lines::iterator longest_busy();
-    void relieve();
+    void expire_questions();
+    ServerConnections::iterator longest_busy();
+    void free_busy_connections();
 
     common::Loop& loop_;
     common::Log& log_;
     const config::PolicyService service_;
-    const common::Availability availability_;
+    const common::ServiceStatus service_status_;
     std::map<std::uint64_t, Question> open_; // in the order asked, so in the order they run out
     std::deque<std::uint64_t> waiting_;
     std::uint64_t last_ = 0;
-    Lines lines_;
-    common::Timer patience_, relief_;
+    ServerConnections connections_;
+    common::Timer question_timer_, busy_timer_;
 };
 
 } // namespace smtpd

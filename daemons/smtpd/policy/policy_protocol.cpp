@@ -3,7 +3,7 @@
 
 namespace smtpd {
 
-std::string policy_request(Stage stage, const Facts& facts) {
+std::string policy_request(Stage stage, const PolicyContext& context) {
     std::string out = "request=smtpd_access_policy\n";
     const auto add = [&](std::string_view name, std::string_view value) {
         out += name;
@@ -12,32 +12,32 @@ std::string policy_request(Stage stage, const Facts& facts) {
         out += '\n';
     };
     add("protocol_state", command_of(stage));
-    add("protocol_name", facts.protocol);
-    add("helo_name", facts.helo);
-    add("queue_id", facts.queue_id);
-    add("sender", facts.sender);
-    add("recipient", facts.recipient);
-    add("recipient_count", std::to_string(stage < Stage::data ? 0 : facts.recipients));
-    add("client_address", facts.client.address_text);
-    add("client_name", facts.client.name);
-    add("client_port", std::to_string(facts.client.port));
+    add("protocol_name", context.protocol);
+    add("helo_name", context.helo);
+    add("queue_id", context.queue_id);
+    add("sender", context.sender);
+    add("recipient", context.recipient);
+    add("recipient_count", std::to_string(stage < Stage::data ? 0 : context.recipients));
+    add("client_address", context.client.address_text);
+    add("client_name", context.client.name);
+    add("client_port", std::to_string(context.client.port));
     add("reverse_client_name",
-        facts.client.reverse_name.empty() ? facts.client.name : facts.client.reverse_name);
-    add("server_address", facts.client.server_address);
-    add("server_port", facts.client.server_port == 0 ? "" : std::to_string(facts.client.server_port));
-    add("instance", facts.instance);
-    add("size", std::to_string(facts.size));
-    add("sasl_method", facts.sasl_method);
-    add("sasl_username", facts.sasl_user);
-    add("sasl_sender", facts.sasl_sender);
-    add("ccert_subject", facts.tls_peer);
+        context.client.reverse_name.empty() ? context.client.name : context.client.reverse_name);
+    add("server_address", context.client.server_address);
+    add("server_port", context.client.server_port == 0 ? "" : std::to_string(context.client.server_port));
+    add("instance", context.instance);
+    add("size", std::to_string(context.size));
+    add("sasl_method", context.sasl_method);
+    add("sasl_username", context.sasl_user);
+    add("sasl_sender", context.sasl_sender);
+    add("ccert_subject", context.tls_peer);
     add("ccert_issuer", "");
     add("ccert_fingerprint", "");
-    add("encryption_protocol", facts.tls_version);
-    add("encryption_cipher", facts.tls_cipher);
+    add("encryption_protocol", context.tls_version);
+    add("encryption_cipher", context.tls_cipher);
     add("etrn_domain", "");
-    add("stress", facts.stressed ? "yes" : "");
-    add("policy_context", facts.listener);
+    add("stress", context.stressed ? "yes" : "");
+    add("policy_context", context.listener);
     out += '\n';
     return out;
 }
@@ -64,16 +64,16 @@ PolicyAnswer::State PolicyAnswer::feed(std::string_view bytes) {
     return state_;
 }
 
-std::string rejection_text(Stage stage, const Facts& facts, std::string_view text) {
+std::string rejection_text(Stage stage, const PolicyContext& context, std::string_view text) {
     std::string what, how;
     switch (stage) {
-    case Stage::connect: what = facts.client.peer(), how = "Client host rejected"; break;
-    case Stage::helo: what = facts.helo, how = "Helo command rejected"; break;
-    case Stage::mail: what = facts.sender, how = "Sender address rejected"; break;
-    case Stage::rcpt: what = facts.recipient, how = "Recipient address rejected"; break;
+    case Stage::connect: what = context.client.peer(), how = "Client host rejected"; break;
+    case Stage::helo: what = context.helo, how = "Helo command rejected"; break;
+    case Stage::mail: what = context.sender, how = "Sender address rejected"; break;
+    case Stage::rcpt: what = context.recipient, how = "Recipient address rejected"; break;
     case Stage::data: what = "DATA", how = "Data command rejected"; break;
     case Stage::end_of_data: what = "END-OF-MESSAGE", how = "End-of-data rejected"; break;
-    case Stage::unknown: what = facts.command, how = "Command rejected"; break;
+    case Stage::unknown: what = context.command, how = "Command rejected"; break;
     }
     return fmt::format("<{}>: {}: {}", smtp::printable(what, 320), how, smtp::printable(text, 400));
 }
@@ -94,13 +94,13 @@ std::string_view take_word(std::string_view& text) {
     return word;
 }
 
-Opinion refusal(int code, smtp::EnhancedStatus status, std::string_view text, Stage stage,
-                const Facts& facts) {
+PolicyVerdict refusal(int code, smtp::EnhancedStatus status, std::string_view text, Stage stage,
+                const PolicyContext& context) {
     auto rest = text;
     if (const auto given = smtp::EnhancedStatus::parse(take_word(rest)); given && given->klass == code / 100)
         status = *given, text = rest;
     if (text.empty()) text = code / 100 == 5 ? "Access denied" : "Try again later";
-    return Opinion::refusal({code, status, rejection_text(stage, facts, text)});
+    return PolicyVerdict::rejection({code, status, rejection_text(stage, context, text)});
 }
 
 bool is_field(std::string_view text) {
@@ -113,54 +113,54 @@ bool is_field(std::string_view text) {
 
 } // namespace
 
-std::expected<Opinion, smtp::Malformed> opinion_of(std::string_view action, Stage stage, const Facts& facts) {
+std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage, const PolicyContext& context) {
     auto text = action;
     const auto first = take_word(text);
     const auto word = smtp::lowered(first);
     const auto told = [&](std::string_view otherwise) {
         return text.empty() ? std::string(otherwise) : smtp::printable(text, 400);
     };
-    Opinion opinion;
+    PolicyVerdict verdict;
     const auto unknown = [&](std::string_view why) {
         return std::unexpected(smtp::Malformed{fmt::format("{}: \"{}\"", why, smtp::printable(action, 100))});
     };
-    if (word == "dunno") return opinion;
+    if (word == "dunno") return verdict;
     if (word == "ok" || word == "permit") {
-        opinion.kind = Opinion::Kind::permit;
-        return opinion;
+        verdict.kind = PolicyVerdict::Kind::permit;
+        return verdict;
     }
-    if (word == "reject") return refusal(554, {5, 7, 1}, text, stage, facts);
+    if (word == "reject") return refusal(554, {5, 7, 1}, text, stage, context);
     if (word == "defer" || word == "defer_if_permit" || word == "defer_if_reject")
-        return refusal(450, {4, 7, 1}, text, stage, facts);
+        return refusal(450, {4, 7, 1}, text, stage, context);
     if (word.size() == 3 && (word[0] == '4' || word[0] == '5')) {
         const auto code = smtp::parse_number(word, 599);
         if (!code) return unknown("odd reply code");
         const auto klass = static_cast<std::uint16_t>(*code / 100);
-        return refusal(static_cast<int>(*code), {klass, 7, 1}, text, stage, facts);
+        return refusal(static_cast<int>(*code), {klass, 7, 1}, text, stage, context);
     }
     if (word == "warn" || word == "info") {
-        opinion.warning = told("warned");
-        return opinion;
+        verdict.warning = told("warned");
+        return verdict;
     }
     if (stage < Stage::mail) return unknown("an action that needs a message");
     if (word == "hold") {
-        opinion.hold = told("held by policy");
-        return opinion;
+        verdict.hold = told("held by policy");
+        return verdict;
     }
     if (word == "discard") {
-        opinion.discard = told("discarded by policy");
-        return opinion;
+        verdict.discard = told("discarded by policy");
+        return verdict;
     }
     if (word == "prepend") {
         if (stage == Stage::end_of_data) return unknown("too late for a header field");
         if (!is_field(text)) return unknown("not a header field");
-        opinion.fields.emplace_back(text);
-        return opinion;
+        verdict.fields.emplace_back(text);
+        return verdict;
     }
     if (word == "bcc") {
         if (!smtp::ForwardPath::parse(text)) return unknown("not an address");
-        opinion.copies.emplace_back(text);
-        return opinion;
+        verdict.added_recipients.emplace_back(text);
+        return verdict;
     }
     return unknown("unknown action");
 }

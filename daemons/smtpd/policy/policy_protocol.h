@@ -7,7 +7,7 @@
 
 namespace smtpd {
 
-std::string policy_request(Stage stage, const Facts& facts);
+std::string policy_request(Stage stage, const PolicyContext& context);
 
 // Takes an answer in pieces.
 class PolicyAnswer {
@@ -29,9 +29,9 @@ private:
 };
 
 // What an action of access(5) means for us; those we do not know are malformed.
-std::expected<Opinion, smtp::Malformed> opinion_of(std::string_view action, Stage stage, const Facts& facts);
+std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage, const PolicyContext& context);
 
 // "<x@y>: Recipient address rejected: text", as logs and clients know it.
-std::string rejection_text(Stage stage, const Facts& facts, std::string_view text);
+std::string rejection_text(Stage stage, const PolicyContext& context, std::string_view text);
 
 } // namespace smtpd

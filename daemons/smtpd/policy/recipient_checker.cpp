@@ -7,16 +7,16 @@ using namespace std::chrono_literals;
 using proto::recipient_check::Check;
 using proto::recipient_check::Checked;
 
-static constexpr std::size_t most_kept = 10'000; // of each generation
+static constexpr std::size_t max_cached = 10'000; // of each generation
 static constexpr auto patience = 10s;            // for an answer
 static constexpr auto known_for = 60s, unknown_for = 5s;
 
 RecipientChecker::RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
                                    const ipc::Identity& identity)
-    : patience_(loop, [this] { give_up(); }),
+    : expiry_timer_(loop, [this] { expire_questions(); }),
       categorizer_(loop, log, run + "/private/categorizer", proto::recipient_check::conversation, identity,
-                   {[this](proto::recipient_check::Message&& message) { heard(std::move(message)); },
-                    [this] { connected(); }}) {}
+                   {[this](proto::recipient_check::Message&& message) { on_message(std::move(message)); },
+                    [this] { on_connected(); }}) {}
 
 // Entries of the suppression list may hold for one domain's mail only.
 std::string RecipientChecker::key_of(const Subject& subject) const {
@@ -25,9 +25,9 @@ std::string RecipientChecker::key_of(const Subject& subject) const {
     return subject.address + ' ' + (at == subject.sender.npos ? "" : subject.sender.substr(at));
 }
 
-const RecipientChecker::Answer* RecipientChecker::remembered(const Subject& subject, smtp::Monotonic now) {
+const RecipientChecker::Answer* RecipientChecker::cached(const Subject& subject, smtp::Monotonic now) {
     const auto key = key_of(subject);
-    for (auto* generation : {&young_, &old_}) {
+    for (auto* generation : {&new_cache_, &old_cache_}) {
         const auto at = generation->find(key);
         if (at != generation->end() && now < at->second.until) return &at->second.answer;
     }
@@ -39,24 +39,24 @@ std::uint64_t RecipientChecker::ask(Subject subject, smtp::Monotonic now, Done d
     // If it is down, when it comes up. What a command's line holds fits a frame.
     static_cast<void>(categorizer_.send(Check{request, subject.address, subject.sender}));
     open_.emplace(request, Question{std::move(subject), now + patience, std::move(done)});
-    if (!patience_.armed()) patience_.start(1s);
+    if (!expiry_timer_.armed()) expiry_timer_.start(1s);
     return request;
 }
 
-void RecipientChecker::forget() {
-    young_.clear();
-    old_.clear();
+void RecipientChecker::clear_cache() {
+    new_cache_.clear();
+    old_cache_.clear();
 }
 
-void RecipientChecker::connected() {
+void RecipientChecker::on_connected() {
     for (auto& [request, question] : open_)
         static_cast<void>(categorizer_.send(Check{request, question.subject.address, question.subject.sender}));
 }
 
-void RecipientChecker::heard(proto::recipient_check::Message&& message) {
+void RecipientChecker::on_message(proto::recipient_check::Message&& message) {
     if (const auto* list = std::get_if<proto::recipient_check::Suppressions>(&message)) {
         any_suppressed_ = list->any;
-        return forget();
+        return clear_cache();
     }
     auto* checked = std::get_if<Checked>(&message);
     if (!checked) return categorizer_.fail("only Checked and Suppressions are said here");
@@ -68,24 +68,24 @@ void RecipientChecker::finish(std::uint64_t request, Answer answer) {
     if (question.empty()) return;
     const auto now = common::Loop::now().monotonic;
     if (answer.verdict != Verdict::try_later) {
-        if (young_.size() >= most_kept) {
-            old_ = std::move(young_);
-            young_.clear();
+        if (new_cache_.size() >= max_cached) {
+            old_cache_ = std::move(new_cache_);
+            new_cache_.clear();
         }
         const auto lasts = answer.verdict == Verdict::unknown ? unknown_for : known_for;
-        young_.insert_or_assign(key_of(question.mapped().subject), Kept{answer, now + lasts});
+        new_cache_.insert_or_assign(key_of(question.mapped().subject), CacheEntry{answer, now + lasts});
     }
     question.mapped().done(answer);
 }
 
-void RecipientChecker::give_up() {
+void RecipientChecker::expire_questions() {
     const auto now = common::Loop::now().monotonic;
     std::vector<std::uint64_t> late;
     for (auto& [request, question] : open_)
         if (question.until <= now) late.push_back(request);
     for (auto request : late)
         finish(request, {Verdict::try_later, "unverified address, try again later"});
-    if (!open_.empty()) patience_.start(1s);
+    if (!open_.empty()) expiry_timer_.start(1s);
 }
 
 } // namespace smtpd

@@ -30,14 +30,14 @@ public:
         std::string address, sender;
     };
     // Null: not remembered.
-    const Answer* remembered(const Subject& subject, smtp::Monotonic now);
+    const Answer* cached(const Subject& subject, smtp::Monotonic now);
     // `done` is called once, from the loop, unless cancelled.
     std::uint64_t ask(Subject subject, smtp::Monotonic now, Done done);
     // Is anybody suppressed? Then recipients elsewhere may be refused as well.
     bool any_suppressed() const { return any_suppressed_; }
     void cancel(std::uint64_t request) { open_.erase(request); }
     // The configuration has changed: what was remembered may be wrong.
-    void forget();
+    void clear_cache();
 
 private:
     struct Question {
@@ -45,22 +45,22 @@ private:
         smtp::Monotonic until;
         Done done;
     };
-    struct Kept {
+    struct CacheEntry {
         Answer answer;
         smtp::Monotonic until;
     };
-    void heard(proto::recipient_check::Message&& message);
+    void on_message(proto::recipient_check::Message&& message);
     std::string key_of(const Subject& subject) const;
-    void connected();
-    void give_up();
+    void on_connected();
+    void expire_questions();
     void finish(std::uint64_t request, Answer answer);
 
-    std::unordered_map<std::string, Kept> young_,
-        old_; // two generations: when the young one is full it becomes the old
+    std::unordered_map<std::string, CacheEntry> new_cache_,
+        old_cache_; // two generations: when the young one is full it becomes the old
     std::unordered_map<std::uint64_t, Question> open_;
     std::uint64_t last_ = 0;
     bool any_suppressed_ = false;
-    common::Timer patience_;
+    common::Timer expiry_timer_;
     ipc::Connector<proto::recipient_check::Message> categorizer_;
 };
 

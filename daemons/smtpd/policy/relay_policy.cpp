@@ -4,10 +4,10 @@
 
 namespace smtpd {
 
-using Kind = Judgement::Kind;
+using Kind = RelayDecision::Kind;
 
-static Judgement refuse(int code, smtp::EnhancedStatus status, std::string text) {
-    return {Kind::refuse, {}, {code, status, std::move(text)}};
+static RelayDecision refuse(int code, smtp::EnhancedStatus status, std::string text) {
+    return {Kind::reject, {}, {code, status, std::move(text)}};
 }
 
 Client client_of(const common::Endpoint& endpoint) {
@@ -31,7 +31,7 @@ Client client_without_address() {
     return client;
 }
 
-std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
                                                      const smtp::ClientAttributes& described) {
     const auto text_of = [](const auto& attribute) { return attribute ? attribute->value : std::string(); };
     const auto bad = [](std::string_view name) {
@@ -94,7 +94,7 @@ static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbo
            });
 }
 
-Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
+RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
     const bool trusted = may_relay(rules, client);
     if (rules.listener.service == config::Service::submission && !trusted)
         return refuse(530, {5, 7, 0}, "Authentication required");
@@ -110,7 +110,7 @@ Judgement judge_sender(const Rules& rules, const Client& client, const smtp::Rev
     return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: a full address is needed");
 }
 
-Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
+RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
     const auto& config = *rules.config;
     const auto text = path.text();
     if (path.bare_postmaster()) return {Kind::accept, text, {}};
@@ -128,16 +128,16 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
         return refuse(550, {5, 1, 2},
                       "<" + text + ">: Recipient address rejected: no domain of the DNS has this name");
     const auto where = config.class_of(domain);
-    if (where == decide::AddressClass::elsewhere && !trusted)
+    if (where == decide::AddressClass::remote && !trusted)
         return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
     const bool listed = where == decide::AddressClass::relay ? !config.relay.recipients.empty()
-                                                             : where != decide::AddressClass::elsewhere;
+                                                             : where != decide::AddressClass::remote;
     return {listed && config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
 }
 
-smtp::Reply reply_for(common::Shut why) {
-    if (why == common::Shut::full) return {452, {4, 3, 1}, "Insufficient system storage"};
-    if (why == common::Shut::memory) return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
+smtp::Reply reply_for(common::Unavailable why) {
+    if (why == common::Unavailable::full) return {452, {4, 3, 1}, "Insufficient system storage"};
+    if (why == common::Unavailable::memory) return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
     return {451, {4, 3, 0}, "Error: queue file write error"};
 }
 

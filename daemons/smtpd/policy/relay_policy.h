@@ -34,26 +34,26 @@ Client client_without_address();
 // The former client as XCLIENT describes it anew: what is not named stays as it was, but for who has
 // authenticated, and for the name of another address ("unknown" until it is looked up). The error is the
 // reply to send.
-std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
                                                      const smtp::ClientAttributes& described);
 
-struct Judgement {
+struct RelayDecision {
     enum class Kind : std::uint8_t {
         accept,
         check, // one of ours: does the recipient exist?
-        refuse,
+        reject,
     };
     Kind kind = Kind::accept;
     std::string address; // what goes into the envelope; bare local parts completed
-    smtp::Reply reply;   // refuse
+    smtp::Reply reply;   // reject
 };
 
 // May this client send to anywhere? Then it may also say how.
 bool may_relay(const Rules& rules, const Client& client);
-Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
-Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
+RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
+RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
 
 // What a client hears while the spool takes no mail.
-smtp::Reply reply_for(common::Shut why);
+smtp::Reply reply_for(common::Unavailable why);
 
 } // namespace smtpd

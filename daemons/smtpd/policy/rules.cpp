@@ -88,14 +88,14 @@ std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> co
     rules->stressed.data_time = std::min<smtp::Duration>(rules->normal.data_time, 30s);
     rules->stressed.hard_errors = std::min(rules->normal.hard_errors, 2u);
     const auto& name = rules->normal.hostname;
-    rules->busy = {421, {4, 3, 2}, name + " All server ports are busy, try again later"};
-    rules->too_many_here = {421, {4, 7, 0}, name + " Error: too many connections from your network"};
-    rules->too_many_new = {421, {4, 7, 0}, name + " Error: too many new connections from your network"};
+    rules->busy_reply = {421, {4, 3, 2}, name + " All server ports are busy, try again later"};
+    rules->too_many_sessions_reply = {421, {4, 7, 0}, name + " Error: too many connections from your network"};
+    rules->too_many_connections_reply = {421, {4, 7, 0}, name + " Error: too many new connections from your network"};
     return rules;
 }
 
-std::string Rules::exceeded(Visitors::Entry entry, std::string_view peer) const {
-    const bool sessions = entry == Visitors::Entry::too_many_sessions;
+std::string Rules::limit_exceeded_text(ClientLimits::Admission admission, std::string_view peer) const {
+    const bool sessions = admission == ClientLimits::Admission::too_many_sessions;
     return fmt::format("Connection {} limit exceeded: {} from {} for service {}", sessions ? "concurrency" : "rate",
                        (sessions ? listener.limits.sessions_per_network : listener.limits.connections_per_minute) + 1,
                        peer, listener.name);

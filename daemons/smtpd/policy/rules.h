@@ -19,15 +19,15 @@ struct Rules {
     std::shared_ptr<const tls::Context> tls;             // null: this listener has none
     std::shared_ptr<const auth::PasswordFile> passwords; // never null
     std::string pepper;
-    smtp::Reply busy;          // 421, for who cannot be let in
-    smtp::Reply too_many_here; // 421, for whose network has all the sessions it may have
-    smtp::Reply too_many_new;  // 421, for whose network had all the new ones it may have in a minute
+    smtp::Reply busy_reply;          // 421, for who cannot be let in
+    smtp::Reply too_many_sessions_reply; // 421, for whose network has all the sessions it may have
+    smtp::Reply too_many_connections_reply;  // 421, for whose network had all the new ones it may have in a minute
 
-    const smtp::Reply& turned_away(Visitors::Entry entry) const {
-        return entry == Visitors::Entry::too_many_sessions ? too_many_here : too_many_new;
+    const smtp::Reply& rejection_reply(ClientLimits::Admission admission) const {
+        return admission == ClientLimits::Admission::too_many_sessions ? too_many_sessions_reply : too_many_connections_reply;
     }
     // The same for the log, in Postfix's words: "Connection concurrency limit exceeded: 51 from … for service …".
-    std::string exceeded(Visitors::Entry entry, std::string_view peer) const;
+    std::string limit_exceeded_text(ClientLimits::Admission admission, std::string_view peer) const;
 };
 
 // What master alone could read, for the sessions of one listener.

@@ -12,7 +12,7 @@ using smtp::Reply;
 using smtp::Verb;
 using Verdict = proto::recipient_check::Verdict;
 
-static constexpr std::size_t most_announced = 100'000; // durable messages the queue-manager has not taken yet
+static constexpr std::size_t max_announced = 100'000; // durable messages the queue-manager has not taken yet
 
 void Connection::answer(const Reply& reply) { session_.answer(reply, common::Loop::now().monotonic); }
 
@@ -31,15 +31,15 @@ std::string Connection::envelope_text(std::string_view to) const {
     return out + fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
 }
 
-common::Voice Connection::voice_of(Adviser by, Verb command) {
+common::LogContext Connection::log_context_of(PolicySource by, Verb command) {
     const bool whole = command == Verb::end_of_message;
-    return whole && by != Adviser::policy ? service_.log.as("cleanup") : voice();
+    return whole && by != PolicySource::policy ? worker_.log.context("cleanup") : log_context();
 }
 
-void Connection::log_reject(Verb command, const Reply& reply, std::string_view to, Adviser by) {
-    count_reject(service_.figures, command, reply);
-    voice_of(by, command)
-        .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == Adviser::milter ? "milter-" : "", word_of(command),
+void Connection::log_reject(Verb command, const Reply& reply, std::string_view to, PolicySource by) {
+    count_reject(worker_.metrics, command, reply);
+    log_context_of(by, command)
+        .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == PolicySource::milter ? "milter-" : "", name_of(command),
               client_.peer(), reply.line(), envelope_text(to));
 }
 
@@ -50,28 +50,28 @@ static bool breaks_protocol(const Reply& reply) {
 }
 
 // What a client says wrongly is no "reject": log analysers count those as messages refused.
-void Connection::log_refusal(Verb command, const Reply& reply, std::string_view to) {
+void Connection::log_rejection(Verb command, const Reply& reply, std::string_view to) {
     if (!breaks_protocol(reply)) return log_reject(command, reply, to);
-    count_reject(service_.figures, command, reply);
-    if (reply == last_refused_) return;
-    last_refused_ = reply;
+    count_reject(worker_.metrics, command, reply);
+    if (reply == last_rejection_) return;
+    last_rejection_ = reply;
     const bool of_message = transaction_ && transaction_->client_logged;
-    voice().warning("{}{}protocol error after {} from {}: {}", of_message ? transaction_->id_text : "",
-                    of_message ? ": " : "", word_of(command), client_.peer(), reply.line());
+    log_context().warning("{}{}protocol error after {} from {}: {}", of_message ? transaction_->id_text : "",
+                    of_message ? ": " : "", name_of(command), client_.peer(), reply.line());
 }
 
-void Connection::log_note(Verb command, const Note& note) {
+void Connection::log_note(Verb command, const LogNote& note) {
     const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
-    auto log = voice_of(note.by, command);
-    if (note.by == Adviser::header_check)
+    auto log = log_context_of(note.by, command);
+    if (note.by == PolicySource::header_check)
         return log.info("{}: {}: {} from {}; {}: {}", id, note.verb, note.subject, client_.peer(),
                         envelope_text({}), note.text);
-    log.info("{}: {}{}: {} from {}: {}", id, note.by == Adviser::milter ? "milter-" : "", note.verb, word_of(command),
+    log.info("{}: {}{}: {} from {}: {}", id, note.by == PolicySource::milter ? "milter-" : "", note.verb, name_of(command),
              client_.peer(), note.text);
 }
 
 // bounce.soft_bounce: whoever is refused may come again.
-Reply Connection::softened(Reply reply) const {
+Reply Connection::with_soft_bounce(Reply reply) const {
     if (!rules_->config->bounce.soft_bounce || reply.code < 500) return reply;
     reply.code -= 100;
     if (reply.status.given()) reply.status.klass = 4;
@@ -80,8 +80,8 @@ Reply Connection::softened(Reply reply) const {
 
 void Connection::reject(Verb command, const Reply& reply, std::string_view to) {
     const bool of_mail = command == Verb::mail || command == Verb::rcpt || command == Verb::end_of_message;
-    const Reply said = of_mail ? softened(reply) : reply;
-    log_refusal(command, said, to);
+    const Reply said = of_mail ? with_soft_bounce(reply) : reply;
+    log_rejection(command, said, to);
     answer(said);
 }
 
@@ -101,12 +101,12 @@ static bool wants_name(const Rules& rules, const common::IpAddress& address) {
 }
 
 void Connection::operator()(smtp::event::Connect&) {
-    if (named_ || !wants_name(*rules_, client_.address)) return greet();
-    naming_ = true;
+    if (named_by_proxy_ || !wants_name(*rules_, client_.address)) return greet();
+    resolving_name_ = true;
     deadline_.set(common::Loop::now().monotonic + rules_->config->smtpd.reverse_name_timeout);
     name_lookup_ =
         std::make_unique<dns::ClientName>(*resolver_, client_.address, [this](const std::string& name) {
-            if (!naming_) return;
+            if (!resolving_name_) return;
             if (!name.empty()) client_.name = smtp::printable(name, 255);
             greet();
             pump();
@@ -114,42 +114,42 @@ void Connection::operator()(smtp::event::Connect&) {
 }
 
 void Connection::greet() {
-    naming_ = false;
+    resolving_name_ = false;
     if (session_.proxied())
-        voice().info("XCLIENT from {}: the client is {}", peer_.peer(), client_.peer());
+        log_context().info("XCLIENT from {}: the client is {}", peer_.peer(), client_.peer());
     else
-        voice().info("connect from {}", client_.peer());
-    if (entry_ != Visitors::Entry::welcome) {
-        const auto& reply = rules_->turned_away(entry_);
-        count_reject(service_.figures, Verb::connect, reply);
-        voice().warning("{}", rules_->exceeded(entry_, client_.peer()));
+        log_context().info("connect from {}", client_.peer());
+    if (admission_ != ClientLimits::Admission::admitted) {
+        const auto& reply = rules_->rejection_reply(admission_);
+        count_reject(worker_.metrics, Verb::connect, reply);
+        log_context().warning("{}", rules_->limit_exceeded_text(admission_, client_.peer()));
         return answer(reply);
     }
-    screen_ = make_screen(service_, *rules_, client_);
-    if (screen_ && session_.greeted()) { // by the proxy
-        screen_->facts.helo = smtp::printable(session_.helo(), 255);
-        screen_->facts.protocol = session_.protocol();
+    policy_chain_ = make_policy_chain(worker_, *rules_, client_);
+    if (policy_chain_ && session_.greeted()) { // by the proxy
+        policy_chain_->context.helo = smtp::printable(session_.helo(), 255);
+        policy_chain_->context.protocol = session_.protocol();
     }
     if (implicit_tls() && !tls_) return start_tls();
-    let_in();
+    send_banner();
 }
 
-void Connection::let_in() {
-    screened(Stage::connect, [this] { answer({220, {}, ""}); });
+void Connection::send_banner() {
+    with_policy_checks(Stage::connect, [this] { answer({220, {}, ""}); });
 }
 
 void Connection::operator()(smtp::event::Helo& helo) {
-    forwarded_.reset();
-    session_.use(settings(), common::Loop::now().monotonic);
-    if (screen_) {
-        screen_->facts.helo = smtp::printable(helo.name, 255);
-        screen_->facts.protocol = helo.extended ? "ESMTP" : "SMTP";
+    xforward_.reset();
+    session_.apply_settings(settings(), common::Loop::now().monotonic);
+    if (policy_chain_) {
+        policy_chain_->context.helo = smtp::printable(helo.name, 255);
+        policy_chain_->context.protocol = helo.extended ? "ESMTP" : "SMTP";
     }
-    screened(Stage::helo, [this] { answer({250, {}, more_capabilities()}); });
+    with_policy_checks(Stage::helo, [this] { answer({250, {}, dynamic_capabilities()}); });
 }
 
 // What EHLO names that depends on the clock.
-std::string Connection::more_capabilities() {
+std::string Connection::dynamic_capabilities() {
     const auto seconds = session_.offered().future_release;
     if (seconds == 0) return "";
     const auto until = common::Loop::now().wall + std::chrono::seconds(seconds);
@@ -158,66 +158,66 @@ std::string Connection::more_capabilities() {
 
 // --- who else has a say
 
-void Connection::ask_around(Stage stage, std::function<void()> then) {
-    auto& facts = screen_->facts;
-    facts.stressed = service_.stressed;
-    facts.sasl_method = client_.auth_method;
-    facts.sasl_user = client_.user;
-    facts.tls_version = tls_facts_.version;
-    facts.tls_cipher = tls_facts_.cipher;
-    facts.tls_peer = tls_facts_.peer_name;
-    facts.recipient.clear();
-    facts.postmaster = false;
+void Connection::run_policy_chain(Stage stage, std::function<void()> then) {
+    auto& context = policy_chain_->context;
+    context.stressed = worker_.stressed;
+    context.sasl_method = client_.auth_method;
+    context.sasl_user = client_.user;
+    context.tls_version = tls_facts_.version;
+    context.tls_cipher = tls_facts_.cipher;
+    context.tls_peer = tls_facts_.peer_name;
+    context.recipient.clear();
+    context.postmaster = false;
     if (!transaction_) { // nothing of the one before
-        facts.queue_id.clear();
-        facts.instance.clear();
-        facts.sender.clear();
-        facts.sasl_sender.clear();
-        facts.recipients = 0;
-        facts.size = 0;
+        context.queue_id.clear();
+        context.instance.clear();
+        context.sender.clear();
+        context.sasl_sender.clear();
+        context.recipients = 0;
+        context.size = 0;
     } else {
         const auto& envelope = transaction_->envelope;
-        facts.helo = envelope.helo;
-        facts.protocol = envelope.protocol;
-        facts.queue_id = transaction_->id_text;
-        facts.instance = fmt::format("{:x}.{}", number_, transaction_->id_text);
-        facts.sender = envelope.reverse_path;
-        facts.recipients = static_cast<std::uint32_t>(envelope.recipients.size());
-        facts.sasl_sender = envelope.sasl_sender;
+        context.helo = envelope.helo;
+        context.protocol = envelope.protocol;
+        context.queue_id = transaction_->id_text;
+        context.instance = fmt::format("{:x}.{}", number_, transaction_->id_text);
+        context.sender = envelope.reverse_path;
+        context.recipients = static_cast<std::uint32_t>(envelope.recipients.size());
+        context.sasl_sender = envelope.sasl_sender;
         if (stage > Stage::rcpt && envelope.recipients.size() == 1)
-            facts.recipient = envelope.recipients.front().address;
-        if (stage == Stage::end_of_data) facts.size = session_.content_size();
+            context.recipient = envelope.recipients.front().address;
+        if (stage == Stage::end_of_data) context.size = session_.content_size();
     }
     if (stage == Stage::rcpt) {
-        facts.recipient = rcpt_.path.text();
-        facts.postmaster = smtp::same_ignoring_case(rcpt_.path.mailbox.local_part, "postmaster");
+        context.recipient = rcpt_.path.text();
+        context.postmaster = smtp::same_ignoring_case(rcpt_.path.mailbox.local_part, "postmaster");
     }
-    auto opinion = screen_->ask(stage, [this, stage, then](const Opinion& late) {
-        heed(stage, late, then);
+    auto verdict = policy_chain_->ask(stage, [this, stage, then](const PolicyVerdict& late) {
+        apply_verdict(stage, late, then);
         pump();
     });
-    if (opinion) heed(stage, *opinion, then);
+    if (verdict) apply_verdict(stage, *verdict, then);
 }
 
-void Connection::heed(Stage stage, const Opinion& opinion, const std::function<void()>& then) {
+void Connection::apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then) {
     const auto command = verb_of(stage);
-    for (const auto& note : opinion.notes) log_note(command, note);
-    if (opinion.kind == Opinion::Kind::refuse) {
-        const Reply said = softened(opinion.reply);
-        if (opinion.by != Adviser::header_check) // whose note says it
-            log_reject(command, said, stage == Stage::rcpt ? rcpt_.path.text() : std::string(), opinion.by);
+    for (const auto& note : verdict.notes) log_note(command, note);
+    if (verdict.kind == PolicyVerdict::Kind::reject) {
+        const Reply said = with_soft_bounce(verdict.reply);
+        if (verdict.by != PolicySource::header_check) // whose note says it
+            log_reject(command, said, stage == Stage::rcpt ? rcpt_.path.text() : std::string(), verdict.by);
         answer(said);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
     }
     if (transaction_) {
         auto& transaction = *transaction_;
-        for (const auto& field : opinion.fields) transaction.fields += field + "\r\n";
-        transaction.copies.insert(transaction.copies.end(), opinion.copies.begin(), opinion.copies.end());
-        if (transaction.discard.empty()) transaction.discard = opinion.discard;
-        if (!opinion.hold.empty() && transaction.envelope.verdict == spool::Verdict::accept) {
+        for (const auto& field : verdict.fields) transaction.fields += field + "\r\n";
+        transaction.added_recipients.insert(transaction.added_recipients.end(), verdict.added_recipients.begin(), verdict.added_recipients.end());
+        if (transaction.discard.empty()) transaction.discard = verdict.discard;
+        if (!verdict.hold.empty() && transaction.envelope.verdict == spool::Verdict::accept) {
             transaction.envelope.verdict = spool::Verdict::hold;
-            transaction.envelope.verdict_reason = opinion.hold;
+            transaction.envelope.verdict_reason = verdict.hold;
         }
     }
     then();
@@ -225,33 +225,33 @@ void Connection::heed(Stage stage, const Opinion& opinion, const std::function<v
 
 void Connection::end_transaction() {
     transaction_.reset();
-    forwarded_.reset();
-    if (screen_) screen_->transaction_over();
+    xforward_.reset();
+    if (policy_chain_) policy_chain_->transaction_over();
 }
 
 // --- envelope
 
 void Connection::operator()(smtp::event::Mail& mail) {
-    auto judged = judge_sender(*rules_, client_, mail.path);
+    auto decision = evaluate_sender(*rules_, client_, mail.path);
     const auto refuse = [&](const Reply& reply) { reject(Verb::mail, reply); };
-    if (judged.kind == Judgement::Kind::refuse) return refuse(judged.reply);
-    if (service_.outbox.waiting() > most_announced)
+    if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
+    if (worker_.submission_queue.waiting() > max_announced)
         return refuse({451, {4, 3, 2}, "Error: the queue does not keep up, try again later"});
     const auto now = common::Loop::now();
     const std::chrono::seconds longest(session_.offered().future_release);
     if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
         return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
-    const auto id = service_.intake.admit(mail.parameters.size.value_or(0), now);
+    const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
     transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), *rules_->config));
     auto& transaction = *transaction_;
     transaction.id = *id;
-    transaction.begun = now.monotonic;
+    transaction.started = now.monotonic;
     transaction.id_text = id->text();
-    last_refused_ = {};
-    fill_envelope(transaction.envelope, mail, std::move(judged.address), now.wall);
-    if (screen_) screen_->facts.size = mail.parameters.size.value_or(0);
-    screened(Stage::mail, [this] {
+    last_rejection_ = {};
+    fill_envelope(transaction.envelope, mail, std::move(decision.address), now.wall);
+    if (policy_chain_) policy_chain_->context.size = mail.parameters.size.value_or(0);
+    with_policy_checks(Stage::mail, [this] {
         static const Reply ok{250, {2, 1, 0}, "Ok"};
         answer(ok);
     });
@@ -299,21 +299,21 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
 // Long lists go first when memory is short.
 bool Connection::room_for_recipient() const {
     using Level = spool::ContentMemory::Level;
-    const auto level = service_.intake.memory().level();
-    return level < Level::scarce || (level == Level::scarce && transaction_->weight < spool::ContentMemory::small);
+    const auto level = worker_.spool_writer.memory().level();
+    return level < Level::scarce || (level == Level::scarce && transaction_->memory < spool::ContentMemory::small);
 }
 
 void Connection::operator()(smtp::event::Rcpt& rcpt) {
     if (!room_for_recipient()) {
-        service_.intake.look_at_memory();
-        return reject(Verb::rcpt, reply_for(common::Shut::memory), rcpt.path.text());
+        worker_.spool_writer.check_memory();
+        return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
     }
-    auto judged = judge_recipient(*rules_, client_, rcpt.path);
-    if (judged.kind == Judgement::Kind::refuse) return reject(Verb::rcpt, judged.reply, rcpt.path.text());
+    auto decision = evaluate_recipient(*rules_, client_, rcpt.path);
+    if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
-    const bool elsewhere = judged.kind == Judgement::Kind::accept; // only suppressed ones are refused there
-    if (elsewhere && !service_.checker.any_suppressed()) return take_recipient(std::move(judged.address));
-    check_recipient({judged.address, transaction_->envelope.reverse_path}, [this, elsewhere, address = judged.address](const auto& checked) {
+    const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
+    if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
+    check_recipient({decision.address, transaction_->envelope.reverse_path}, [this, elsewhere, address = decision.address](const auto& checked) {
         if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
             take_recipient(address);
         else
@@ -338,15 +338,15 @@ void Connection::recipient_checked(const RecipientChecker::Answer& checked) {
 }
 
 void Connection::take_recipient(std::string address) {
-    if (!screen_) return add_recipient(std::move(address));
-    ask_around(Stage::rcpt, [this, address = std::move(address)] { add_recipient(address); });
+    if (!policy_chain_) return add_recipient(std::move(address));
+    run_policy_chain(Stage::rcpt, [this, address = std::move(address)] { add_recipient(address); });
 }
 
 void Connection::add_recipient(std::string address) {
     static const Reply ok{250, {2, 1, 5}, "Ok"};
     auto& transaction = *transaction_;
     if (!std::exchange(transaction.client_logged, true))
-        voice().info("{}: client={}{}{}{}{}{}", transaction.id_text, client_.peer(),
+        log_context().info("{}: client={}{}{}{}{}{}", transaction.id_text, client_.peer(),
                      client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
                      client_.user.empty() ? "" : ", sasl_username=", client_.user, forwarded_text());
     auto& recipient = transaction.envelope.recipients.emplace_back();
@@ -358,7 +358,7 @@ void Connection::add_recipient(std::string address) {
     recipient.orcpt = std::move(rcpt_.parameters.orcpt);
     recipient.notify = Transaction::notify_of(rcpt_.parameters.notify);
     constexpr std::size_t around = 2 * sizeof recipient + 64; // the vector's growth, the heap's own
-    transaction.weight += around + recipient.address.size() + recipient.original.size() + recipient.orcpt.size();
+    transaction.memory += around + recipient.address.size() + recipient.original.size() + recipient.orcpt.size();
     answer(ok);
 }
 

@@ -10,16 +10,16 @@ using Kind = AuthStep::Kind;
 
 std::unique_ptr<Authentication> Connection::make_authentication() {
     const auto& settings = rules_->config->auth;
-    AuthChannel channel{client_.address_text, session_.secured(), nullptr, [this](const std::string& user) {
-        return service_.lockouts.of_user(client_.network, user, lockout_limits(), common::Loop::now().monotonic).has_value();
+    AuthChannel channel{client_.address_text, session_.tls_active(), nullptr, [this](const std::string& user) {
+        return worker_.lockouts.user_locked_for(client_.network, user, lockout_limits(), common::Loop::now().monotonic).has_value();
     }};
     if (tls_ && std::ranges::any_of(settings.mechanisms, [](auto& each) { return each.ends_with("-PLUS"); }))
         channel.binding = [this](std::string_view type) { return tls_->channel_binding(type); };
-    AuthChecks checks{service_.auth_checks, {settings.checks, settings.checks_waiting}};
+    AuthConcurrency checks{worker_.auth_limiter, {settings.checks, settings.checks_waiting}};
     if (!settings.dovecot.empty())
-        return std::make_unique<DovecotAuthentication>(service_.loop, settings.dovecot, std::move(channel),
+        return std::make_unique<DovecotAuthentication>(worker_.loop, settings.dovecot, std::move(channel),
                                                        std::move(checks));
-    return std::make_unique<PasswordAuthentication>(service_.loop, rules_->passwords, rules_->pepper,
+    return std::make_unique<PasswordAuthentication>(worker_.loop, rules_->passwords, rules_->pepper,
                                                     std::move(channel), std::move(checks));
 }
 
@@ -34,24 +34,24 @@ Lockouts::Limits Connection::lockout_limits() const {
 }
 
 // `whom`: "from your network", "of this user from your network".
-void Connection::locked_out(std::string_view whom, smtp::Duration left) {
+void Connection::reject_locked_out(std::string_view whom, smtp::Duration left) {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(left).count();
     reject(smtp::Verb::auth, {421, {4, 7, 0},
                     fmt::format("{} Error: too many failed authentications {}, try again in {} min",
                                 rules_->normal.hostname, whom, minutes)});
 }
 
-void Connection::note_failure(const std::string& user) {
+void Connection::record_auth_failure(const std::string& user) {
     const auto now = common::Loop::now().monotonic;
     const auto limits = lockout_limits();
-    const auto brought = service_.lockouts.failed(client_.network, user, limits, now);
+    const auto brought = worker_.lockouts.record_failure(client_.network, user, limits, now);
     const auto note = [&](const std::string& whom, std::uint32_t failures) {
-        voice().warning("{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); \"postrider reload\" lifts it",
+        log_context().warning("{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); \"postrider reload\" lifts it",
                         whom, client_.network, failures,
                         std::chrono::ceil<std::chrono::minutes>(limits.window).count());
     };
-    if (brought.user) service_.figures.count(common::Family::lockouts, common::LockedOut::user);
-    if (brought.network) service_.figures.count(common::Family::lockouts, common::LockedOut::network);
+    if (brought.user) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::user);
+    if (brought.network) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::network);
     if (brought.user) note("user " + smtp::printable(user, 255), limits.per_user);
     if (brought.network) note("everybody", limits.per_network);
 }
@@ -59,8 +59,8 @@ void Connection::note_failure(const std::string& user) {
 void Connection::operator()(smtp::event::Auth& auth) {
     const auto now = common::Loop::now().monotonic;
     auth_method_ = std::move(auth.mechanism);
-    if (const auto left = service_.lockouts.of_network(client_.network, lockout_limits(), now))
-        return locked_out("from your network", *left);
+    if (const auto left = worker_.lockouts.network_locked_for(client_.network, lockout_limits(), now))
+        return reject_locked_out("from your network", *left);
     authentication_ = make_authentication();
     authentication_->start(auth_method_, auth.initial ? &*auth.initial : nullptr, auth_step());
 }
@@ -77,7 +77,7 @@ void Connection::operator()(smtp::event::AuthLine& line) {
 std::optional<Reply> Connection::too_many_connections_of(const std::string& user) {
     const auto& listener = rules_->listener;
     if (user.empty() ||
-        service_.rates.take("c" + listener.name + " " + user, listener.limits.user_connections_per_minute,
+        worker_.rates.take("c" + listener.name + " " + user, listener.limits.user_connections_per_minute,
                             std::chrono::minutes(1), common::Loop::now().monotonic))
         return {};
     return Reply{421,
@@ -87,30 +87,30 @@ std::optional<Reply> Connection::too_many_connections_of(const std::string& user
 
 Authentication::Done Connection::auth_step() {
     return [this](AuthStep step) {
-        heed(step);
+        on_auth_step(step);
         pump();
     };
 }
 
-void Connection::heed(const AuthStep& step) {
+void Connection::on_auth_step(const AuthStep& step) {
     const auto fail = [&](std::string_view why) {
-        voice().warning("{}: SASL {} authentication failed: {}{}{}", client_.peer(), auth_method_,
+        log_context().warning("{}: SASL {} authentication failed: {}{}{}", client_.peer(), auth_method_,
                         smtp::printable(why, 200),
                         step.user.empty() ? "" : ", sasl_username=", smtp::printable(step.user, 255));
     };
     const auto count = [&](common::AuthResult result) {
-        service_.figures.count(common::Family::authentications, result);
+        worker_.metrics.count(common::MetricId::authentications, result);
     };
     // Whoever decides may not know of a lock-out: what he says of the password is then not passed on.
     const bool decided = step.kind == Kind::success || step.kind == Kind::failure || step.kind == Kind::locked_out;
     if (decided) {
-        const auto left = service_.lockouts.of_user(client_.network, step.user, lockout_limits(),
+        const auto left = worker_.lockouts.user_locked_for(client_.network, step.user, lockout_limits(),
                                                     common::Loop::now().monotonic);
         if (left) {
             count(common::AuthResult::failed);
             fail("locked out");
-            locked_out("of this user from your network", *left);
-            return loose_end();
+            reject_locked_out("of this user from your network", *left);
+            return end_authentication();
         }
     }
     switch (step.kind) {
@@ -121,7 +121,7 @@ void Connection::heed(const AuthStep& step) {
             break;
         }
         count(common::AuthResult::succeeded);
-        service_.lockouts.succeeded(client_.network, step.user);
+        worker_.lockouts.record_success(client_.network, step.user);
         client_.user = smtp::printable(step.user, 255);
         client_.auth_method = auth_method_;
         answer({235, {2, 7, 0}, "Authentication successful"});
@@ -142,23 +142,23 @@ void Connection::heed(const AuthStep& step) {
         const auto& settings = rules_->config->auth;
         const auto now = common::Loop::now().monotonic;
         fail(step.text);
-        note_failure(step.user);
+        record_auth_failure(step.user);
         auth_delay_.set(now + settings.failure_delay); // guessing costs time; nobody else waits
         return;
     }
     }
-    loose_end();
+    end_authentication();
 }
 
-void Connection::auth_refused() {
+void Connection::reject_auth() {
     answer({535, {5, 7, 8}, "Error: authentication failed"});
-    loose_end();
+    end_authentication();
     pump();
 }
 
 // The exchange is over; its object may be the one that is calling.
-void Connection::loose_end() {
-    if (authentication_) service_.loop.later([gone = std::shared_ptr(std::move(authentication_))] {});
+void Connection::end_authentication() {
+    if (authentication_) worker_.loop.defer([gone = std::shared_ptr(std::move(authentication_))] {});
 }
 
 } // namespace smtpd

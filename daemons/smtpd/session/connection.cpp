@@ -10,9 +10,9 @@ using namespace std::chrono_literals;
 using Cause = smtp::event::Disconnect::Cause;
 
 // Bytes read and not yet parsed, and bytes read at a time; by how much memory there is.
-static constexpr std::size_t most_buffered[] = {128 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
-static constexpr std::size_t most_read[] = {64 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
-static constexpr std::size_t most_unsent =
+static constexpr std::size_t max_buffered[] = {128 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
+static constexpr std::size_t max_read[] = {64 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
+static constexpr std::size_t max_unsent =
     64 * 1024;                          // replies not yet taken: then no more commands are obeyed
 static constexpr auto linger_time = 2s; // for the client to read why it was closed
 
@@ -23,38 +23,38 @@ struct Connection::Write {
     std::string bytes;
 };
 
-std::unique_ptr<Connection> Connection::create(Service& service, std::shared_ptr<const Rules> rules,
+std::unique_ptr<Connection> Connection::create(WorkerContext& worker, std::shared_ptr<const Rules> rules,
                                                common::Fd socket, Client client) {
-    std::unique_ptr<Connection> connection(new Connection(service, std::move(rules), std::move(client)));
-    connection->tcp_ = common::make_tcp(service.loop.uv(), connection.get());
+    std::unique_ptr<Connection> connection(new Connection(worker, std::move(rules), std::move(client)));
+    connection->tcp_ = common::make_tcp(worker.loop.uv(), connection.get());
     if (!connection->tcp_ || uv_tcp_open(connection->tcp_.get(), socket.number()) != 0) return nullptr;
     static_cast<void>(socket.release());
     return connection;
 }
 
-Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Client client)
-    : service_(service), rules_(std::move(rules)), client_(std::move(client)), peer_(client_),
-      counted_for_(client_.network), heard_(common::Loop::now().monotonic), number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
-      auth_delay_(service.deadlines, [this] { auth_refused(); }), resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }), share_(service.intake.memory()) {}
+Connection::Connection(WorkerContext& worker, std::shared_ptr<const Rules> rules, Client client)
+    : worker_(worker), rules_(std::move(rules)), client_(std::move(client)), peer_(client_),
+      counted_network_(client_.network), last_activity_(common::Loop::now().monotonic), number_(worker.next_session()), session_(settings(), common::Loop::now().monotonic),
+      auth_delay_(worker.deadlines, [this] { reject_auth(); }), resolver_(worker.resolver), deadline_(worker.deadlines, [this] { deadline_passed(); }), share_(worker.spool_writer.memory()) {}
 
 Connection::~Connection() {
-    if (check_ != 0) service_.checker.cancel(check_);
-    if (try_ != 0) service_.outbox.cancel(try_);
+    if (recipient_check_ != 0) worker_.checker.cancel(recipient_check_);
+    if (flush_request_ != 0) worker_.submission_queue.cancel(flush_request_);
     if (write_) write_->owner = nullptr;
 }
 
 void Connection::begin() {
     grant_rights();
-    if (!implicit_tls()) see_early_bytes();
-    read_or_not();
+    if (!implicit_tls()) feed_early_bytes();
+    update_reading();
     pump();
 }
 
 // Who has spoken before the banner did not wait for it: the session must see that.
-void Connection::see_early_bytes() {
+void Connection::feed_early_bytes() {
     uv_os_fd_t fd = -1;
     if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp_.get()), &fd) != 0) return;
-    const auto space = service_.loop.read_buffer();
+    const auto space = worker_.loop.read_buffer();
     const auto n = ::recv(fd, space.data(), space.size(), MSG_DONTWAIT);
     if (n > 0) session_.feed({space.data(), static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
 }
@@ -64,47 +64,47 @@ void Connection::shut_down(smtp::ServerSession::When when) {
         421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
     session_.shut_down(reply, common::Loop::now().monotonic, when);
     if (when == smtp::ServerSession::When::now) paused_ = false;
-    if (when == smtp::ServerSession::When::now && shaking_hands()) handshake_failed("shutting down");
-    if (naming_) greet(); // it was not even let in: now it is, to be told
+    if (when == smtp::ServerSession::When::now && handshaking()) handshake_failed("shutting down");
+    if (resolving_name_) greet(); // it was not even let in: now it is, to be told
     pump();
 }
 
 void Connection::stress_changed() {
-    session_.use(settings(), common::Loop::now().monotonic);
-    if (phase_ == Phase::talking && !naming_ && !shaking_hands()) set_deadline();
+    session_.apply_settings(settings(), common::Loop::now().monotonic);
+    if (phase_ == Phase::talking && !resolving_name_ && !handshaking()) set_deadline();
 }
 
-Occupant Connection::occupant() const {
-    using Doing = Occupant::Doing;
-    auto doing = Doing::waiting;
+SessionInfo Connection::session_info() const {
+    using Activity = SessionInfo::Activity;
+    auto activity = Activity::idle;
     if (phase_ != Phase::talking)
-        doing = Doing::leaving;
+        activity = Activity::closing;
     else if (!client_.user.empty() || (session_.question_open() && session_.greeted()))
-        doing = Doing::asking; // whom we keep waiting is not idle
+        activity = Activity::awaiting_reply; // whom we keep waiting is not idle
     else if (session_.in_transaction())
-        doing = Doing::sending;
-    return {client_.network, heard_, doing};
+        activity = Activity::in_transaction;
+    return {client_.network, last_activity_, activity};
 }
 
-std::size_t Connection::held_idly(smtp::Monotonic now) const {
+std::size_t Connection::idle_memory(smtp::Monotonic now) const {
     constexpr smtp::Duration idle = 10s, long_enough = 1min; // for a message's envelope, and whatever is sent ahead of it
-    const auto doing = occupant().doing;
-    if (paused_ || (doing != Occupant::Doing::sending && doing != Occupant::Doing::waiting)) return 0;
-    const bool slow = transaction_ && now - transaction_->begun >= long_enough;
-    return slow || now - heard_ >= idle ? share_.held() : 0;
+    const auto activity = session_info().activity;
+    if (paused_ || (activity != SessionInfo::Activity::in_transaction && activity != SessionInfo::Activity::idle)) return 0;
+    const bool slow = transaction_ && now - transaction_->started >= long_enough;
+    return slow || now - last_activity_ >= idle ? share_.held() : 0;
 }
 
-void Connection::give_way() {
+void Connection::evict() {
     if (phase_ != Phase::talking) return finish();
-    ousted_ = true;
+    evicted_ = true;
     const smtp::Reply reply{
         421, {4, 3, 2}, rules_->normal.hostname + " Error: too little was heard, and others are waiting"};
-    if (shaking_hands()) {
+    if (handshaking()) {
         handshake_failed("gave way to others");
     } else if (session_.question_open()) { // not greeted yet: whoever is asked about it need not answer any more
-        if (std::exchange(naming_, false)) voice().info("connect from {}", client_.peer());
+        if (std::exchange(resolving_name_, false)) log_context().info("connect from {}", client_.peer());
         name_lookup_.reset();
-        screen_.reset();
+        policy_chain_.reset();
         if (implicit_tls() && !tls_) hung_up_ = true, session_.disconnected(); // nobody could read it
         answer(reply);
     } else {
@@ -118,8 +118,8 @@ void Connection::give_way() {
 void Connection::on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
     auto* self = common::owner_of<Connection>(handle);
     if (!self) return void(*buffer = uv_buf_init(nullptr, 0));
-    const auto space = self->service_.loop.read_buffer();
-    const auto most = most_read[static_cast<std::size_t>(self->service_.intake.memory().level())];
+    const auto space = self->worker_.loop.read_buffer();
+    const auto most = max_read[static_cast<std::size_t>(self->worker_.spool_writer.memory().level())];
     *buffer = uv_buf_init(space.data(), static_cast<unsigned>(std::min(space.size(), most)));
 }
 
@@ -134,12 +134,12 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
         uv_read_stop(stream);
         self->reading_ = false;
         self->hung_up_ = true;
-        if (self->shaking_hands())
+        if (self->handshaking())
             self->handshake_failed("lost connection");
         else
             self->session_.disconnected();
     } else if (self->tls_) {
-        self->take_sealed({buffer->base, static_cast<std::size_t>(n)});
+        self->on_encrypted_data({buffer->base, static_cast<std::size_t>(n)});
     } else {
         self->session_.feed({buffer->base, static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
     }
@@ -150,29 +150,29 @@ void Connection::pump() {
     if (phase_ != Phase::talking || pumping_) return;
     pumping_ = true; // who answers at once calls again, and must not end the connection from within
     do {
-        while (session_.ending() || (!paused_ && unsent_.size() < most_unsent)) {
+        while (session_.ending() || (!paused_ && unsent_.size() < max_unsent)) {
             auto event = session_.next();
             if (!event) break;
-            heard_ = common::Loop::now().monotonic;
+            last_activity_ = common::Loop::now().monotonic;
             std::visit(*this, *event);
         }
     } while (!flush());
     pumping_ = false;
-    weigh();
+    update_memory_share();
     if (session_.closed()) return linger();
-    read_or_not();
-    if (!naming_ && !shaking_hands()) set_deadline();
+    update_reading();
+    if (!resolving_name_ && !handshaking()) set_deadline();
 }
 
 bool Connection::flush() {
     auto bytes = session_.output();
-    if (tls_) bytes = sealed(bytes);
+    if (tls_) bytes = encrypt(bytes);
     if (bytes.empty()) return true;
     if (write_) {
         unsent_ += bytes;
         return true;
     }
-    const int taken = session_.closed() && !polite_ ? write_last(bytes) : write_now(bytes);
+    const int taken = session_.closed() && !linger_after_close_ ? write_last(bytes) : write_now(bytes);
     if (taken == static_cast<int>(bytes.size())) return true;
     if (taken < 0 && taken != UV_EAGAIN) {
         session_.disconnected();
@@ -210,7 +210,7 @@ void Connection::write_rest() {
                 self->session_.disconnected();
             else if (!self->unsent_.empty())
                 self->write_rest();
-            if (self->phase_ == Phase::last_words && !self->write_) return self->linger();
+            if (self->phase_ == Phase::final_reply && !self->write_) return self->linger();
             self->pump();
         });
     if (failed == 0) return;
@@ -219,10 +219,10 @@ void Connection::write_rest() {
 }
 
 // Reading goes on while a question is open (it costs system calls to stop), up to a bound.
-void Connection::read_or_not() {
-    const bool want = !hung_up_ && !paused_ && !(naming_ && implicit_tls()) &&
-                      session_.buffered() < most_buffered[static_cast<std::size_t>(service_.intake.memory().level())] &&
-                      unsent_.size() < most_unsent;
+void Connection::update_reading() {
+    const bool want = !hung_up_ && !paused_ && !(resolving_name_ && implicit_tls()) &&
+                      session_.buffered() < max_buffered[static_cast<std::size_t>(worker_.spool_writer.memory().level())] &&
+                      unsent_.size() < max_unsent;
     if (want == reading_) return;
     reading_ = want;
     if (want)
@@ -232,12 +232,12 @@ void Connection::read_or_not() {
 }
 
 // Counts what it holds; what it need not hold goes when memory is short.
-void Connection::weigh() {
-    auto& memory = service_.intake.memory();
+void Connection::update_memory_share() {
+    auto& memory = worker_.spool_writer.memory();
     if (memory.level() != spool::ContentMemory::Level::plenty) session_.trim();
     auto held = session_.held() + unsent_.capacity();
     if (write_) held += write_->bytes.size();
-    if (transaction_) held += transaction_->weight + (transaction_->fixup ? transaction_->fixup->held() : 0);
+    if (transaction_) held += transaction_->memory + (transaction_->fixup ? transaction_->fixup->held() : 0);
     share_.set(held);
 }
 
@@ -249,9 +249,9 @@ void Connection::set_deadline() {
 
 void Connection::deadline_passed() {
     if (phase_ != Phase::talking) return finish();
-    if (naming_)
+    if (resolving_name_)
         greet(); // the name did not come in time
-    else if (shaking_hands())
+    else if (handshaking())
         handshake_failed("timeout");
     else
         session_.expired(common::Loop::now().monotonic);
@@ -261,12 +261,12 @@ void Connection::deadline_passed() {
 // The last reply is out or on its way: a client that is still talking must be given the chance to read it,
 // for closing with unread input would take it back.
 void Connection::linger() {
-    phase_ = Phase::last_words;
+    phase_ = Phase::final_reply;
     if (write_) {
         deadline_.set(common::Loop::now().monotonic + linger_time);
         return;
     }
-    if (!polite_) return finish();
+    if (!linger_after_close_) return finish();
     phase_ = Phase::lingering;
     uv_os_fd_t fd = -1;
     if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp_.get()), &fd) == 0) ::shutdown(fd, SHUT_WR);
@@ -278,38 +278,38 @@ void Connection::finish() {
     if (std::exchange(phase_, Phase::over) == Phase::over) return;
     deadline_.clear();
     tcp_.reset();
-    service_.gone(*this);
+    worker_.gone(*this);
 }
 
 // --- the session's end, and what the log says of it
 
 // Once for a run of the same, such as recipients beyond the limit.
 void Connection::operator()(smtp::event::Refused& refused) {
-    if (refused.reply == last_refused_) return;
-    log_refusal(refused.command, refused.reply, {});
-    last_refused_ = std::move(refused.reply);
+    if (refused.reply == last_rejection_) return;
+    log_rejection(refused.command, refused.reply, {});
+    last_rejection_ = std::move(refused.reply);
 }
 
 void Connection::operator()(smtp::event::Reset&) { end_transaction(); }
 
 void Connection::operator()(smtp::event::Disconnect& disconnect) {
-    count_end(service_.figures, disconnect.cause);
+    count_end(worker_.metrics, disconnect.cause);
     const auto peer = client_.peer();
     const auto after = session_.last_command();
     switch (disconnect.cause) {
-    case Cause::lost: voice().info("lost connection after {} from {}", after, peer); break;
-    case Cause::timed_out: voice().info("timeout after {} from {}", after, peer); break;
-    case Cause::too_many_errors: voice().info("too many errors after {} from {}", after, peer); break;
-    case Cause::not_smtp: voice().warning("non-SMTP command from {}: {}", peer, session_.offending()); break;
+    case Cause::lost: log_context().info("lost connection after {} from {}", after, peer); break;
+    case Cause::timed_out: log_context().info("timeout after {} from {}", after, peer); break;
+    case Cause::too_many_errors: log_context().info("too many errors after {} from {}", after, peer); break;
+    case Cause::not_smtp: log_context().warning("non-SMTP command from {}: {}", peer, session_.unexpected_input()); break;
     case Cause::too_early:
-        voice().info("improper command pipelining after {} from {}: {}", after, peer, session_.offending());
+        log_context().info("improper command pipelining after {} from {}: {}", after, peer, session_.unexpected_input());
         break;
     case Cause::quit:
     case Cause::turned_away:
     case Cause::shut_down: break;
     }
-    polite_ = disconnect.cause != Cause::quit && disconnect.cause != Cause::lost && !ousted_;
-    voice().info("disconnect from {} {}", peer, session_.statistics());
+    linger_after_close_ = disconnect.cause != Cause::quit && disconnect.cause != Cause::lost && !evicted_;
+    log_context().info("disconnect from {} {}", peer, session_.statistics());
 }
 
 } // namespace smtpd

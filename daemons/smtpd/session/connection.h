@@ -21,8 +21,8 @@ namespace smtpd {
 
 class Connection {
 public:
-    // `service` must outlive it. Null if the socket cannot be used.
-    static std::unique_ptr<Connection> create(Service& service, std::shared_ptr<const Rules> rules,
+    // `worker` must outlive it. Null if the socket cannot be used.
+    static std::unique_ptr<Connection> create(WorkerContext& worker, std::shared_ptr<const Rules> rules,
                                               common::Fd socket, Client client);
     ~Connection();
     Connection(const Connection&) = delete;
@@ -34,14 +34,14 @@ public:
     // Sessions run short, or do so no longer.
     void stress_changed();
     // Others need its place: 421, and nobody waits for the client to hear it. Only if it may_give_way.
-    void give_way();
-    Occupant occupant() const;
+    void evict();
+    SessionInfo session_info() const;
     // What it holds beside content, where its client could have been done with it by now; else 0.
-    std::size_t held_idly(smtp::Monotonic now) const;
+    std::size_t idle_memory(smtp::Monotonic now) const;
 
     const Client& client() const { return client_; }
     // The network its session is counted for; "" if for none.
-    const std::string& counted_for() const { return counted_for_; }
+    const std::string& counted_network() const { return counted_network_; }
     const Rules& rules() const { return *rules_; }
 
     std::list<std::unique_ptr<Connection>>::iterator place; // the owner's
@@ -68,18 +68,18 @@ public:
     void operator()(smtp::event::Disconnect&);
 
 private:
-    Connection(Service& service, std::shared_ptr<const Rules> rules, Client client);
+    Connection(WorkerContext& worker, std::shared_ptr<const Rules> rules, Client client);
     static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);
     static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer);
 
-    void see_early_bytes();
+    void feed_early_bytes();
     void pump();
     bool flush(); // false: the client is gone
     int write_now(std::string_view bytes); // how many were taken, or libuv's error
     int write_last(std::string_view bytes);
     void write_rest();
-    void read_or_not();
-    void weigh();
+    void update_reading();
+    void update_memory_share();
     void set_deadline();
     void deadline_passed();
     void linger();
@@ -87,65 +87,65 @@ private:
 
     // TLS (secure.cpp)
     bool implicit_tls() const { return rules_->listener.tls == config::ListenerTls::implicit; }
-    bool shaking_hands() const { return tls_ && !session_.secured(); }
+    bool handshaking() const { return tls_ && !session_.tls_active(); }
     void start_tls();
-    void take_sealed(std::string_view bytes);
-    void shake_hands();
+    void on_encrypted_data(std::string_view bytes);
+    void continue_handshake();
     void handshake_failed(std::string_view why);
-    std::string sealed(std::string_view plain);
+    std::string encrypt(std::string_view plain);
 
-    // What proxies say of clients (on_behalf.cpp)
+    // What proxies say of clients (xclient.cpp)
     void grant_rights();
     std::string forwarded_text() const;
 
     // AUTH (authenticate.cpp)
     std::unique_ptr<Authentication> make_authentication();
     Authentication::Done auth_step();
-    void heed(const AuthStep& step);
+    void on_auth_step(const AuthStep& step);
     std::optional<smtp::Reply> too_many_connections_of(const std::string& user);
     Lockouts::Limits lockout_limits() const;
-    void locked_out(std::string_view whom, smtp::Duration left);
-    void note_failure(const std::string& user);
-    void auth_refused();
-    void loose_end();
+    void reject_locked_out(std::string_view whom, smtp::Duration left);
+    void record_auth_failure(const std::string& user);
+    void reject_auth();
+    void end_authentication();
 
-    // VRFY, ETRN (enquiries.cpp)
-    void verified(const std::string& address, const RecipientChecker::Answer& checked);
-    void etrn_done(const std::string& node, const proto::submission::Tried* tried);
+    // VRFY, ETRN (vrfy_etrn.cpp)
+    void on_verified(const std::string& address, const RecipientChecker::Answer& checked);
+    void on_etrn_result(const std::string& node, const proto::submission::DomainFlushed* tried);
     static std::string unable(const std::string& node, std::string_view why);
 
     smtp::ServerSettings const& settings() const {
-        return service_.stressed ? rules_->stressed : rules_->normal;
+        return worker_.stressed ? rules_->stressed : rules_->normal;
     }
-    common::Voice voice() { return service_.log.as("smtpd", number_); }
+    common::LogContext log_context() { return worker_.log.context("smtpd", number_); }
     void answer(const smtp::Reply& reply);
     // With the "reject:" line of the log.
-    smtp::Reply softened(smtp::Reply reply) const;
+    smtp::Reply with_soft_bounce(smtp::Reply reply) const;
     void reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to = {});
-    void log_refusal(smtp::Verb command, const smtp::Reply& reply, std::string_view to); // of our own
+    void log_rejection(smtp::Verb command, const smtp::Reply& reply, std::string_view to); // of our own
     void log_reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to,
-                    Adviser by = Adviser::policy);
-    void log_note(smtp::Verb command, const Note& note);
+                    PolicySource by = PolicySource::policy);
+    void log_note(smtp::Verb command, const LogNote& note);
     // Of what concerns a whole message analysers hear from the cleanup service.
-    common::Voice voice_of(Adviser by, smtp::Verb command);
+    common::LogContext log_context_of(PolicySource by, smtp::Verb command);
     std::string_view log_id() const;
     std::string envelope_text(std::string_view to) const;
     // Goes on with `then` unless somebody who is asked objects; then the client has been answered.
-    template <class Then> void screened(Stage stage, Then then) {
-        if (!screen_) return then();
-        ask_around(stage, std::move(then));
+    template <class Then> void with_policy_checks(Stage stage, Then then) {
+        if (!policy_chain_) return then();
+        run_policy_chain(stage, std::move(then));
     }
-    void ask_around(Stage stage, std::function<void()> then);
-    void heed(Stage stage, const Opinion& opinion, const std::function<void()>& then);
+    void run_policy_chain(Stage stage, std::function<void()> then);
+    void apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then);
     void greet();
     void begin_content();
     bool completes_header() const;
-    smtp::SubmissionOptions::Transit transit() const;
-    std::size_t most_header() const;
-    void review();
+    smtp::SubmissionOptions::HeaderCompletion transit() const;
+    std::size_t max_header_size() const;
+    void check_content();
     void commit();
-    void let_in();
-    std::string more_capabilities();
+    void send_banner();
+    std::string dynamic_capabilities();
     bool room_for_recipient() const;
     void take_recipient(std::string address);
     void add_recipient(std::string address);
@@ -153,9 +153,9 @@ private:
     // Calls `then` with what the categorizer says of an address: at once, or later.
     template <class Then> void check_recipient(RecipientChecker::Subject subject, Then then) {
         const auto now = common::Loop::now().monotonic;
-        if (const auto* known = service_.checker.remembered(subject, now)) return then(*known);
-        check_ = service_.checker.ask(std::move(subject), now, [this, then](const RecipientChecker::Answer& answer) {
-            check_ = 0;
+        if (const auto* known = worker_.checker.cached(subject, now)) return then(*known);
+        recipient_check_ = worker_.checker.ask(std::move(subject), now, [this, then](const RecipientChecker::Answer& answer) {
+            recipient_check_ = 0;
             then(answer);
             pump();
         });
@@ -169,46 +169,46 @@ private:
 
     // Idempotency keys (idempotency.cpp)
     common::Submitter submitter() const;
-    void see_kept(std::string_view content);
+    void update_fingerprint(std::string_view content);
     void read_key();
     void claim_key();
-    void taken();
+    void confirm_queued();
 
     void end_transaction();
     void refuse_content(smtp::Reply reply);
     void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);
 
-    Service& service_;
+    WorkerContext& worker_;
     std::shared_ptr<const Rules> rules_;
     Client client_;            // as a proxy says, if one does
     const Client peer_;        // whose connection it is
-    std::string counted_for_;  // the network
-    Visitors::Entry entry_ = Visitors::Entry::welcome; // of the client a proxy has named
-    bool named_ = false;       // by a proxy: its name is not looked up
-    std::unique_ptr<smtp::ClientAttributes> forwarded_; // where the next message came from before; null: here
-    smtp::Monotonic heard_;                             // the last whole command or piece of content
+    std::string counted_network_;  // the network
+    ClientLimits::Admission admission_ = ClientLimits::Admission::admitted; // of the client a proxy has named
+    bool named_by_proxy_ = false;       // by a proxy: its name is not looked up
+    std::unique_ptr<smtp::ClientAttributes> xforward_; // where the next message came from before; null: here
+    smtp::Monotonic last_activity_;                             // the last whole command or piece of content
     std::uint64_t number_; // in the log
     smtp::ServerSession session_;
     std::unique_ptr<Transaction> transaction_; // most sessions that wait have none
-    smtp::Reply last_refused_;          // and logged; for what is said again and again
-    std::unique_ptr<Screen> screen_;    // null: nobody is asked
+    smtp::Reply last_rejection_;          // and logged; for what is said again and again
+    std::unique_ptr<PolicyChain> policy_chain_;    // null: nobody is asked
     std::unique_ptr<tls::Session> tls_; // null: plain text
-    tls::Facts tls_facts_;
+    tls::ConnectionInfo tls_facts_;
     std::unique_ptr<Authentication> authentication_; // the exchange under way
     std::string auth_method_;
     common::Deadline auth_delay_;
     smtp::event::Rcpt rcpt_;                  // the recipient asked about
-    std::uint64_t check_ = 0;                 // the question to the categorizer; 0: none
-    std::uint64_t try_ = 0;                   // the wish to the queue-manager; 0: none
+    std::uint64_t recipient_check_ = 0;                 // the question to the categorizer; 0: none
+    std::uint64_t flush_request_ = 0;                   // the wish to the queue-manager; 0: none
     std::shared_ptr<dns::Resolver> resolver_; // outlives the look-up
     std::unique_ptr<dns::ClientName> name_lookup_;
     common::Handle<uv_tcp_t> tcp_;
     common::Deadline deadline_;
     std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
     spool::ContentMemory::Share share_; // what is held here beside the content
-    enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
-    bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false,
-         pumping_ = false, ousted_ = false;
+    enum class Phase : std::uint8_t { talking, final_reply, lingering, over } phase_ = Phase::talking;
+    bool reading_ = false, hung_up_ = false, paused_ = false, resolving_name_ = false, linger_after_close_ = false,
+         pumping_ = false, evicted_ = false;
     struct Write;
     Write* write_ = nullptr;
 };

@@ -11,7 +11,7 @@ namespace smtpd {
 using smtp::Reply;
 
 void Connection::operator()(smtp::event::Data&) {
-    screened(Stage::data, [this] { begin_content(); });
+    with_policy_checks(Stage::data, [this] { begin_content(); });
 }
 
 void Connection::begin_content() {
@@ -21,9 +21,9 @@ void Connection::begin_content() {
     transaction.request = decide::idempotency::request_of(transaction.envelope, transaction.schedule);
     if (submitter() == common::Submitter::trusted && rules_->config->idempotency.enabled)
         transaction.fingerprint = std::make_unique<common::idempotency::Fingerprint>();
-    for (const auto& copy : transaction.copies) common::add_copy(transaction.envelope, copy);
-    transaction.copies.clear();
-    transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
+    for (const auto& copy : transaction.added_recipients) common::add_bcc_recipient(transaction.envelope, copy);
+    transaction.added_recipients.clear();
+    transaction.writer.emplace(worker_.spool_writer.write(transaction.id, transaction.envelope));
     transaction.writer->append(received);
     if (!transaction.fields.empty()) transaction.writer->append(transaction.fields);
     if (completes_header())
@@ -32,8 +32,8 @@ void Connection::begin_content() {
                                                           .full_name = {},
                                                           .queue_id = transaction.id_text,
                                                           .now = transaction.envelope.arrival,
-                                                          .zone = service_.date.zone(),
-                                                          .max_header = most_header(),
+                                                          .zone = worker_.date.zone(),
+                                                          .max_header = max_header_size(),
                                                           .transit = transit()});
     answer(go_on);
 }
@@ -41,18 +41,18 @@ void Connection::begin_content() {
 // Is it a message that begins its way here? Then what every message must have is added.
 bool Connection::completes_header() const {
     if (rules_->listener.service == config::Service::submission) return true;
-    return !forwarded_ && may_relay(*rules_, client_) &&
+    return !xforward_ && may_relay(*rules_, client_) &&
            common::contains(rules_->config->smtpd.complete_headers, client_.address);
 }
 
 // Programs of this host may pass on what came from elsewhere; who submits does not.
-smtp::SubmissionOptions::Transit Connection::transit() const {
-    using Transit = smtp::SubmissionOptions::Transit;
-    return rules_->listener.service == config::Service::submission ? Transit::complete : Transit::leave;
+smtp::SubmissionOptions::HeaderCompletion Connection::transit() const {
+    using HeaderCompletion = smtp::SubmissionOptions::HeaderCompletion;
+    return rules_->listener.service == config::Service::submission ? HeaderCompletion::complete : HeaderCompletion::leave;
 }
 
 // On relay listeners nobody is refused a header for its being completed.
-std::size_t Connection::most_header() const {
+std::size_t Connection::max_header_size() const {
     if (rules_->listener.service == config::Service::submission) return smtp::SubmissionOptions{}.max_header;
     return rules_->config->smtpd.header_size;
 }
@@ -77,7 +77,7 @@ void Connection::store(std::string_view content, Last last) {
         content = kept;
     }
     transaction.writer->append(content);
-    see_kept(content);
+    update_fingerprint(content);
 }
 
 // The header is known; the envelope will say which addresses the message goes out from.
@@ -103,11 +103,11 @@ std::string Connection::received_field() {
         .tls = tls_text,
         .id = transaction.id_text,
         .recipient = named ? std::string_view(recipients.front().address) : std::string_view(),
-        .date = service_.date.at(common::Loop::now().wall),
+        .date = worker_.date.at(common::Loop::now().wall),
     });
 }
 
-static std::optional<Reply> judge_header(const smtp::HeaderScan& header, const config::Smtpd& limits) {
+static std::optional<Reply> check_header(const smtp::HeaderScan& header, const config::Smtpd& limits) {
     if (header.received() > limits.received_fields) return Reply{554, {5, 4, 6}, "Error: too many hops"};
     if (header.size() > limits.header_size)
         return Reply{552, {5, 3, 4}, "Error: message header is too large"};
@@ -119,61 +119,61 @@ void Connection::operator()(smtp::event::Chunk& chunk) {
     auto& transaction = *transaction_;
     if (!transaction.header.ended()) { // also of a refused message: the weightier reason is told
         transaction.header.feed(chunk.bytes);
-        if (auto refusal = judge_header(transaction.header, rules_->config->smtpd))
+        if (auto refusal = check_header(transaction.header, rules_->config->smtpd))
             refuse_content(*std::move(refusal));
     }
-    if (transaction.refusal) return;
+    if (transaction.rejection) return;
     store(chunk.bytes, Last::no);
-    if (transaction.refusal) return;
+    if (transaction.rejection) return;
     auto& writer = *transaction.writer;
     if (!writer.wants_pause()) return;
     paused_ = true;
-    service_.intake.look_at_memory();
+    worker_.spool_writer.check_memory();
     writer.on_resume([this] {
         paused_ = false;
-        session_.resumed(common::Loop::now().monotonic);
+        session_.reading_resumed(common::Loop::now().monotonic);
         pump();
     });
 }
 
 // The client is told at the final dot; until then it is only read.
 void Connection::refuse_content(Reply reply) {
-    transaction_->refusal = std::move(reply);
+    transaction_->rejection = std::move(reply);
     transaction_->writer.reset();
 }
 
 void Connection::operator()(smtp::event::EndOfData&) {
     auto& transaction = *transaction_;
-    if (!transaction.refusal) store({}, Last::yes);
-    if (!transaction.refusal) choose_pool();
-    if (!transaction.refusal) read_key();
-    if (transaction.refusal) {
-        reject(smtp::Verb::end_of_message, *transaction.refusal);
+    if (!transaction.rejection) store({}, Last::yes);
+    if (!transaction.rejection) choose_pool();
+    if (!transaction.rejection) read_key();
+    if (transaction.rejection) {
+        reject(smtp::Verb::end_of_message, *transaction.rejection);
         return end_transaction();
     }
     transaction.envelope.tls_optional = transaction.header.tls_optional();
     if (!transaction.envelope.idempotency_key.empty()) return claim_key();
-    review();
+    check_content();
 }
 
-void Connection::review() {
+void Connection::check_content() {
     auto& transaction = *transaction_;
     const auto message_id = transaction.fixup ? smtp::printable(transaction.fixup->message_id(), 998)
                                               : transaction.header.message_id();
-    service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text, // whatever becomes of it
+    worker_.log.context("cleanup").info("{}: message-id={}", transaction.id_text, // whatever becomes of it
                                     message_id.empty() ? "<>" : message_id);
-    if (screen_) transaction.weight += transaction.header.size();
-    if (screen_)
-        screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
-    screened(Stage::end_of_data, [this] { commit(); });
+    if (policy_chain_) transaction.memory += transaction.header.size();
+    if (policy_chain_)
+        policy_chain_->context.message = &transaction.milter_message.emplace(*transaction.writer, transaction.envelope);
+    with_policy_checks(Stage::end_of_data, [this] { commit(); });
 }
 
 void Connection::commit() {
     auto& transaction = *transaction_;
-    if (transaction.review) {
-        for (const auto& copy : transaction.copies) common::add_copy(transaction.envelope, copy);
+    if (transaction.milter_message) {
+        for (const auto& copy : transaction.added_recipients) common::add_bcc_recipient(transaction.envelope, copy);
         if (transaction.envelope.recipients.empty()) {
-            voice().info("{}: discard: a filter has removed all recipients", transaction.id_text);
+            log_context().info("{}: discard: a filter has removed all recipients", transaction.id_text);
             transaction.discard = "no recipients";
         }
     }
@@ -181,13 +181,13 @@ void Connection::commit() {
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
         return end_transaction();
     }
-    const bool copied = common::add_copies(*rules_->config, transaction.envelope);
-    if (transaction.review)
-        transaction.review->seal();
+    const bool copied = common::add_automatic_bcc(*rules_->config, transaction.envelope);
+    if (transaction.milter_message)
+        transaction.milter_message->seal();
     else if (copied || !transaction.envelope.pool.empty() || transaction.envelope.tls_optional || transaction.hold)
         transaction.writer->set_envelope(transaction.envelope);
-    KILL_POINT("smtpd.before_sync");
-    service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
+    CRASH_POINT("smtpd.before_sync");
+    worker_.spool_writer.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
                                                     spool::Result<spool::DurableReceipt> receipt) {
         committed(std::move(receipt), hint);
     });
@@ -196,23 +196,23 @@ void Connection::commit() {
 void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint) {
     auto& transaction = *transaction_;
     if (receipt) {
-        KILL_POINT("smtpd.after_sync");
-        service_.outbox.submit(*receipt, hint);
-        if (transaction.hold) return service_.keys.settle(std::move(transaction.hold), [this] { taken(); });
-        return taken();
+        CRASH_POINT("smtpd.after_sync");
+        worker_.submission_queue.submit(*receipt, hint);
+        if (transaction.hold) return worker_.keys.confirm(std::move(transaction.hold), [this] { confirm_queued(); });
+        return confirm_queued();
     }
-    voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
-    reject(smtp::Verb::end_of_message, reply_for(common::Intake::shut_by(receipt.error())));
+    log_context().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
+    reject(smtp::Verb::end_of_message, reply_for(common::SpoolWriter::unavailable_after(receipt.error())));
     end_transaction();
     pump();
 }
 
-void Connection::taken() {
+void Connection::confirm_queued() {
     // This is the instant: the receipt is what a 250 is made of.
     answer({250, {2, 0, 0}, "Ok: queued as " + transaction_->id_text});
     end_transaction();
     pump();
-    KILL_POINT("smtpd.after_reply");
+    CRASH_POINT("smtpd.after_reply");
 }
 
 } // namespace smtpd

@@ -9,7 +9,7 @@ common::Submitter Connection::submitter() const {
 }
 
 // The content as it goes to the spool.
-void Connection::see_kept(std::string_view content) {
+void Connection::update_fingerprint(std::string_view content) {
     auto& transaction = *transaction_;
     if (!transaction.fingerprint) return;
     transaction.fingerprint->feed(content);
@@ -29,15 +29,15 @@ void Connection::read_key() {
 }
 
 void Connection::claim_key() {
-    service_.keys.claim(
+    worker_.keys.claim(
         transaction_->envelope, transaction_->id, [this](common::idempotency::Decision decision) {
             auto& transaction = *transaction_;
             if (decision.hold) {
                 transaction.hold = std::move(decision.hold);
-                review();
+                check_content();
             } else {
                 if (decision.duplicate_of) {
-                    voice().info("{}: duplicate of {}: nothing is sent, by its idempotency key {}",
+                    log_context().info("{}: duplicate of {}: nothing is sent, by its idempotency key {}",
                                  transaction.id_text, decision.duplicate_of->text(),
                                  transaction.envelope.idempotency_key);
                     answer(decision.reply);

@@ -11,54 +11,54 @@ namespace {
 
 // --- rates
 
-class RateCheck final : public Check {
+class RateCheck final : public PolicyCheck {
 public:
-    RateCheck(common::Rates& rates, const config::ClientLimits& limits, bool trusted)
+    RateCheck(common::RateLimiter& rates, const config::ClientLimits& limits, bool trusted)
         : rates_(rates), limits_(limits), trusted_(trusted) {}
 
-    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done) override {
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done) override {
         if (stage == Stage::mail)
-            return judge("m", facts, limits_.messages_per_minute, limits_.user_messages_per_hour,
+            return judge("m", context, limits_.messages_per_minute, limits_.user_messages_per_hour,
                          "too many messages");
         if (stage == Stage::rcpt)
-            return judge("r", facts, limits_.recipients_per_minute, limits_.user_recipients_per_hour,
+            return judge("r", context, limits_.recipients_per_minute, limits_.user_recipients_per_hour,
                          "too many recipients");
-        return Opinion{};
+        return PolicyVerdict{};
     }
 
 private:
-    Opinion judge(std::string_view what, const Facts& facts, std::uint32_t of_network, std::uint32_t of_user,
+    PolicyVerdict judge(std::string_view what, const PolicyContext& context, std::uint32_t of_network, std::uint32_t of_user,
                   std::string_view complaint) {
         const auto now = common::Loop::now().monotonic;
         const auto key = [&](std::string_view whose, std::string_view name) {
-            return fmt::format("{}{}{} {}", what, whose, facts.listener, name);
+            return fmt::format("{}{}{} {}", what, whose, context.listener, name);
         };
         const auto refusal = [&](std::string_view whose) {
-            return Opinion::refusal({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
+            return PolicyVerdict::rejection({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
         };
-        if (!facts.sasl_user.empty()) {
-            if (rates_.take(key("u", facts.sasl_user), of_user, 1h, now)) return {};
-            return refusal("from user " + smtp::printable(facts.sasl_user, 100));
+        if (!context.sasl_user.empty()) {
+            if (rates_.take(key("u", context.sasl_user), of_user, 1h, now)) return {};
+            return refusal("from user " + smtp::printable(context.sasl_user, 100));
         }
-        if (trusted_ || rates_.take(key("n", facts.client.network), of_network, 1min, now)) return {};
-        return refusal("from " + facts.client.network);
+        if (trusted_ || rates_.take(key("n", context.client.network), of_network, 1min, now)) return {};
+        return refusal("from " + context.client.network);
     }
-    common::Rates& rates_;
+    common::RateLimiter& rates_;
     config::ClientLimits limits_;
     bool trusted_;
 };
 
 // --- greeting delay: the session itself refuses who speaks meanwhile
 
-class GreetingDelay final : public Check {
+class GreetingDelay final : public PolicyCheck {
 public:
     GreetingDelay(common::Deadlines& deadlines, smtp::Duration delay)
         : delay_(delay), deadline_(deadlines, [this] {
               const auto done = std::move(done_);
               if (done) done({});
           }) {}
-    std::optional<Opinion> ask(Stage stage, const Facts&, Done done) override {
-        if (stage != Stage::connect) return Opinion{};
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext&, Done done) override {
+        if (stage != Stage::connect) return PolicyVerdict{};
         done_ = std::move(done);
         deadline_.set(common::Loop::now().monotonic + delay_);
         return {};
@@ -72,17 +72,17 @@ private:
 
 // --- DNS lists: looked up while the client says who it is, told at RCPT
 
-class DnsListCheck final : public Check {
+class DnsListCheck final : public PolicyCheck {
 public:
     DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log,
                  std::vector<config::DnsList> lists, std::uint32_t threshold)
         : resolver_(std::move(resolver)), log_(log), lists_(std::move(lists)), threshold_(threshold) {}
 
-    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
-        if (stage == Stage::connect) begin(facts.client);
-        if (stage != Stage::rcpt || facts.postmaster) return Opinion{};
-        facts_ = &facts;
-        if (open_ == 0) return opinion();
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
+        if (stage == Stage::connect) begin(context.client);
+        if (stage != Stage::rcpt || context.postmaster) return PolicyVerdict{};
+        context_ = &context;
+        if (open_ == 0) return current_verdict();
         done_ = std::move(done);
         return {};
     }
@@ -98,13 +98,13 @@ private:
             ++open_;
             lookups_[i] =
                 resolver_->look_up(name + "." + lists_[i].zone, dns::Type::a,
-                                   [this, i](const dns::Answer& answer) { heard(lists_[i], answer); });
+                                   [this, i](const dns::Answer& answer) { on_answer(lists_[i], answer); });
         }
     }
-    void heard(const config::DnsList& list, const dns::Answer& answer) {
+    void on_answer(const config::DnsList& list, const dns::Answer& answer) {
         static const auto refused_to_answer = *common::Network::parse("127.255.255.0/24");
         --open_;
-        if (answer.said == dns::Said::failed) log_.warning("DNS list {}: {}", list.zone, answer.why);
+        if (answer.said == dns::LookupStatus::failed) log_.warning("DNS list {}: {}", list.zone, answer.why);
         const bool named = std::ranges::any_of(answer.addresses, [&](const auto& address) {
             return common::contains(list.answers, address) && !refused_to_answer.contains(address);
         });
@@ -114,14 +114,14 @@ private:
         }
         if (open_ > 0 || !done_) return;
         const auto done = std::move(done_);
-        done(opinion());
+        done(current_verdict());
     }
-    Opinion opinion() const {
+    PolicyVerdict current_verdict() const {
         if (sum_ < static_cast<std::int64_t>(threshold_)) return {};
-        return Opinion::refusal({554,
+        return PolicyVerdict::rejection({554,
                                  {5, 7, 1},
                                  fmt::format("Service unavailable; Client host [{}] blocked using {}",
-                                             facts_->client.address_text, named_by_)});
+                                             context_->client.address_text, named_by_)});
     }
 
     std::shared_ptr<dns::Resolver> resolver_;
@@ -131,45 +131,45 @@ private:
     std::size_t open_ = 0;
     std::int64_t sum_ = 0;
     std::string named_by_;
-    const Facts* facts_ = nullptr;
+    const PolicyContext* context_ = nullptr;
     Done done_;
     std::vector<dns::Lookup> lookups_;
 };
 
 // --- policy services
 
-class PolicyCheck final : public Check {
+class PolicyServiceCheck final : public PolicyCheck {
 public:
-    PolicyCheck(std::shared_ptr<Advisers> advisers, PolicyClient& client, common::Log& log)
-        : advisers_(std::move(advisers)), client_(client), log_(log) {}
-    ~PolicyCheck() override {
+    PolicyServiceCheck(std::shared_ptr<PolicySources> policy_sources, PolicyClient& client, common::Log& log)
+        : sources_(std::move(policy_sources)), client_(client), log_(log) {}
+    ~PolicyServiceCheck() override {
         if (question_ != 0) client_.cancel(question_);
     }
-    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
-        if (stage != client_.service().stage) return Opinion{};
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
+        if (stage != client_.service().stage) return PolicyVerdict{};
         question_ =
-            client_.ask(policy_request(stage, facts),
-                        [this, stage, &facts, done = std::move(done)](std::optional<std::string> action) {
+            client_.ask(policy_request(stage, context),
+                        [this, stage, &context, done = std::move(done)](std::optional<std::string> action) {
                             question_ = 0;
-                            done(judge(std::move(action), stage, facts));
+                            done(judge(std::move(action), stage, context));
                         });
         return {};
     }
 
 private:
-    Opinion judge(std::optional<std::string> action, Stage stage, const Facts& facts) {
+    PolicyVerdict judge(std::optional<std::string> action, Stage stage, const PolicyContext& context) {
         if (action) {
-            auto opinion = opinion_of(*action, stage, facts);
-            if (opinion) return *std::move(opinion);
-            log_.warning("policy service {}: {}", client_.service().name, opinion.error().why);
+            auto verdict = parse_policy_action(*action, stage, context);
+            if (verdict) return *std::move(verdict);
+            log_.warning("policy service {}: {}", client_.service().name, verdict.error().why);
         }
         if (client_.service().on_failure == config::OnFailure::accept) return {};
         if (client_.service().on_failure == config::OnFailure::reject)
-            return Opinion::refusal({554, {5, 3, 5}, "Error: a policy service is not available"});
-        return Opinion::refusal(
+            return PolicyVerdict::rejection({554, {5, 3, 5}, "Error: a policy service is not available"});
+        return PolicyVerdict::rejection(
             {451, {4, 3, 5}, "Error: a policy service is not available, try again later"});
     }
-    std::shared_ptr<Advisers> advisers_;
+    std::shared_ptr<PolicySources> sources_;
     PolicyClient& client_;
     common::Log& log_;
     std::uint64_t question_ = 0;
@@ -177,102 +177,102 @@ private:
 
 // --- header checks
 
-class HeaderCheck final : public Check {
+class HeaderCheck final : public PolicyCheck {
 public:
-    HeaderCheck(std::shared_ptr<Advisers> advisers, common::Log& log)
-        : advisers_(std::move(advisers)), log_(log) {}
-    bool insists() const override { return true; }
+    HeaderCheck(std::shared_ptr<PolicySources> policy_sources, common::Log& log)
+        : sources_(std::move(policy_sources)), log_(log) {}
+    bool asked_after_permit() const override { return true; }
 
-    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
-        if (stage != Stage::end_of_data) return Opinion{};
-        opinion_.reset();
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
+        if (stage != Stage::end_of_data) return PolicyVerdict{};
+        verdict_.reset();
         done_ = nullptr;
-        facts.message->load([this, &message = *facts.message](const spool::Result<>& loaded) {
-            opinion_ = loaded ? judge(message)
-                              : Opinion::refusal({451, {4, 3, 0}, "Error: queue file read error"});
-            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(opinion_));
+        context.message->load([this, &message = *context.message](const spool::Result<>& loaded) {
+            verdict_ = loaded ? judge(message)
+                              : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
+            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(verdict_));
         });
-        if (!opinion_) done_ = std::move(done);
-        return std::exchange(opinion_, {});
+        if (!verdict_) done_ = std::move(done);
+        return std::exchange(verdict_, {});
     }
 
 private:
-    Opinion judge(milter::Message& message) {
-        auto judged = common::judge_header(advisers_->header_checks, message);
-        for (const auto& trouble : judged.trouble) log_.warning("{}", trouble);
-        Opinion opinion;
-        opinion.by = Adviser::header_check;
+    PolicyVerdict judge(milter::Message& message) {
+        auto judged = common::check_header(sources_->header_checks, message);
+        for (const auto& trouble : judged.warnings) log_.warning("{}", trouble);
+        PolicyVerdict verdict;
+        verdict.by = PolicySource::header_check;
         if (judged.refusal) {
-            opinion.kind = Opinion::Kind::refuse;
-            opinion.reply = *std::move(judged.refusal);
+            verdict.kind = PolicyVerdict::Kind::reject;
+            verdict.reply = *std::move(judged.refusal);
         }
-        opinion.hold = std::move(judged.hold);
-        opinion.discard = std::move(judged.discard);
+        verdict.hold = std::move(judged.hold);
+        verdict.discard = std::move(judged.discard);
         for (auto& line : judged.lines)
-            opinion.notes.push_back(
-                {opinion.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
-        return opinion;
+            verdict.notes.push_back(
+                {verdict.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
+        return verdict;
     }
-    std::shared_ptr<Advisers> advisers_;
+    std::shared_ptr<PolicySources> sources_;
     common::Log& log_;
-    std::optional<Opinion> opinion_; // until it is handed out
+    std::optional<PolicyVerdict> verdict_; // until it is handed out
     Done done_;
 };
 
 // --- milters
 
-class MilterCheck final : public Check {
+class MilterCheck final : public PolicyCheck {
 public:
-    MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<Advisers> advisers, const config::Milter& settings)
-        : advisers_(std::move(advisers)),
-          client_(loop, log, settings, milter::availability_of(settings, advisers_->troubles)) {}
-    bool insists() const override { return true; }
+    MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<PolicySources> policy_sources, const config::Milter& settings)
+        : sources_(std::move(policy_sources)),
+          client_(loop, log, settings, milter::service_status_of(settings, sources_->problems)) {}
+    bool asked_after_permit() const override { return true; }
     void transaction_over() override { client_.transaction_over(); }
 
-    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
+    std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
         auto word =
-            client_.ask(event_of(stage, facts), [stage, done = std::move(done)](const milter::Word& late) {
-                done(opinion_of(stage, late));
+            client_.ask(event_of(stage, context), [stage, done = std::move(done)](const milter::Response& late) {
+                done(verdict_of(stage, late));
             });
         if (!word) return {};
-        return opinion_of(stage, *word);
+        return verdict_of(stage, *word);
     }
 
 private:
-    static Opinion opinion_of(Stage stage, const milter::Word& word) {
-        Opinion opinion;
-        opinion.by = Adviser::milter;
-        opinion.hold = word.changes.quarantine;
-        if (word.what == milter::Word::What::discard && stage != Stage::unknown) opinion.discard = "discarded by a filter";
-        if (word.what != milter::Word::What::refuse) return opinion;
+    static PolicyVerdict verdict_of(Stage stage, const milter::Response& word) {
+        PolicyVerdict verdict;
+        verdict.by = PolicySource::milter;
+        verdict.hold = word.changes.quarantine;
+        if (word.what == milter::Response::What::discard && stage != Stage::unknown) verdict.discard = "discarded by a filter";
+        if (word.what != milter::Response::What::refuse) return verdict;
         auto reply = word.reply;
         if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1
-        opinion.kind = Opinion::Kind::refuse;
-        opinion.reply = std::move(reply);
-        return opinion;
+        verdict.kind = PolicyVerdict::Kind::reject;
+        verdict.reply = std::move(reply);
+        return verdict;
     }
 
-    static milter::Event event_of(Stage stage, const Facts& facts) {
-        return milter::event_of(stage, {.server = facts.server,
-                                        .listener = facts.listener,
-                                        .client_name = facts.client.name,
-                                        .client_address = facts.client.has_address() ? facts.client.address_text : "",
-                                        .client_port = facts.client.port,
-                                        .helo = facts.helo,
-                                        .queue_id = facts.queue_id,
-                                        .sender = facts.sender,
-                                        .recipient = facts.recipient,
-                                        .command = facts.command,
-                                        .sasl_method = facts.sasl_method,
-                                        .sasl_user = facts.sasl_user,
-                                        .sasl_sender = facts.sasl_sender,
-                                        .tls_version = facts.tls_version,
-                                        .tls_cipher = facts.tls_cipher,
-                                        .tls_peer = facts.tls_peer,
-                                        .message = facts.message});
+    static milter::Event event_of(Stage stage, const PolicyContext& context) {
+        return milter::event_of(stage, {.server = context.server,
+                                        .listener = context.listener,
+                                        .client_name = context.client.name,
+                                        .client_address = context.client.has_address() ? context.client.address_text : "",
+                                        .client_port = context.client.port,
+                                        .helo = context.helo,
+                                        .queue_id = context.queue_id,
+                                        .sender = context.sender,
+                                        .recipient = context.recipient,
+                                        .command = context.command,
+                                        .sasl_method = context.sasl_method,
+                                        .sasl_user = context.sasl_user,
+                                        .sasl_sender = context.sasl_sender,
+                                        .tls_version = context.tls_version,
+                                        .tls_cipher = context.tls_cipher,
+                                        .tls_peer = context.tls_peer,
+                                        .message = context.message});
     }
 
-    std::shared_ptr<Advisers> advisers_;
+    std::shared_ptr<PolicySources> sources_;
     milter::Client client_;
 };
 
@@ -283,52 +283,52 @@ bool concerns(const std::vector<std::string>& listeners, const config::Listener&
 
 } // namespace
 
-std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config,
+std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log, const config::Config& config,
                                         std::function<void(std::string_view)> tell) {
-    auto advisers = std::make_shared<Advisers>(std::move(tell));
+    auto policy_sources = std::make_shared<PolicySources>(std::move(tell));
     for (const auto& policy : config.policies) {
         const auto what = "policy service " + policy.name;
-        advisers->policies.push_back(std::make_unique<PolicyClient>(
-            loop, log, policy, common::Availability(advisers->troubles.about(what), what, policy.on_failure)));
+        policy_sources->policies.push_back(std::make_unique<PolicyClient>(
+            loop, log, policy, common::ServiceStatus(policy_sources->problems.reporter(what), what, policy.on_failure)));
     }
     if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
-        advisers->header_checks = *std::move(checks);
-    return advisers;
+        policy_sources->header_checks = *std::move(checks);
+    return policy_sources;
 }
 
-std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client) {
-    std::vector<std::unique_ptr<Check>> checks;
+std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rules& rules, const Client& client) {
+    std::vector<std::unique_ptr<PolicyCheck>> checks;
     const auto& config = *rules.config;
     const auto& limits = rules.listener.limits;
     const bool trusted = common::contains(config.relay.networks, client.address);
     if ((!trusted && (limits.messages_per_minute != 0 || limits.recipients_per_minute != 0)) ||
         limits.user_messages_per_hour != 0 || limits.user_recipients_per_hour != 0)
-        checks.push_back(std::make_unique<RateCheck>(service.rates, limits, trusted));
+        checks.push_back(std::make_unique<RateCheck>(worker.rates, limits, trusted));
     if (!trusted) {
         std::vector<config::DnsList> lists;
         std::ranges::copy_if(config.dns_lists, std::back_inserter(lists),
                              [&](const auto& list) { return concerns(list.listeners, rules.listener); });
         if (!lists.empty()) // before the delay, which the look-ups can use
-            checks.push_back(std::make_unique<DnsListCheck>(service.resolver, service.log, std::move(lists),
+            checks.push_back(std::make_unique<DnsListCheck>(worker.resolver, worker.log, std::move(lists),
                                                             config.smtpd.dns_list_threshold));
         const auto delay = config.smtpd.greeting_delay;
         if (delay > 0s && rules.listener.service == config::Service::relay)
-            checks.push_back(std::make_unique<GreetingDelay>(service.deadlines, delay));
-        for (auto& policy : service.advisers->policies)
+            checks.push_back(std::make_unique<GreetingDelay>(worker.deadlines, delay));
+        for (auto& policy : worker.policy_sources->policies)
             if (concerns(policy->service().listeners, rules.listener))
-                checks.push_back(std::make_unique<PolicyCheck>(service.advisers, *policy, service.log));
+                checks.push_back(std::make_unique<PolicyServiceCheck>(worker.policy_sources, *policy, worker.log));
     }
-    if (!service.advisers->header_checks.empty())
-        checks.push_back(std::make_unique<HeaderCheck>(service.advisers, service.log));
+    if (!worker.policy_sources->header_checks.empty())
+        checks.push_back(std::make_unique<HeaderCheck>(worker.policy_sources, worker.log));
     for (const auto& settings : config.milters)
-        if (settings.sees(rules.listener.name))
-            checks.push_back(std::make_unique<MilterCheck>(service.loop, service.log, service.advisers, settings));
+        if (settings.applies_to(rules.listener.name))
+            checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, settings));
     if (checks.empty()) return nullptr;
-    auto screen = std::make_unique<Screen>(std::move(checks));
-    screen->facts.client = client;
-    screen->facts.server = rules.normal.hostname;
-    screen->facts.listener = rules.listener.name;
-    return screen;
+    auto policy_chain = std::make_unique<PolicyChain>(std::move(checks));
+    policy_chain->context.client = client;
+    policy_chain->context.server = rules.normal.hostname;
+    policy_chain->context.listener = rules.listener.name;
+    return policy_chain;
 }
 
 } // namespace smtpd

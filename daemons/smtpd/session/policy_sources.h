@@ -1,4 +1,4 @@
-// Who is asked about the clients of a listener, by its configuration: builds the Screen of a session. The
+// Who is asked about the clients of a listener, by its configuration: builds the PolicyChain of a session. The
 // checks themselves are few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
 #include "daemons/common/lookup/format/header_checks.h"
@@ -12,17 +12,17 @@
 namespace smtpd {
 
 // Whoever can be asked, by one configuration; lives until its last session has gone.
-struct Advisers {
-    explicit Advisers(std::function<void(std::string_view)> tell) : troubles(std::move(tell)) {}
-    common::Troubles troubles; // those that do not answer
+struct PolicySources {
+    explicit PolicySources(std::function<void(std::string_view)> tell) : problems(std::move(tell)) {}
+    common::Problems problems; // those that do not answer
     std::vector<std::unique_ptr<PolicyClient>> policies;
     common::HeaderChecks header_checks;
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.
-std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config,
+std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log, const config::Config& config,
                                         std::function<void(std::string_view)> tell);
 
 // Null: nobody is asked about this client.
-std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client);
+std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rules& rules, const Client& client);
 
 } // namespace smtpd

@@ -15,7 +15,7 @@ void Connection::operator()(smtp::event::StartTls&) {
 void Connection::start_tls() {
     tls_ = rules_->tls ? tls::Session::accept(rules_->tls) : nullptr;
     if (!tls_) { // a listener that must have TLS and cannot
-        voice().warning("no TLS for {}", client_.peer());
+        log_context().warning("no TLS for {}", client_.peer());
         hung_up_ = true;
         return session_.question_open()
                    ? answer({421, {4, 7, 0}, settings().hostname + " TLS is not available"})
@@ -25,11 +25,11 @@ void Connection::start_tls() {
                   std::min(rules_->config->tls.handshake_timeout, settings().command_time));
 }
 
-void Connection::take_sealed(std::string_view bytes) {
+void Connection::on_encrypted_data(std::string_view bytes) {
     tls_->feed(bytes);
-    if (shaking_hands()) {
-        shake_hands();
-        if (shaking_hands()) return;
+    if (handshaking()) {
+        continue_handshake();
+        if (handshaking()) return;
     }
     using Progress = tls::Session::Progress;
     char space[16384]; // a record's size
@@ -40,44 +40,44 @@ void Connection::take_sealed(std::string_view bytes) {
         case Progress::wants_more: return;
         case Progress::closed: hung_up_ = true; return session_.disconnected();
         case Progress::failed:
-            voice().info("SSL_read error from {}: {}", client_.peer(), tls_->error());
+            log_context().info("SSL_read error from {}: {}", client_.peer(), tls_->error());
             hung_up_ = true;
             return session_.disconnected();
         }
     }
 }
 
-void Connection::shake_hands() {
+void Connection::continue_handshake() {
     using Progress = tls::Session::Progress;
-    switch (tls_->shake_hands()) {
+    switch (tls_->handshake()) {
     case Progress::wants_more: return;
     case Progress::closed: return handshake_failed("lost connection");
     case Progress::failed: return handshake_failed(tls_->error());
     case Progress::done: break;
     }
-    tls_facts_ = tls_->facts();
-    service_.figures.count(common::Family::tls_sessions, common::tls_used(tls_facts_.version));
+    tls_facts_ = tls_->info();
+    worker_.metrics.count(common::MetricId::tls_sessions, common::tls_used(tls_facts_.version));
     session_.tls_up(common::Loop::now().monotonic);
     client_.user.clear(); // who it was in plain text, anybody in between may have said (RFC 3207, 4.2)
     client_.auth_method.clear();
     constexpr std::string_view kinds[] = {"Anonymous", "Untrusted", "Trusted"};
-    voice().info("{} TLS connection established from {}{}: {}",
+    log_context().info("{} TLS connection established from {}{}: {}",
                  kinds[static_cast<std::size_t>(tls_facts_.peer)], client_.peer(),
                  tls_facts_.server_name.empty() ? "" : " to " + tls_facts_.server_name, tls_facts_.text());
-    if (implicit_tls()) let_in();
+    if (implicit_tls()) send_banner();
 }
 
 // What OpenSSL has to say to the client (an alert) still goes out; nothing of ours does.
 void Connection::handshake_failed(std::string_view why) {
-    service_.figures.count(common::Family::tls_failures);
-    voice().info("SSL_accept error from {}: {}", client_.peer(), why);
+    worker_.metrics.count(common::MetricId::tls_failures);
+    log_context().info("SSL_accept error from {}: {}", client_.peer(), why);
     hung_up_ = true;
     session_.disconnected();
     if (session_.question_open())
         answer({220, {}, ""}); // implicit TLS: the session hears that the client is gone
 }
 
-std::string Connection::sealed(std::string_view plain) {
+std::string Connection::encrypt(std::string_view plain) {
     tls_->write(plain);
     if (session_.closed()) tls_->close();
     return tls_->output();

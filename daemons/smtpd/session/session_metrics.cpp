@@ -2,8 +2,8 @@
 
 namespace smtpd {
 
-using common::Ending;
-using common::Family;
+using common::SessionEnd;
+using common::MetricId;
 using common::RejectStage;
 
 static RejectStage stage_of(smtp::Verb command) {
@@ -22,23 +22,23 @@ static RejectStage stage_of(smtp::Verb command) {
     }
 }
 
-void count_reject(common::Figures& figures, smtp::Verb command, const smtp::Reply& reply) {
-    figures.count(Family::rejects, stage_of(command),
-                  reply.code < 500 ? common::RejectKind::temporary : common::RejectKind::permanent);
+void count_reject(common::Metrics& metrics, smtp::Verb command, const smtp::Reply& reply) {
+    metrics.count(MetricId::rejects, stage_of(command),
+                  reply.code < 500 ? common::RejectClass::temporary : common::RejectClass::permanent);
 }
 
-void count_end(common::Figures& figures, smtp::event::Disconnect::Cause cause) {
+void count_end(common::Metrics& metrics, smtp::event::Disconnect::Cause cause) {
     using Cause = smtp::event::Disconnect::Cause;
     const auto end = [&] {
         switch (cause) {
-        case Cause::quit: return Ending::quit;
-        case Cause::lost: return Ending::lost;
-        case Cause::timed_out: return Ending::timeout;
-        case Cause::too_many_errors: return Ending::errors;
-        default: return Ending::other;
+        case Cause::quit: return SessionEnd::quit;
+        case Cause::lost: return SessionEnd::lost;
+        case Cause::timed_out: return SessionEnd::timeout;
+        case Cause::too_many_errors: return SessionEnd::errors;
+        default: return SessionEnd::other;
         }
     }();
-    figures.count(Family::session_ends, end);
+    metrics.count(MetricId::session_ends, end);
 }
 
 } // namespace smtpd

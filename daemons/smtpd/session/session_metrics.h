@@ -1,4 +1,4 @@
-// What of a client's session is counted, in the words of the figures.
+// What of a client's session is counted, in the words of the metrics.
 #pragma once
 #include "daemons/common/logging/metrics/metrics.h"
 #include "libsmtp/protocol/reply.h"
@@ -6,7 +6,7 @@
 
 namespace smtpd {
 
-void count_reject(common::Figures& figures, smtp::Verb command, const smtp::Reply& reply);
-void count_end(common::Figures& figures, smtp::event::Disconnect::Cause cause);
+void count_reject(common::Metrics& metrics, smtp::Verb command, const smtp::Reply& reply);
+void count_end(common::Metrics& metrics, smtp::event::Disconnect::Cause cause);
 
 } // namespace smtpd

@@ -26,10 +26,10 @@ struct Transaction {
     spool::QueueId id;
     std::string id_text;
     spool::Envelope envelope;
-    smtp::Monotonic begun;
-    std::size_t weight = 0; // bytes its recipients hold, and its header while it is looked over
+    smtp::Monotonic started;
+    std::size_t memory = 0; // bytes its recipients hold, and its header while it is looked over
     std::optional<spool::MessageWriter> writer; // from DATA on
-    std::optional<milter::Message> review;      // while others look at the whole of it
+    std::optional<milter::Message> milter_message;      // while others look at the whole of it
     smtp::HeaderScan header;
     std::optional<smtp::SubmissionFixup> fixup; // on submission listeners: completes the header
     smtp::ControlFields control; // what is said to us in the header goes no further
@@ -37,10 +37,10 @@ struct Transaction {
     // and the key, when it is this message's.
     std::unique_ptr<common::idempotency::Fingerprint> fingerprint;
     std::string schedule, request;
-    std::unique_ptr<common::idempotency::Hold> hold;
-    std::optional<smtp::Reply> refusal;         // found in the content; told at its end
+    std::unique_ptr<common::idempotency::Reservation> hold;
+    std::optional<smtp::Reply> rejection;         // found in the content; told at its end
     std::string fields;                         // of those who were asked: to stand at the head of the header
-    std::vector<std::string> copies;            // recipients they added
+    std::vector<std::string> added_recipients;            // recipients they added
     std::string discard;                        // not empty: taken and thrown away, and why
     bool client_logged = false; // "QID: client=" was written: rejections carry the id from now on
 

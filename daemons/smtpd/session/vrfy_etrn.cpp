@@ -19,17 +19,17 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
     const auto path = split ? smtp::ForwardPath::parse(split->inside) : std::unexpected(split.error());
     if (!path || !split->parameters.empty())
         return reject(smtp::Verb::vrfy, {501, {5, 1, 3}, argument + ": Bad address syntax"});
-    if (const auto sender = judge_sender(*rules_, client_, {}); sender.kind == Judgement::Kind::refuse)
+    if (const auto sender = evaluate_sender(*rules_, client_, {}); sender.kind == RelayDecision::Kind::reject)
         return reject(smtp::Verb::vrfy, sender.reply);
-    const auto judged = judge_recipient(*rules_, client_, *path);
-    if (judged.kind == Judgement::Kind::refuse) return reject(smtp::Verb::vrfy, judged.reply);
-    if (judged.kind == Judgement::Kind::accept)
+    const auto judged = evaluate_recipient(*rules_, client_, *path);
+    if (judged.kind == RelayDecision::Kind::reject) return reject(smtp::Verb::vrfy, judged.reply);
+    if (judged.kind == RelayDecision::Kind::accept)
         return answer({252, {2, 1, 5}, "<" + judged.address + ">: is not kept here, but its mail is taken"});
     check_recipient({judged.address, ""},
-                    [this, address = judged.address](const auto& checked) { verified(address, checked); });
+                    [this, address = judged.address](const auto& checked) { on_verified(address, checked); });
 }
 
-void Connection::verified(const std::string& address, const RecipientChecker::Answer& checked) {
+void Connection::on_verified(const std::string& address, const RecipientChecker::Answer& checked) {
     switch (checked.verdict) {
     case Verdict::known: return answer({250, {2, 1, 5}, "<" + address + ">"});
     case Verdict::unknown: return reject(smtp::Verb::vrfy, {550, {5, 1, 1}, "<" + address + ">: User unknown"});
@@ -47,12 +47,12 @@ void Connection::operator()(smtp::event::Etrn& etrn) {
                      common::contains(listener.etrn_networks, client_.address);
     if (!may) return reject(smtp::Verb::etrn, {459, {4, 7, 1}, "Node " + etrn.name + " not allowed"});
     const auto now = common::Loop::now().monotonic;
-    if (!service_.rates.take("e" + client_.network, rules_->config->smtpd.etrn_per_hour, 1h, now))
+    if (!worker_.rates.take("e" + client_.network, rules_->config->smtpd.etrn_per_hour, 1h, now))
         return reject(smtp::Verb::etrn, {458, {4, 7, 1}, unable(etrn.name, "asked for too often")});
-    try_ = service_.outbox.try_now(etrn.name, etrn.reach == smtp::event::Etrn::Reach::and_below,
-                                   [this, node = etrn.name](const proto::submission::Tried* tried) {
-                                       try_ = 0;
-                                       etrn_done(node, tried);
+    flush_request_ = worker_.submission_queue.try_now(etrn.name, etrn.scope == smtp::event::Etrn::Scope::with_subdomains,
+                                   [this, node = etrn.name](const proto::submission::DomainFlushed* tried) {
+                                       flush_request_ = 0;
+                                       on_etrn_result(node, tried);
                                        pump();
                                    });
 }
@@ -61,10 +61,10 @@ std::string Connection::unable(const std::string& node, std::string_view why) {
     return fmt::format("Unable to queue messages for node {}: {}", node, why);
 }
 
-void Connection::etrn_done(const std::string& node, const proto::submission::Tried* tried) {
+void Connection::on_etrn_result(const std::string& node, const proto::submission::DomainFlushed* tried) {
     if (!tried) return reject(smtp::Verb::etrn, {458, {4, 3, 0}, unable(node, "try again later")});
     if (!tried->obstacle.empty()) return reject(smtp::Verb::etrn, {458, {4, 3, 2}, unable(node, tried->obstacle)});
-    voice().info("etrn: {} from {}: {} deliveries", node, client_.peer(), tried->deliveries);
+    log_context().info("etrn: {} from {}: {} deliveries", node, client_.peer(), tried->deliveries);
     const auto reply = [&](int code, std::string text) { answer({code, {2, 0, 0}, std::move(text)}); };
     if (tried->deliveries == 0 && tried->loading)
         return reply(250, "Ok, queuing for node " + node + " started");
@@ -78,8 +78,8 @@ void Connection::operator()(smtp::event::Unknown& unknown) {
     constexpr std::string_view known[] = {"EXPN", "TURN", "SEND", "SOML", "SAML", "XCLIENT", "XFORWARD"};
     const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (screen_) screen_->facts.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
-    screened(Stage::unknown, [this, not_offered] { // a filter may have words of its own
+    if (policy_chain_) policy_chain_->context.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
+    with_policy_checks(Stage::unknown, [this, not_offered] { // a filter may have words of its own
         if (not_offered) return reject(smtp::Verb::unknown, {502, {5, 5, 1}, "Error: command is not offered here"});
         reject(smtp::Verb::unknown, {500, {5, 5, 2}, "Error: command not recognized"});
     });

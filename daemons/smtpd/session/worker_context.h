@@ -19,7 +19,7 @@
 namespace smtpd {
 
 class Connection;
-struct Advisers;
+struct PolicySources;
 
 // The current time as header fields write it, made once a second.
 class DateText {
@@ -34,25 +34,25 @@ private:
     std::string text_;
 };
 
-struct Service {
+struct WorkerContext {
     common::Loop& loop;
     common::Log& log;
     common::Deadlines& deadlines;
-    common::Intake& intake;
+    common::SpoolWriter& spool_writer;
     RecipientChecker& checker;
-    common::Outbox& outbox;
-    common::idempotency::Desk& keys;
-    common::Figures& figures;
+    common::SubmissionQueue& submission_queue;
+    common::idempotency::Client& keys;
+    common::Metrics& metrics;
     std::shared_ptr<dns::Resolver> resolver; // of the current configuration
     std::uint32_t instance = 0;
     DateText date = {};
     std::uint64_t sessions = 0; // so far
     bool stressed = false;
-    Visitors visitors = {};
+    ClientLimits client_limits = {};
     Lockouts lockouts = {};
-    std::shared_ptr<Turnstile> auth_checks = std::make_shared<Turnstile>();
-    common::Rates rates = {};
-    std::shared_ptr<Advisers> advisers = {}; // of the current configuration
+    std::shared_ptr<ConcurrencyLimiter> auth_limiter = std::make_shared<ConcurrencyLimiter>();
+    common::RateLimiter rates = {};
+    std::shared_ptr<PolicySources> policy_sources = {}; // of the current configuration
     // The connection is over; it is destroyed at the end of the turn.
     std::function<void(Connection&)> gone = {};
 

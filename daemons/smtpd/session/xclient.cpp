@@ -15,43 +15,43 @@ void Connection::grant_rights() {
 
 // Nothing of the former client stays: limits, lists, filters and policy are asked about the new one.
 void Connection::operator()(smtp::event::Xclient& xclient) {
-    auto client = client_by_xclient(client_, xclient.attributes);
+    auto client = apply_xclient(client_, xclient.attributes);
     if (!client) return reject(smtp::Verb::xclient, client.error());
     if (auto over = too_many_connections_of(client->user)) return reject(smtp::Verb::xclient, *over);
     client_ = *std::move(client);
-    named_ = xclient.attributes.name || !xclient.attributes.address;
+    named_by_proxy_ = xclient.attributes.name || !xclient.attributes.address;
     name_lookup_.reset();
-    service_.loop.later([gone = std::shared_ptr(std::move(screen_))] {}); // a check of it may be the one that calls
-    forwarded_.reset();
-    last_refused_ = {};
+    worker_.loop.defer([gone = std::shared_ptr(std::move(policy_chain_))] {}); // a check of it may be the one that calls
+    xforward_.reset();
+    last_rejection_ = {};
     const auto& limits = rules_->listener.limits;
-    service_.visitors.left(counted_for_);
-    entry_ = service_.visitors.arrived(client_.network,
+    worker_.client_limits.release(counted_network_);
+    admission_ = worker_.client_limits.admit(client_.network,
                                        {limits.sessions_per_network, limits.connections_per_minute},
                                        common::Loop::now().monotonic);
-    counted_for_ = entry_ == Visitors::Entry::welcome ? client_.network : "";
+    counted_network_ = admission_ == ClientLimits::Admission::admitted ? client_.network : "";
     answer({220, {}, ""});
 }
 
 void Connection::operator()(smtp::event::Xforward& xforward) {
-    if (!forwarded_) forwarded_ = std::make_unique<smtp::ClientAttributes>();
+    if (!xforward_) xforward_ = std::make_unique<smtp::ClientAttributes>();
     using Part = smtp::ClientAttributes::Attribute smtp::ClientAttributes::*;
     for (const Part part : {&smtp::ClientAttributes::name, &smtp::ClientAttributes::address,
                             &smtp::ClientAttributes::ident})
-        if (xforward.attributes.*part) forwarded_.get()->*part = std::move(xforward.attributes.*part);
+        if (xforward.attributes.*part) xforward_.get()->*part = std::move(xforward.attributes.*part);
     answer({250, {2, 0, 0}, "Ok"});
 }
 
 // For the log, behind the client itself.
 std::string Connection::forwarded_text() const {
-    if (!forwarded_) return "";
+    if (!xforward_) return "";
     const auto text_of = [](const smtp::ClientAttributes::Attribute& attribute) {
         return attribute && !attribute->value.empty() ? attribute->value : "unknown";
     };
     std::string out;
-    if (forwarded_->ident) out += ", orig_queue_id=" + text_of(forwarded_->ident);
-    if (forwarded_->name || forwarded_->address)
-        out += ", orig_client=" + text_of(forwarded_->name) + "[" + text_of(forwarded_->address) + "]";
+    if (xforward_->ident) out += ", orig_queue_id=" + text_of(xforward_->ident);
+    if (xforward_->name || xforward_->address)
+        out += ", orig_client=" + text_of(xforward_->name) + "[" + text_of(xforward_->address) + "]";
     return out;
 }
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 using categorizer::Aliases;
-using Said = decide::AliasAnswer::Said;
+using Status = decide::AliasAnswer::Status;
 
 namespace {
 
@@ -22,7 +22,7 @@ struct World {
     Aliases fresh(const std::vector<std::string>& by_default) {
         Aliases out(log, (here.path() / "state").string(), [this](std::string_view text) { trouble = text; });
         out.configure({file}, by_default);
-        out.look(now);
+        out.refresh(now);
         return out;
     }
 };
@@ -31,24 +31,24 @@ struct World {
 
 TEST_CASE("an alias file that nobody named need not be there; once it was, its mail waits, after a restart, too") {
     World w;
-    CHECK(w.fresh({w.file}).find("team").said == Said::none);
+    CHECK(w.fresh({w.file}).find("team").status == Status::none);
     CHECK(w.trouble.empty());
     std::ofstream(w.file) << "team: ann\n";
-    CHECK(w.fresh({w.file}).find("team").said == Said::found);
+    CHECK(w.fresh({w.file}).find("team").status == Status::found);
     std::filesystem::remove(w.file);
     auto aliases = w.fresh({w.file});
-    CHECK(aliases.find("team").said == Said::unreadable);
+    CHECK(aliases.find("team").status == Status::unreadable);
     CHECK(aliases.find("nobody").why == "alias table " + w.file + ": No such file or directory");
     CHECK(w.trouble.find("No such file") != std::string::npos);
     // Who says that there is none is believed, and it is as in the beginning.
     aliases.configure({}, {w.file});
-    CHECK(aliases.find("team").said == Said::none);
-    CHECK(w.fresh({w.file}).find("team").said == Said::none);
+    CHECK(aliases.find("team").status == Status::none);
+    CHECK(w.fresh({w.file}).find("team").status == Status::none);
 }
 
 TEST_CASE("an alias file that somebody named must be there from the beginning") {
     World w;
-    CHECK(w.fresh({}).find("team").said == Said::unreadable);
+    CHECK(w.fresh({}).find("team").status == Status::unreadable);
     CHECK_FALSE(std::filesystem::exists(w.here.path() / "state/alias-files"));
 }
 
@@ -57,9 +57,9 @@ TEST_CASE("without a place for the note aliases are what they are") {
     std::filesystem::remove(w.here.path() / "state");
     std::ofstream(w.file) << "team: ann\n";
     auto aliases = w.fresh({w.file});
-    CHECK(aliases.find("team").said == Said::found);
+    CHECK(aliases.find("team").status == Status::found);
     std::filesystem::remove(w.file);
     aliases.configure({w.file}, {w.file}); // a reload
-    aliases.look(w.now);
-    CHECK(aliases.find("team").said == Said::unreadable);
+    aliases.refresh(w.now);
+    CHECK(aliases.find("team").status == Status::unreadable);
 }

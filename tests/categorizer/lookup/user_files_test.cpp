@@ -45,14 +45,14 @@ struct World {
         return at_the_call;
     }
     fake::Premises premises{Role::categorizer};
-    common::Surroundings surroundings = premises.surroundings();
+    common::DaemonContext context = premises.context();
     config::Config config;
     std::unique_ptr<ipc::Listener> listener;
     std::unique_ptr<ipc::Channel<uf::Message>> peer;
     std::vector<uf::Read> asked;
     std::vector<UserFile> found;
     UserFileAnswer at_the_call;
-    UserFiles files{surroundings, [this](const UserFile& file) {
+    UserFiles files{context, [this](const UserFile& file) {
                         found.push_back(file);
                         at_the_call = files.answer(file);
                     }};
@@ -62,15 +62,15 @@ struct World {
 
 TEST_CASE("what a user's file says is asked of local") {
     World w;
-    const auto text = w.ask({"ann", "", "lists"}, {0, uf::Said::found, "/home/ann/.forward", "\\ann, x@far.example", ""});
+    const auto text = w.ask({"ann", "", "lists"}, {0, uf::Status::found, "/home/ann/.forward", "\\ann, x@far.example", ""});
     CHECK(text.said == Said::found);
     CHECK(text.text == "\\ann, x@far.example");
     CHECK(text.path == "/home/ann/.forward");
     CHECK(w.ask({"bob", "", ""}, {}).said == Said::none);
-    const auto why = w.ask({"eve", "/list", ""}, {0, uf::Said::unreadable, "/list", "", "/list: Input/output error"});
+    const auto why = w.ask({"eve", "/list", ""}, {0, uf::Status::unreadable, "/list", "", "/list: Input/output error"});
     CHECK(why.said == Said::unreadable);
     CHECK(why.why == "/list: Input/output error");
-    CHECK(w.ask({"dan", "", ""}, {0, uf::Said::refused, "/home/dan/.forward", "", "a link"}).said == Said::none);
+    CHECK(w.ask({"dan", "", ""}, {0, uf::Status::refused, "/home/dan/.forward", "", "a link"}).said == Said::none);
 }
 
 TEST_CASE("one question for many who want to know; asked again of a local that was started anew") {
@@ -85,7 +85,7 @@ TEST_CASE("one question for many who want to know; asked again of a local that w
     std::filesystem::remove(w.premises.directory + "/run/private/local");
     w.listen();
     w.wait([&] { return w.asked.size() == 2; });
-    for (const auto& question : w.asked) static_cast<void>(w.peer->send(uf::Answer{question.request, uf::Said::found, "/f", question.user, ""}));
+    for (const auto& question : w.asked) static_cast<void>(w.peer->send(uf::Answer{question.request, uf::Status::found, "/f", question.user, ""}));
     w.wait([&] { return w.found.size() == 2; });
     CHECK(w.at_the_call.text == "bob");
 }

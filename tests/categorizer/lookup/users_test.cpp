@@ -1,13 +1,13 @@
 #include "daemons/categorizer/lookup/users.h"
 #include <doctest/doctest.h>
 
-using categorizer::ask_system;
+using categorizer::look_up_system_user;
 using decide::UserAnswer;
 
 TEST_CASE("who is a user, and who of them has a mailbox") {
     struct Row {
         const char* name;
-        categorizer::Reserved reserved;
+        categorizer::ReservedIds reserved;
         UserAnswer answer;
     };
     const Row rows[] = {
@@ -19,5 +19,5 @@ TEST_CASE("who is a user, and who of them has a mailbox") {
         {"daemon", {.switching = false, .minimum_uid = 2, .service_uid = 1}, UserAnswer::known},
         {"nobody-of-that-name", {.switching = true, .minimum_uid = 1, .service_uid = 0}, UserAnswer::unknown},
     };
-    for (const auto& [name, reserved, answer] : rows) CHECK_MESSAGE(ask_system(name, reserved) == answer, name);
+    for (const auto& [name, reserved, answer] : rows) CHECK_MESSAGE(look_up_system_user(name, reserved) == answer, name);
 }

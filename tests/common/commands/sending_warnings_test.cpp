@@ -12,7 +12,7 @@ std::string said(std::string_view toml, std::string_view credentials = "") {
     auto accounts = auth::Credentials::parse(credentials);
     REQUIRE(accounts);
     std::string out;
-    for (const auto& each : common::sending_cautions(good(toml), *accounts)) out += each + "\n";
+    for (const auto& each : common::sending_warnings(good(toml), *accounts)) out += each + "\n";
     return out;
 }
 

@@ -15,7 +15,7 @@ TEST_CASE("keys to sign with: selector and file, from the configuration's direct
     CHECK(rule.domain == "xn--bcher-kva.example");
     CHECK(rule.keys == std::vector<decide::SigningKeyName>{{"s1", "/etc/p/a key.pem"}, {"s2", "/k2"}});
     CHECK(rule.domains.contains(".b.example"));
-    CHECK(rule.sign == (decide::Came::local | decide::Came::reports));
+    CHECK(rule.sign == (decide::MailOrigin::local | decide::MailOrigin::reports));
     CHECK(rule.lifetime == 240h);
     CHECK(c.files.back().path == "/k2");
 }
@@ -240,12 +240,12 @@ TEST_CASE("pools of source addresses") {
     REQUIRE(config.pools.size() == 2);
     CHECK(config.pool("none") == nullptr);
     const auto& bulk = *config.pool("bulk");
-    CHECK(bulk.rest == 10min);
+    CHECK(bulk.backoff == 10min);
     REQUIRE(bulk.addresses.size() == 3);
     CHECK(bulk.addresses[0].to_string() == "192.0.2.1 mx1.example.com");
     CHECK(bulk.addresses[1].to_string() == "192.0.2.2 mx2.example.com 3");
     CHECK(bulk.addresses[2].to_string() == "2001:db8::1 mail.example.com"); // as smtp_client.helo
-    CHECK(config.pool("a")->rest == 1h);
+    CHECK(config.pool("a")->backoff == 1h);
     CHECK(config.pool_choice.by_sender.at("@news.example") == "bulk");
     CHECK(config.routes.at(0).pool == "a");
 }

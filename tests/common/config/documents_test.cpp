@@ -45,8 +45,8 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
     config::Listener listener;
     decide::RouteRule rule;
     auto sections = config::fixed_sections(config);
-    sections.push_back(config::table_of(listener));
-    sections.push_back(config::table_of(rule));
+    sections.push_back(config::section_for(listener));
+    sections.push_back(config::section_for(rule));
     for (const auto& section : sections)
         for (const auto& key : section.keys) {
             CHECK(config::sample().find(fmt::format("\n#{} = ", key.name)) != std::string::npos);

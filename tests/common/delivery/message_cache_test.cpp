@@ -5,7 +5,7 @@
 #include "tests/libspool/disk/fake_disk.h"
 #include <doctest/doctest.h>
 
-using common::OpenMessages;
+using common::MessageCache;
 using spool::Location;
 using spool::QueueId;
 
@@ -28,7 +28,7 @@ struct Spool {
     spool::test::FakeDisk disk;
     spool::Result<> prepared = spool::prepare_spool(disk, {3});
     spool::CommitPool pool{disk, 0, [] {}};
-    OpenMessages messages{disk};
+    MessageCache messages{disk};
 };
 
 } // namespace
@@ -56,13 +56,13 @@ TEST_CASE("deliveries of one message hold its recipients once, and the next one 
 TEST_CASE("of a message that nobody reads, nothing is kept when another comes or all is quiet") {
     Spool spool;
     const auto large = spool.write(500, 10'000), other = spool.write(501, 200);
-    std::weak_ptr<spool::Folded> kept;
+    std::weak_ptr<spool::FoldedLog> kept;
     if (auto reader = spool.messages.open(large, Location::incoming)) kept = reader->folded();
     CHECK_FALSE(kept.expired());
     CHECK(spool.messages.open(other, Location::incoming));
     CHECK(kept.expired());
     if (auto reader = spool.messages.open(large, Location::incoming)) kept = reader->folded();
-    spool.messages.rest();
+    spool.messages.forget_last();
     CHECK(kept.expired());
 }
 

@@ -132,30 +132,30 @@ TEST_CASE("only who proves its role, in this version, for its own conversations,
     using proto::Role;
     const std::vector<Role> roles = {Role::smtpd, Role::pickup};
     proto::hello::Hello hello{"submission", proto::version, Role::smtpd, 16, token};
-    CHECK(refusal(hello, roles, expected) == "");
+    CHECK(rejection_reason(hello, roles, expected) == "");
     auto wrong = hello;
     wrong.version = 99;
-    CHECK(refusal(wrong, roles, expected) == "it speaks version 99, this is version " + std::to_string(proto::version));
+    CHECK(rejection_reason(wrong, roles, expected) == "it speaks version 99, this is version " + std::to_string(proto::version));
     wrong = hello;
     wrong.role = Role::smtp_client;
-    CHECK(refusal(wrong, roles, expected) == "smtp-client has no part in \"submission\"");
+    CHECK(rejection_reason(wrong, roles, expected) == "smtp-client has no part in \"submission\"");
     wrong = hello;
     wrong.role = Role::pickup;
-    CHECK(refusal(wrong, roles, expected) == "it does not prove to be pickup/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be pickup/16");
     wrong.token = token_of(expected.key, Role::pickup, 16);
-    CHECK(refusal(wrong, roles, expected) == "");
+    CHECK(rejection_reason(wrong, roles, expected) == "");
     wrong = hello; // another worker of the same role: its slot, its messages
     wrong.instance = 17;
-    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/17");
+    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/17");
     wrong = hello; // what it shows another server
     wrong.token = token_of("the categorizer's key", Role::smtpd, 16);
-    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/16");
     wrong = hello;
     wrong.token = "";
-    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/16");
     wrong.token = token_of("", Role::smtpd, 16);
-    CHECK(refusal(wrong, roles, {"", {Role::smtpd}}) == "it does not prove to be smtpd/16");
-    CHECK(refusal(hello, roles, {expected.key, {Role::pickup}}) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, {"", {Role::smtpd}}) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(hello, roles, {expected.key, {Role::pickup}}) == "it does not prove to be smtpd/16");
 }
 
 TEST_CASE("a process shows each server the token meant for it") {
@@ -204,12 +204,12 @@ TEST_CASE("a connector comes up, goes down with its server and comes up again; s
             },
             [&] {
                 seen += "up ";
-                CHECK(client->send(submission::Submitted{{static_cast<std::uint64_t>(5 + round)}}) == Sent::yes);
+                CHECK(client->send(submission::Submitted{{static_cast<std::uint64_t>(5 + round)}}) == SendResult::yes);
             },
             [&](const std::string&) {
                 seen += "down ";
                 CHECK_FALSE(client->up());
-                CHECK(client->send(submission::Submitted{{9}}) == Sent::not_open);
+                CHECK(client->send(submission::Submitted{{9}}) == SendResult::not_open);
             },
             {}});
     stranger = std::make_unique<Connector<submission::Message>>(

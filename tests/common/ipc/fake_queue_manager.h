@@ -1,5 +1,5 @@
 // The queue-manager's end of one conversation, for tests of the daemons that connect to it; and the
-// surroundings a daemon is built on, in a directory of their own.
+// context a daemon is built on, in a directory of their own.
 #pragma once
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/listener.h"
@@ -17,7 +17,7 @@ namespace fake {
 struct Premises {
     explicit Premises(proto::Role role) : log(loop, "test"), role_(role) {}
 
-    common::Surroundings surroundings() {
+    common::DaemonContext context() {
         const auto token = ipc::token_of("key", role_, 0); // every server here has the same key
         return {loop, log, {role_, 0, {{"queue-manager", token}, {"local", token}}}, directory + "/run", [this](std::string_view text) {
                     trouble = text;

@@ -18,7 +18,7 @@ namespace {
 // Serves on a thread of its own, as a daemon would.
 class Server {
 public:
-    explicit Server(smtp::Duration patience = JsonServer::default_patience) : patience_(patience) {
+    explicit Server(smtp::Duration patience = JsonServer::default_timeout) : patience_(patience) {
         path = directory_.path() / "control";
         auto fd = listen_local(path, 0600);
         REQUIRE(fd);
@@ -50,7 +50,7 @@ private:
                 const auto peer = request.peer;
                 if (op == "end") {
                     server.finish(peer);
-                    loop.later([&] { loop.stop(); });
+                    loop.defer([&] { loop.stop(); });
                 } else if (op == "who") {
                     server.send(peer, {{"uid", request.credentials.uid}});
                     server.finish(peer);
@@ -65,7 +65,7 @@ private:
                     slow->start(20ms);
                 } else if (op == "hang" || op == "answered") {
                     server.send(peer, {{"heard", true}});
-                    server.on_leave(peer, [&] {
+                    server.on_disconnect(peer, [&] {
                         ++left;
                         tell_watcher(server);
                     });
@@ -84,7 +84,7 @@ private:
                     stream = [&, peer](std::uint64_t, int from) {
                         for (int i = from; i < 20'000; ++i) {
                             if (server.congested(peer))
-                                return server.on_room(peer, [&stream, peer, i] { stream(peer, i); });
+                                return server.on_writable(peer, [&stream, peer, i] { stream(peer, i); });
                             server.send(peer, {{"n", i}, {"text", std::string(100, 'x')}});
                         }
                         server.finish(peer);

@@ -99,10 +99,10 @@ std::string wire_of(const M& message) {
 }
 
 template <class Message, class M>
-Sent send(Channel<Message>& channel, const M& message) {
+SendResult send(Channel<Message>& channel, const M& message) {
     if constexpr (AlwaysFits<M>) {
         channel.send(message);
-        return Sent::yes;
+        return SendResult::yes;
     } else {
         return channel.send(message);
     }
@@ -119,14 +119,14 @@ void passes_or_is_refused(std::size_t length, std::size_t elements) {
     Pair<Message> pair;
     const auto wire = wire_of<Message>(filled);
     const auto sent = send(*pair.from, filled);
-    CHECK(sent == (wire.size() > max_frame ? Sent::too_long : Sent::yes));
+    CHECK(sent == (wire.size() > max_frame ? SendResult::too_long : SendResult::yes));
     CHECK(size_on_wire(filled) + 1 == wire.size());
-    REQUIRE(send(*pair.from, probe) == Sent::yes);
-    pair.await(sent == Sent::yes ? 2 : 1);
+    REQUIRE(send(*pair.from, probe) == SendResult::yes);
+    pair.await(sent == SendResult::yes ? 2 : 1);
     REQUIRE(pair.reason == "");
     CHECK(pair.from->open());
-    REQUIRE(pair.arrived.size() == (sent == Sent::yes ? 2 : 1));
-    if (sent == Sent::yes) CHECK(wire_of<Message>(std::get<M>(pair.arrived.front())) == wire);
+    REQUIRE(pair.arrived.size() == (sent == SendResult::yes ? 2 : 1));
+    if (sent == SendResult::yes) CHECK(wire_of<Message>(std::get<M>(pair.arrived.front())) == wire);
     CHECK(wire_of<Message>(std::get<M>(pair.arrived.back())) == wire_of<Message>(probe));
 }
 
@@ -141,7 +141,7 @@ void all_of(std::size_t length, std::size_t elements) {
 void every_conversation(std::size_t length, std::size_t elements) {
     all_of<proto::categorize::Message>(length, elements);
     all_of<proto::delivery::Message>(length, elements);
-    all_of<proto::figures::Message>(length, elements);
+    all_of<proto::metrics::Message>(length, elements);
     all_of<proto::hello::Message>(length, elements);
     all_of<proto::recipient_check::Message>(length, elements);
     all_of<proto::report::Message>(length, elements);
@@ -197,7 +197,7 @@ TEST_CASE("messages that go whole fit a frame at their largest") {
     CHECK(frame_of<submission::Message>(submitted) < max_frame);
     submit::Content content{std::string(submit::largest_content, 'x')};
     CHECK(frame_of<submit::Message>(content) < max_frame);
-    figures::Handed handed; // of figures.h: so many links by name
+    metrics::Report handed; // of metrics.h: so many links by name
     Filler{255, 1000}.fill(handed);
-    CHECK(frame_of<figures::Message>(handed) < max_frame);
+    CHECK(frame_of<metrics::Message>(handed) < max_frame);
 }

@@ -1,6 +1,6 @@
 // Messages in parts: cut, joined, bounded; and said in order with others.
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/ipc/in_order.h"
+#include "daemons/common/ipc/ordered_sender.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/categorize.h"
@@ -11,10 +11,10 @@
 using namespace ipc;
 using proto::categorize::Categorize;
 using proto::delivery::Done;
-using Question = Parts<Categorize, &Categorize::recipients>;
-using Questions = Joined<Categorize, &Categorize::recipients>;
-using Result = Parts<Done, &Done::replies>;
-using Results = Joined<Done, &Done::replies>;
+using Question = PartSplitter<Categorize, &Categorize::recipients>;
+using Questions = PartAssembler<Categorize, &Categorize::recipients>;
+using Result = PartSplitter<Done, &Done::replies>;
+using Results = PartAssembler<Done, &Done::replies>;
 
 namespace {
 
@@ -156,18 +156,18 @@ TEST_CASE("results for ten thousand recipients with the longest replies arrive w
                  [&](const std::string& why) { FAIL(why); }});
         });
     std::unique_ptr<Connector<Message>> connector;
-    std::unique_ptr<InOrder<Message>> say;
+    std::unique_ptr<OrderedSender<Message>> say;
     std::vector<Done> all;
     for (std::uint64_t n = 1; n <= 10; ++n) all.push_back(result(n, n % 2 == 0 ? 10'000 : 1));
     const auto up = [&] { // more than a channel may have unsent
         for (const auto& done : all) {
-            say->say_parts([&say, parts = Result(done)]() mutable {
-                CHECK(say->put(parts.next()) == Sent::yes);
-                return parts.more() ? InOrder<Message>::Step::more : InOrder<Message>::Step::done;
+            say->send_parts([&say, parts = Result(done)]() mutable {
+                CHECK(say->put(parts.next()) == SendResult::yes);
+                return parts.more() ? OrderedSender<Message>::Step::more : OrderedSender<Message>::Step::done;
             });
             proto::delivery::Closed closed;
             closed.connection = done.delivery;
-            CHECK(say->say(closed) == Sent::yes);
+            CHECK(say->send(closed) == SendResult::yes);
             CHECK(connector->unsent() < 3 * Connection::high_water);
         }
     };
@@ -175,7 +175,7 @@ TEST_CASE("results for ten thousand recipients with the longest replies arrive w
         loop, log, path, proto::delivery::conversation,
         Identity{proto::Role::smtp_client, 0, {{"queue-manager", token_of(expected.key, proto::Role::smtp_client, 0)}}},
         Connector<Message>::Callbacks{{}, up, [&](const std::string& why) { FAIL(why); }, [&] { say->drained(); }});
-    say = std::make_unique<InOrder<Message>>(*connector, [] { FAIL("too long"); });
+    say = std::make_unique<OrderedSender<Message>>(*connector, [] { FAIL("too long"); });
     loop.run();
     std::string wanted;
     for (std::uint64_t n = 1; n <= 10; ++n)

@@ -51,8 +51,8 @@ TEST_CASE("lines look as the analysers expect them and leave in one write per tu
     Sink sink;
     Log log(loop, "smtpd");
     log.configure(settings(), std::move(sink.write));
-    log.as("smtpd", 42).info("connect from {}[{}]", "client.example", "192.0.2.1");
-    log.as("cleanup").info("{}: message-id=<{}>", "0A1B2C3D4E5F1F", "x@y");
+    log.context("smtpd", 42).info("connect from {}[{}]", "client.example", "192.0.2.1");
+    log.context("cleanup").info("{}: message-id=<{}>", "0A1B2C3D4E5F1F", "x@y");
     log.warning("something odd");
     log.debug("nobody wants this");
     CHECK(sink.text() == "");
@@ -96,7 +96,7 @@ TEST_CASE("a sink that does not take lines costs lines, never time, and says how
     Sink sink;
     Log log(loop, "smtpd");
     auto s = settings();
-    s.most_gathered = 4096;
+    s.max_buffered = 4096;
     log.configure(s, std::move(sink.write));
     for (int i = 0; i < 5000; ++i) log.info("line {}", i);
     std::string text;
@@ -131,7 +131,7 @@ TEST_CASE("syslog gets one packet per line, and its absence is borne") {
     std::copy(s.syslog_socket.begin(), s.syslog_socket.end(), address.sun_path);
     REQUIRE(bind(recorder.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
     log.configure(s, {});
-    for (int i = 0; i < 5; ++i) log.as("smtp", 7).info("line {}", i);
+    for (int i = 0; i < 5; ++i) log.context("smtp", 7).info("line {}", i);
     log.error("odd");
     log.flush();
     char packet[4096];
@@ -164,7 +164,7 @@ TEST_CASE("JSON lines") {
         "",
     };
     for (const auto text : texts) log.warning("{}", text);
-    log.as("smtpd", 12).info("{}", std::string(5000, '"'));
+    log.context("smtpd", 12).info("{}", std::string(5000, '"'));
     log.flush();
     std::istringstream lines(sink.text());
     std::string line;

@@ -4,28 +4,28 @@
 
 TEST_CASE("what is wrong is told whole, when it changes, and one that is well again takes no other's line away") {
     std::vector<std::string> told;
-    common::Troubles troubles([&](std::string_view text) { told.emplace_back(text); });
-    const auto aliases = troubles.about("aliases");
-    CHECK_FALSE(troubles.any());
+    common::Problems problems([&](std::string_view text) { told.emplace_back(text); });
+    const auto aliases = problems.reporter("aliases");
+    CHECK_FALSE(problems.any());
     aliases("");
     CHECK(told.empty());
-    troubles.set("tables", "table text:/v: gone");
+    problems.set("tables", "table text:/v: gone");
     aliases("aliases: gone");
     aliases("aliases: gone");
-    CHECK(troubles.any());
-    troubles.set("tables", "");
+    CHECK(problems.any());
+    problems.set("tables", "");
     aliases("");
     CHECK(told == std::vector<std::string>{"table text:/v: gone", "aliases: gone; table text:/v: gone", "aliases: gone", ""});
-    CHECK_FALSE(troubles.any());
+    CHECK_FALSE(problems.any());
 }
 
 TEST_CASE("what a successor has replaced is not heard any more") {
     std::string told;
-    common::Troubles troubles([&](std::string_view text) { told = text; });
-    const auto former = troubles.anew("milters");
+    common::Problems problems([&](std::string_view text) { told = text; });
+    const auto former = problems.new_reporter("milters");
     former("one is away");
     CHECK(told == "one is away");
-    const auto present = troubles.anew("milters");
+    const auto present = problems.new_reporter("milters");
     CHECK(told.empty());
     former("one is still away");
     CHECK(told.empty());

@@ -1,4 +1,4 @@
-// Tries to break out from inside: each daemon's allowance in a process of its own.
+// Tries to break out from inside: each daemon's rights in a process of its own.
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/runtime/fd.h"
 #include "tests/temporary_directory.h"
@@ -45,7 +45,7 @@ struct Place {
     int tries(Role role, const std::function<int(Place&)>& attempt) {
         const auto child = ::fork();
         if (child == 0) {
-            common::confine(common::allowance_of(role, 0x10, config));
+            common::confine(common::access_rights_of(role, 0x10, config));
             ::_exit(attempt(*this));
         }
         int status = 0;
@@ -80,7 +80,7 @@ bool kernel_has_landlock() {
 }
 bool has_seccomp(Place& place) {
     return place.tries(Role::smtpd, [](Place& p) {
-        return common::confine(common::allowance_of(Role::smtpd, 0x10, p.config)).system_calls ? 0 : 1;
+        return common::confine(common::access_rights_of(Role::smtpd, 0x10, p.config)).system_calls ? 0 : 1;
     }) == 0;
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
 TEST_CASE("name servers can be read wherever /etc/resolv.conf leads") {
     for (const auto role : {Role::smtpd, Role::router})
         for (const std::string place : {"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"}) {
-            const auto allowed = common::allowance_of(role, 0x10, Place().config).read;
+            const auto allowed = common::access_rights_of(role, 0x10, Place().config).read;
             CHECK(std::ranges::find(allowed, place) != allowed.end());
         }
 }
@@ -153,8 +153,8 @@ TEST_CASE("what a process can never reach once it is confined") {
     config::Config before, after;
     before.bounce.templates = "/srv/texts";
     const auto beyond = [&](Role role) {
-        return common::beyond(common::allowance_of(role, 0x10, before),
-                              common::allowance_of(role, 0x10, after));
+        return common::missing_rights(common::access_rights_of(role, 0x10, before),
+                              common::access_rights_of(role, 0x10, after));
     };
     for (const std::string reachable : {"/srv/texts", "/srv/texts/german", "/etc/postrider/texts", ""}) {
         after.bounce.templates = reachable;
@@ -284,7 +284,7 @@ TEST_CASE("the categorizer reaches the ports of the tables that are named, and n
     const auto datagrams = [](Place&) { return ::socket(AF_INET, SOCK_DGRAM, 0) >= 0 ? 0 : errno; };
     const bool knows_ports = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 4;
     CHECK(place.tries(Role::categorizer, connecting(named)) == EPERM);
-    place.config.tables_named = {{fmt::format("tcp:127.0.0.1:{}", named), "x", 1, 1}};
+    place.config.table_references = {{fmt::format("tcp:127.0.0.1:{}", named), "x", 1, 1}};
     CHECK(place.tries(Role::categorizer, connecting(named)) == 0);
     if (knows_ports) CHECK(place.tries(Role::categorizer, connecting(other)) == EACCES);
     CHECK(place.tries(Role::categorizer, datagrams) == EPERM);
@@ -292,9 +292,9 @@ TEST_CASE("the categorizer reaches the ports of the tables that are named, and n
     CHECK(place.tries(Role::bounce, inet) == EPERM);
     // A table that is named later is beyond its reach.
     auto later = place.config;
-    later.tables_named.push_back({"socketmap:inet:127.0.0.1:7:x", "x", 1, 1});
-    CHECK(common::beyond(common::allowance_of(Role::categorizer, 0, place.config),
-                         common::allowance_of(Role::categorizer, 0, later)) == std::vector<std::string>{"TCP port 7"});
+    later.table_references.push_back({"socketmap:inet:127.0.0.1:7:x", "x", 1, 1});
+    CHECK(common::missing_rights(common::access_rights_of(Role::categorizer, 0, place.config),
+                         common::access_rights_of(Role::categorizer, 0, later)) == std::vector<std::string>{"TCP port 7"});
 }
 
 TEST_CASE("files: the suppression list is for its keeper, and for whoever asks it") {

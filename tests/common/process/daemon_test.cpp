@@ -17,31 +17,31 @@ namespace {
 // A daemon that tells what happens to it as trouble.
 class Parrot final : public Daemon {
 public:
-    static spool::Result<std::unique_ptr<Parrot>> create(Surroundings& surroundings, Orders orders) {
-        if (orders.config.mta.hostname == "bad.example") return std::unexpected(spool::Error{0, "I cannot work like this"});
+    static spool::Result<std::unique_ptr<Parrot>> create(DaemonContext& context, DaemonConfig daemon_config) {
+        if (daemon_config.config.mta.hostname == "bad.example") return std::unexpected(spool::Error{0, "I cannot work like this"});
         auto self = std::make_unique<Parrot>();
-        self->surroundings_ = &surroundings;
-        self->tell("created", orders);
+        self->context_ = &context;
+        self->tell("created", daemon_config);
         return self;
     }
-    void reconfigure(Orders orders) override { tell("reconfigured", orders); }
+    void reconfigure(DaemonConfig daemon_config) override { tell("reconfigured", daemon_config); }
     void stop(smtp::Duration within, std::function<void()> done) override {
-        surroundings_->trouble(fmt::format("stop within {} ms", within / 1ms));
+        context_->report_problem(fmt::format("stop within {} ms", within / 1ms));
         if (within < 100ms) return; // too late on purpose
         done();
     }
 
 private:
-    void tell(std::string_view what, Orders& orders) {
-        const auto none = orders.take("none");
-        const auto submit = orders.take("submit");
-        surroundings_->trouble(fmt::format("{} {} {} instance={} run={} token={} submit={} none={} expected={}", what,
-                                           orders.generation, orders.config.mta.hostname, surroundings_->instance(),
-                                           surroundings_->run, surroundings_->identity.token_for("/queue-manager"), static_cast<bool>(submit),
+    void tell(std::string_view what, DaemonConfig& daemon_config) {
+        const auto none = daemon_config.take("none");
+        const auto submit = daemon_config.take("submit");
+        context_->report_problem(fmt::format("{} {} {} instance={} run={} token={} submit={} none={} expected={}", what,
+                                           daemon_config.generation, daemon_config.config.mta.hostname, context_->instance(),
+                                           context_->run_directory, context_->identity.token_for("/queue-manager"), static_cast<bool>(submit),
                                            static_cast<bool>(none),
-                                           orders.operators.include({.uid = 7, .gid = 4321}) ? orders.expected.roles.size() : 99));
+                                           daemon_config.operators.includes({.uid = 7, .gid = 4321}) ? daemon_config.expected.roles.size() : 99));
     }
-    Surroundings* surroundings_ = nullptr;
+    DaemonContext* context_ = nullptr;
 };
 
 Fd text_file(std::string_view text) {
@@ -80,7 +80,7 @@ struct Birth {
         link = std::make_unique<MasterLink>(
             loop, Fd(ends[0]),
             MasterLink::Callbacks{[this](supervision::Message&& message, std::vector<Fd>) {
-                                      if (auto* m = std::get_if<supervision::Trouble>(&message)) heard.push_back(m->text);
+                                      if (auto* m = std::get_if<supervision::Problem>(&message)) heard.push_back(m->text);
                                       if (auto* m = std::get_if<supervision::Pong>(&message))
                                           heard.push_back(fmt::format("pong {}", m->number));
                                       if (auto* m = std::get_if<supervision::Ready>(&message))
@@ -91,18 +91,18 @@ struct Birth {
     }
     void configure(std::uint64_t generation, std::string_view text) {
         const auto config = text_file(text), listener = text_file("");
-        supervision::Configure orders;
-        orders.generation = generation;
-        orders.file = "test.toml";
-        orders.instance = 2;
-        orders.tokens = {{"queue-manager", "secret"}};
-        orders.key = "other secret";
-        orders.expected = {"smtpd"};
-        orders.single_user = false;
-        orders.has_operators = true;
-        orders.operators = 4321;
-        orders.listeners = {{"submit", "/nowhere/run/submit"}};
-        link->send(orders, {config.number(), listener.number()});
+        supervision::Configure daemon_config;
+        daemon_config.generation = generation;
+        daemon_config.file = "test.toml";
+        daemon_config.instance = 2;
+        daemon_config.tokens = {{"queue-manager", "secret"}};
+        daemon_config.key = "other secret";
+        daemon_config.expected = {"smtpd"};
+        daemon_config.single_user = false;
+        daemon_config.has_operators = true;
+        daemon_config.operators = 4321;
+        daemon_config.listeners = {{"submit", "/nowhere/run/submit"}};
+        link->send(daemon_config, {config.number(), listener.number()});
     }
     // Until it has ended; its exit status.
     int wait() {
@@ -151,7 +151,7 @@ TEST_CASE("a daemon ends in good order when master has gone, and in time when it
     orphan.configure(1, configuration("one.example"));
     orphan.next = [&] {
         if (orphan.heard.back() != "ready 1") return;
-        orphan.loop.later([&] {
+        orphan.loop.defer([&] {
             orphan.link.reset();
             orphan.loop.stop();
         });

@@ -17,7 +17,7 @@ TEST_CASE("what is scheduled during a turn runs once, at its end, even if it sch
     first = std::make_unique<TurnHook>(loop, [&] {
         order += '1';
         second.schedule();
-        loop.later([&] { order += '3'; });
+        loop.defer([&] { order += '3'; });
         first.reset();
     });
     auto never = std::make_unique<TurnHook>(loop, [&] { order += 'x'; });

@@ -24,7 +24,7 @@ using store::Durable;
 using store::Entry;
 using store::Lmdb;
 using store::LmdbOptions;
-using store::Turns;
+using store::FileMutex;
 
 namespace {
 
@@ -165,7 +165,7 @@ TEST_CASE("a store does what a map does, over random changes, walks and time") {
         }
         real.reset();
         REQUIRE(*opened(directory)->walk("", "", 1000, now) == *model.walk("", "", 1000, now));
-        CHECK(opened(directory)->put_aside().empty());
+        CHECK(opened(directory)->quarantine_reason().empty());
     }
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("a database that grows while it is opened is not taken for a damaged o
                 return 0;
             }));
         for (const auto child : children) CHECK(ended(child) == 0);
-        REQUIRE(opened(directory)->put_aside().empty());
+        REQUIRE(opened(directory)->quarantine_reason().empty());
     }
 }
 
@@ -239,7 +239,7 @@ TEST_CASE("a process killed while it changes things leaves whole changes and blo
         ::close(ready[0]);
         ::close(ready[1]);
         auto store = opened(directory);
-        CHECK(store->put_aside().empty());
+        CHECK(store->quarantine_reason().empty());
         CHECK(value_of(*store, "a") == value_of(*store, "b"));
         CHECK(*store->apply(Change::put("c", {"v", {}}), epoch));
     }
@@ -255,7 +255,7 @@ TEST_CASE("who waits for a process that has its turn goes on when that is killed
         int ready[2];
         REQUIRE(::pipe(ready) == 0);
         const auto child = started([&] {
-            auto turns = Turns::open(file);
+            auto turns = FileMutex::open(file);
             if (!turns) return 1;
             (*turns)->lock();
             if (::write(ready[1], "x", 1) != 1) return 2;
@@ -286,7 +286,7 @@ TEST_CASE("who waits for a process that has its turn goes on when that is killed
 
 TEST_CASE("a full store refuses what is new, keeps what it has, and takes more when something has gone") {
     TemporaryDirectory directory;
-    auto store = opened(directory, {.largest = 512 * 1024, .keeper = true});
+    auto store = opened(directory, {.max_size = 512 * 1024, .keeper = true});
     std::size_t taken = 0;
     spool::Result<std::vector<store::Outcome>> made;
     for (; taken < 10'000 && made; taken += 10)
@@ -341,7 +341,7 @@ TEST_CASE("whoever is not the keeper finds no store before the keeper was there"
 TEST_CASE("who has other work does not wait while a store is examined") {
     TemporaryDirectory directory;
     opened(directory);
-    const LmdbOptions in_haste{.examined = LmdbOptions::Examined::say_busy};
+    const LmdbOptions in_haste{.examined = LmdbOptions::Examined::report_busy};
     {
         const common::Fd keeper(::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         REQUIRE(::flock(keeper.number(), LOCK_EX) == 0);
@@ -367,7 +367,7 @@ TEST_CASE("a damaged store is refused to all but the keeper, who puts it aside")
     CHECK(store::is_damaged(refused.error()));
     CHECK(refused.error().what.find("next start it is put aside") != std::string::npos);
     auto anew = opened(directory);
-    CHECK(anew->put_aside().find("damaged") != std::string::npos);
+    CHECK(anew->quarantine_reason().find("damaged") != std::string::npos);
     CHECK(anew->walk("", "", 10, epoch)->empty());
     CHECK(std::filesystem::exists(directory.path() / "data.mdb.damaged"));
 }
@@ -379,12 +379,12 @@ TEST_CASE("who is killed while it examines a good store costs nothing, and what 
     for (const auto* mark : {"x", "xx"}) { // left by those who were killed
         directory.write("examining", mark);
         auto store = opened(directory);
-        CHECK(store->put_aside().empty());
+        CHECK(store->quarantine_reason().empty());
         CHECK(value_of(*store, "k") == "kept");
     }
     directory.write("examining", std::string(3, 'x'));
     auto anew = opened(directory);
-    CHECK(anew->put_aside().starts_with("3 processes that examined it ended"));
+    CHECK(anew->quarantine_reason().starts_with("3 processes that examined it ended"));
     CHECK(directory.text("data.mdb.damaged") == "of last year");
     CHECK(std::filesystem::file_size(directory.path() / "data.mdb.damaged.1") > 0);
 }

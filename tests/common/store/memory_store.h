@@ -32,11 +32,11 @@ public:
         }
         return out;
     }
-    spool::Result<std::vector<store::Listed>> walk(std::string_view prefix, std::string_view after,
+    spool::Result<std::vector<store::KeyedEntry>> walk(std::string_view prefix, std::string_view after,
                                                    std::size_t most, smtp::WallTime now) override {
         const std::lock_guard lock(mutex_);
         if (broken) return std::unexpected(*broken);
-        std::vector<store::Listed> out;
+        std::vector<store::KeyedEntry> out;
         for (const auto& [key, entry] : entries_)
             if (out.size() < most && key.starts_with(prefix) && (after.empty() || key > after) &&
                 at(key, now))

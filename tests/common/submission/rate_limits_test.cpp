@@ -5,7 +5,7 @@ using namespace common;
 using namespace std::chrono_literals;
 
 TEST_CASE("so many in a while, then evenly") {
-    Rates rates;
+    RateLimiter rates;
     smtp::Monotonic now{1h};
     for (int i = 0; i < 6; ++i) CHECK(rates.take("a", 6, 1min, now));
     CHECK_FALSE(rates.take("a", 6, 1min, now));
@@ -19,7 +19,7 @@ TEST_CASE("so many in a while, then evenly") {
 }
 
 TEST_CASE("several at once, and more than there may be") {
-    Rates rates;
+    RateLimiter rates;
     const smtp::Monotonic now{1h};
     CHECK(rates.take("a", 100, 1h, now, 60));
     CHECK_FALSE(rates.take("a", 100, 1h, now, 60));
@@ -30,13 +30,13 @@ TEST_CASE("several at once, and more than there may be") {
 }
 
 TEST_CASE("no limit, no memory") {
-    Rates rates;
+    RateLimiter rates;
     for (int i = 0; i < 1000; ++i) CHECK(rates.take("a", 0, 1min, smtp::Monotonic{1h}));
     CHECK(rates.size() == 0);
 }
 
 TEST_CASE("who has been quiet is forgotten") {
-    Rates rates;
+    RateLimiter rates;
     smtp::Monotonic now{1h};
     for (int i = 0; i < 1000; ++i) rates.take(std::to_string(i), 10, 1min, now);
     CHECK(rates.size() == 1000);

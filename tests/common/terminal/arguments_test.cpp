@@ -7,7 +7,7 @@ namespace {
 constexpr postrider::Option some[] = {{"--why", "TEXT", ""}, {"--dry-run", "", ""}, {"--limit", "N", ""}};
 }
 
-TEST_CASE("options stand before or behind the verb, glued or apart") {
+TEST_CASE("options before or after the command, joined with their values or apart") {
     for (const std::vector<std::string_view>& given : std::vector<std::vector<std::string_view>>{
              {"status", "-c", "file", "--json"},
              {"-cfile", "--json", "status"},
@@ -31,7 +31,7 @@ TEST_CASE("what is not understood is named") {
     CHECK(parse_arguments({"-h"}, some)->help);
 }
 
-TEST_CASE("options of verbs, with and without a value") {
+TEST_CASE("options of commands, with and without a value") {
     const auto parsed =
         parse_arguments({"message", "--why", "too big", "hold", "--dry-run", "--limit=5", "-"}, some);
     REQUIRE(parsed);

@@ -22,11 +22,11 @@ TEST_CASE("ages, sizes, counts") {
 }
 
 TEST_CASE("a text is cut to its place, by characters, and cannot control the terminal") {
-    CHECK(fitted("abcdef", 6) == "abcdef");
-    CHECK(fitted("abcdefg", 6) == "abcde…");
-    CHECK(fitted("abcdefg\n", 0) == "abcdefg?");
-    CHECK(fitted("grün-grün", 5) == "grün…");
-    CHECK(fitted("a\x1b[2Jb\n", 20) == "a?[2Jb?");
+    CHECK(truncated("abcdef", 6) == "abcdef");
+    CHECK(truncated("abcdefg", 6) == "abcde…");
+    CHECK(truncated("abcdefg\n", 0) == "abcdefg?");
+    CHECK(truncated("grün-grün", 5) == "grün…");
+    CHECK(truncated("a\x1b[2Jb\n", 20) == "a?[2Jb?");
 }
 
 TEST_CASE("a table") {
@@ -51,19 +51,19 @@ TEST_CASE("members that are not there or of another kind") {
 
 TEST_CASE("why a link's or queue's mail waits: the pause before the last error, and that before all else") {
     const json failed = {{"last_error", "refused"}, {"idle_why", "not due yet"}, {"paused", false}};
-    CHECK(why_it_waits(failed) == "refused");
+    CHECK(wait_reason(failed) == "refused");
     json paused = failed;
     paused["paused"] = true;
-    CHECK(why_it_waits(paused) == "not due yet");
-    CHECK(why_it_waits({{"last_error", ""}, {"idle_why", "nothing is due"}, {"paused", false}}) == "nothing is due");
+    CHECK(wait_reason(paused) == "not due yet");
+    CHECK(wait_reason({{"last_error", ""}, {"idle_why", "nothing is due"}, {"paused", false}}) == "nothing is due");
 }
 
 TEST_CASE("the status page says what is wrong first") {
-    Facts facts;
-    facts.master = {{"state", "running"}, {"since", 1000}, {"pid", 7}, {"file", "p.toml"}, {"generation", 2}};
-    facts.processes =
+    StatusData data;
+    data.master = {{"state", "running"}, {"since", 1000}, {"pid", 7}, {"file", "p.toml"}, {"generation", 2}};
+    data.processes =
         json::array({{{"process", "smtpd 1"}, {"pid", 8}, {"state", "ready"}, {"since", 1000}}});
-    facts.queue = {
+    data.queue = {
         {"messages", 12},
         {"accepting", false},
         {"accepting_why", "the disk is full"},
@@ -92,7 +92,7 @@ TEST_CASE("the status page says what is wrong first") {
            {"idle_why", "what waits is not due yet"}}}},
         {"other_links", {{"links", 3}, {"due", 1}, {"waiting", 6}, {"deliveries", 7}}},
         {"troubles", {"spool: something"}}};
-    CHECK(status_page(facts, 2000, 0) ==
+    CHECK(status_page(data, 2000, 0) ==
           R"(postrider is running for 16 min (pid 7), configuration p.toml (generation 2)
 
 Accepting   NO: the disk is full
@@ -112,13 +112,13 @@ Links, most overdue first:
   Process  Pid  State  Since   Restarts  Confined
   smtpd 1    8  ready  16 min         0
 )");
-    facts.queue["drain_seconds"] = 90;
-    CHECK(status_page(facts, 2000, 0).find("last minute; what is due is gone in about 90 s\n") !=
+    data.queue["drain_seconds"] = 90;
+    CHECK(status_page(data, 2000, 0).find("last minute; what is due is gone in about 90 s\n") !=
           std::string::npos);
-    facts.queue["drain_seconds"] = 0;
-    facts.queue["states"] = {{"retrying", 12}};
-    CHECK(status_page(facts, 2000, 0).find("last minute; nothing is due\n") != std::string::npos);
-    facts.queue = nullptr;
-    facts.queue_silence = "no answer";
-    CHECK(status_page(facts, 2000, 0).find("does not answer (no answer)") != std::string::npos);
+    data.queue["drain_seconds"] = 0;
+    data.queue["states"] = {{"retrying", 12}};
+    CHECK(status_page(data, 2000, 0).find("last minute; nothing is due\n") != std::string::npos);
+    data.queue = nullptr;
+    data.queue_error = "no answer";
+    CHECK(status_page(data, 2000, 0).find("does not answer (no answer)") != std::string::npos);
 }

@@ -8,7 +8,7 @@
 
 using decide::AddressKey;
 using decide::BareNames;
-using decide::TransportWord;
+using decide::TransportEntry;
 using Match = AddressKey::Match;
 using Texts = std::vector<std::string>;
 
@@ -43,7 +43,7 @@ TEST_CASE("the forms an address is looked for in") {
 TEST_CASE("the addresses a table answers with") {
     const auto of = [](std::string_view value, std::string_view key = "ann+x@a.example", Match match = Match::whole) {
         auto found = decide::addresses_of(value, key, match, '+', "here.example", 3);
-        if (!found.wrong.empty()) found.addresses.push_back("!" + found.wrong);
+        if (!found.error.empty()) found.addresses.push_back("!" + found.error);
         return found.addresses;
     };
     CHECK(of("b@x, c@y  d") == Texts{"b@x", "c@y", "d@here.example"});
@@ -68,9 +68,9 @@ TEST_CASE("the addresses a table answers with") {
 }
 
 TEST_CASE("what a transport table may say") {
-    using Kind = TransportWord::Kind;
+    using Kind = TransportEntry::Kind;
     const auto is = [](std::string_view text, Kind kind, std::string_view value = "", std::string_view status = "") {
-        const auto word = TransportWord::parse(text);
+        const auto word = TransportEntry::parse(text);
         REQUIRE_MESSAGE(word.has_value(), text);
         CHECK_MESSAGE(word->kind == kind, text);
         CHECK(word->value == value);
@@ -99,20 +99,20 @@ TEST_CASE("what a transport table may say") {
     is("discard:5.1.1 seen", Kind::discard, "seen", "2.0.0");
     is("error:5.1.2.3 gone", Kind::fail, "5.1.2.3 gone", "5.0.0"); // no status
     is("error:550 gone", Kind::fail, "550 gone", "5.0.0");
-    CHECK(TransportWord::parse("error:4.5.0 text")->odd ==
+    CHECK(TransportEntry::parse("error:4.5.0 text")->warning ==
           "4.5.0 is not of the class this means: 5.0.0 is said in its place (\"retry:\" makes mail wait)");
-    CHECK(TransportWord::parse("retry:5.1.1 x")->odd ==
+    CHECK(TransportEntry::parse("retry:5.1.1 x")->warning ==
           "5.1.1 is not of the class this means: 4.0.0 is said in its place");
-    CHECK(TransportWord::parse("error:5.5.0 text")->odd.empty());
+    CHECK(TransportEntry::parse("error:5.5.0 text")->warning.empty());
     is("retry:4.3.2 later", Kind::defer, "later", "4.3.2");
     is("Defer:", Kind::defer, "mail for this address waits", "4.0.0");
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
-        CHECK_MESSAGE(!TransportWord::parse(bad), bad);
+        CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
 }
 
 TEST_CASE("the place of a mailbox never leaves its directories") {
     const auto at = [](std::string_view pattern, std::string_view user, std::string_view value = "v") {
-        return decide::mailbox_place(pattern, user, "a.example", value);
+        return decide::mailbox_path(pattern, user, "a.example", value);
     };
     CHECK(at("maildir:/m/{domain}/{user}/", "ann") == "maildir:/m/a.example/ann/");
     CHECK(at("mbox:/m/{value}", "ann", "a/b") == "mbox:/m/a/b");
@@ -124,7 +124,7 @@ TEST_CASE("the place of a mailbox never leaves its directories") {
 
 TEST_CASE("a notebook keeps what it was told, whatever the tables forget") {
     using decide::AliasAnswer;
-    using decide::Need;
+    using decide::LookupRequest;
     using decide::TableAnswer;
     using decide::UserAnswer;
     bool known = false;
@@ -132,20 +132,20 @@ TEST_CASE("a notebook keeps what it was told, whatever the tables forget") {
     tables.alias = [](const std::string&) { return AliasAnswer{}; };
     tables.user = [&](const std::string&) { return known ? UserAnswer::known : UserAnswer::not_yet; };
     tables.table = [&](const std::string&, const std::string& key) {
-        return known ? TableAnswer{TableAnswer::Said::found, key + "!", ""}
-                     : TableAnswer{TableAnswer::Said::not_yet, "", ""};
+        return known ? TableAnswer{TableAnswer::Status::found, key + "!", ""}
+                     : TableAnswer{TableAnswer::Status::not_yet, "", ""};
     };
-    decide::Notebook notebook;
-    const Need user{Need::Kind::user, "ann", ""}, table{Need::Kind::table, "t", "k"};
-    CHECK(!notebook.note(user, tables));
+    decide::AnswerMemo memo;
+    const LookupRequest user{LookupRequest::Kind::user, "ann", ""}, table{LookupRequest::Kind::table, "t", "k"};
+    CHECK(!memo.look_up(user, tables));
     known = true;
-    CHECK(notebook.note(user, tables));
-    CHECK(notebook.note(table, tables));
+    CHECK(memo.look_up(user, tables));
+    CHECK(memo.look_up(table, tables));
     known = false;
-    const auto now = notebook.before(tables);
+    const auto now = memo.layered_over(tables);
     CHECK(now.user("ann") == UserAnswer::known);
     CHECK(now.user("bob") == UserAnswer::not_yet);
     CHECK(now.table("t", "k").value == "k!");
-    CHECK(now.table("t", "other").said == TableAnswer::Said::not_yet);
+    CHECK(now.table("t", "other").status == TableAnswer::Status::not_yet);
     CHECK(!now.forward);
 }

@@ -140,7 +140,7 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
         }
         const Model model(graph, from);
         const auto got = w.expanded(to);
-        REQUIRE(got.needed.empty());
+        REQUIRE(got.unanswered.empty());
         w.stage = 1 + static_cast<std::size_t>(run) % 7;
         CHECK_MESSAGE(w.expanded(to).recipients == got.recipients, "in stages, in run ", run);
         std::set<std::string> copies, keys;
@@ -151,7 +151,7 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
             waits = waits || one.fate == spool::Fate::unknown;
             if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
             const auto& address = one.changed ? one.address : to[one.origin];
-            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
+            CHECK_MESSAGE(keys.insert(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);
@@ -164,12 +164,12 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
 }
 
 // Who gets a copy by this expansion: by what tells copies apart, what is seen of them.
-std::map<std::string, std::string> copies_by(const decide::Expanded& got, const Texts& to) {
+std::map<std::string, std::string> copies_by(const decide::ExpansionResult& got, const Texts& to) {
     std::map<std::string, std::string> out;
     for (const auto& one : got.recipients) {
         if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
         const auto& address = one.changed ? one.address : to[one.origin];
-        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered),
+        out.emplace(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered),
                     !one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
     }
     return out;
@@ -227,8 +227,8 @@ TEST_CASE("random tables that know only later: every run needs less, and the end
         int rounds = 0;
         for (;; ++rounds) {
             const auto got = w.expanded(to);
-            if (got.needed.empty()) break;
-            for (const auto& need : got.needed) w.unknown_yet.erase(need.name);
+            if (got.unanswered.empty()) break;
+            for (const auto& need : got.unanswered) w.unknown_yet.erase(need.name);
         }
         CHECK(w.expand(to) == wanted);
         CHECK(rounds <= names);

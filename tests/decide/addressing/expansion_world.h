@@ -52,7 +52,7 @@ struct World {
     World() {
         settings.class_of = [this](std::string_view domain) {
             const auto at = classes.find(std::string(domain));
-            return at == classes.end() ? AddressClass::elsewhere : at->second;
+            return at == classes.end() ? AddressClass::remote : at->second;
         };
         settings.has_route = [this](std::string_view domain) { return domain == routed; };
         settings.origin = "here.example";
@@ -69,20 +69,20 @@ struct World {
     }
 
     AliasAnswer list(const std::map<std::string, Texts>& from, const std::string& name) const {
-        if (unreadable.contains(name)) return {AliasAnswer::Said::unreadable, {}, name + ": Permission denied", ""};
-        if (unknown_yet.contains(name)) return {AliasAnswer::Said::not_yet, {}, "", ""};
+        if (unreadable.contains(name)) return {AliasAnswer::Status::unreadable, {}, name + ": Permission denied", ""};
+        if (unknown_yet.contains(name)) return {AliasAnswer::Status::not_yet, {}, "", ""};
         const auto found = from.find(name);
         if (found == from.end()) return {};
-        AliasAnswer out{AliasAnswer::Said::found, {}, "", ""};
+        AliasAnswer out{AliasAnswer::Status::found, {}, "", ""};
         if (const auto at = run_as.find(name); at != run_as.end()) out.run_as = at->second;
         for (const auto& target : found->second) out.targets.push_back(target_of(target));
         return out;
     }
     TableAnswer value(const std::map<std::string, std::string>& from, const std::string& key) const {
-        if (unreadable.contains(key)) return {TableAnswer::Said::unreadable, "", key + ": Permission denied"};
-        if (unknown_yet.contains(key)) return {TableAnswer::Said::not_yet, "", ""};
+        if (unreadable.contains(key)) return {TableAnswer::Status::unreadable, "", key + ": Permission denied"};
+        if (unknown_yet.contains(key)) return {TableAnswer::Status::not_yet, "", ""};
         const auto found = from.find(key);
-        return found == from.end() ? TableAnswer{} : TableAnswer{TableAnswer::Said::found, found->second, ""};
+        return found == from.end() ? TableAnswer{} : TableAnswer{TableAnswer::Status::found, found->second, ""};
     }
     decide::ExpansionTables ask() const {
         decide::ExpansionTables out;
@@ -94,32 +94,32 @@ struct World {
         };
         out.forward = [this](const std::string& user, const std::string& extension) {
             const auto whole = list(forwards, user + "+" + extension);
-            return extension.empty() || whole.said == AliasAnswer::Said::none ? list(forwards, user) : whole;
+            return extension.empty() || whole.status == AliasAnswer::Status::none ? list(forwards, user) : whole;
         };
         out.include = [this](const std::string& path, const std::string& user) {
             return list(includes, user.empty() ? path : user + ":" + path);
         };
         out.table = [this](const std::string& table, const std::string& key) -> TableAnswer {
-            if (unreadable.contains(table)) return {TableAnswer::Said::unreadable, "", table + ": no such file"};
+            if (unreadable.contains(table)) return {TableAnswer::Status::unreadable, "", table + ": no such file"};
             const auto at = tables.find(table);
             if (at == tables.end()) return {};
             return value(at->second, table.starts_with("regexp:") ? key : smtp::lowered(key));
         };
         out.delivered_before = [this](const std::string& address) -> TableAnswer {
-            if (unreadable.contains(address)) return {TableAnswer::Said::unreadable, "", "the spool: I/O error"};
-            return {delivered_to.contains(address) ? TableAnswer::Said::found : TableAnswer::Said::none, "", ""};
+            if (unreadable.contains(address)) return {TableAnswer::Status::unreadable, "", "the spool: I/O error"};
+            return {delivered_to.contains(address) ? TableAnswer::Status::found : TableAnswer::Status::none, "", ""};
         };
         out.suppressed = [this](const std::string& address) { return value(suppressed, address); };
         return out;
     }
-    decide::Expanded expanded(const Texts& to) const {
+    decide::ExpansionResult expanded(const Texts& to) const {
         std::vector<decide::UnresolvedRecipient> envelope;
         for (const auto& address : to)
             envelope.push_back({static_cast<std::uint32_t>(envelope.size()), address});
         if (stage == 0) return decide::expand(envelope, sender, settings, ask());
         decide::Expansion expansion(envelope, sender, settings, ask());
-        while (!expansion.go_on(stage)) {}
-        return expansion.take();
+        while (!expansion.run(stage)) {}
+        return expansion.take_result();
     }
     // "0:local alice", "0:remote x@y by [hop]:25 via owner-l@here.example", "1:failed 5.1.1", in order.
     static std::string shown(const ResolvedRecipient& r) {
@@ -136,7 +136,7 @@ struct World {
     std::string expand(const Texts& to) const {
         const auto got = expanded(to);
         std::string out;
-        for (const auto& need : got.needed) out += "needs " + need.name + (need.key.empty() ? "" : " " + need.key) + " ";
+        for (const auto& need : got.unanswered) out += "needs " + need.name + (need.key.empty() ? "" : " " + need.key) + " ";
         for (const auto& r : got.recipients) out += (out.empty() ? "" : "; ") + shown(r);
         return out;
     }

@@ -9,7 +9,7 @@ namespace {
 std::string addresses(std::string_view text) {
     std::string out;
     while (!text.empty()) {
-        const auto found = decide::written_addresses(decide::take_written(text));
+        const auto found = decide::addresses_in_item(decide::take_list_item(text));
         if (!found) return "!" + found.error().why;
         for (const auto& each : *found) {
             CHECK(smtp::Mailbox::parse_bare_allowed(each).has_value());

@@ -9,7 +9,7 @@ using decide::Host;
 using decide::MxRecord;
 using decide::link_name;
 using decide::RouteKind;
-using decide::Said;
+using decide::LookupStatus;
 
 namespace {
 
@@ -20,32 +20,32 @@ decide::IsSelf self(std::set<std::string> names) {
 
 // "5.1.2" for a refusal, else the link.
 std::string outcome(const Destination& d) { return d.found() ? d.link : d.status; }
-std::string mx(Said said, std::vector<MxRecord> records, const decide::IsSelf& is_self = nobody) {
+std::string mx(LookupStatus said, std::vector<MxRecord> records, const decide::IsSelf& is_self = nobody) {
     const auto decision = decide_mx("x.example", said, std::move(records), "", 25, is_self);
     return decision.address_only ? "address only" : outcome(decision.destination);
 }
-std::string address(Said a, Said aaaa) {
+std::string address(LookupStatus a, LookupStatus aaaa) {
     return outcome(decide_address_only("x.example", a, aaaa, "", 25, nobody));
 }
 
 } // namespace
 
 TEST_CASE("what the name system says about MX decides") {
-    CHECK(mx(Said::failed, {}) == "4.4.3");
-    CHECK(mx(Said::no_name, {}) == "5.1.2");
-    CHECK(mx(Said::no_data, {}) == "address only");
-    CHECK(mx(Said::records, {{0, ""}}) == "5.1.10");
-    CHECK(mx(Said::records, {{20, "b"}, {10, "a"}}) == "a;b");
-    CHECK(mx(Said::records, {{10, "b"}, {10, "a"}}) == "a,b");
-    CHECK(mx(Said::records, {{10, "b"}, {5, "b"}}) == "b");
-    CHECK(mx(Said::records, {{0, ""}, {10, "a"}}) == "a");
-    CHECK(mx(Said::records, {{5, "192.0.2.1"}, {10, "a"}}) == "a");
-    CHECK(mx(Said::records, {{5, "192.0.2.1"}}) == "5.4.4");
-    CHECK(mx(Said::records, {}) == "5.4.4"); // none of them was usable: the address does not stand in for them
+    CHECK(mx(LookupStatus::failed, {}) == "4.4.3");
+    CHECK(mx(LookupStatus::no_name, {}) == "5.1.2");
+    CHECK(mx(LookupStatus::no_data, {}) == "address only");
+    CHECK(mx(LookupStatus::records, {{0, ""}}) == "5.1.10");
+    CHECK(mx(LookupStatus::records, {{20, "b"}, {10, "a"}}) == "a;b");
+    CHECK(mx(LookupStatus::records, {{10, "b"}, {10, "a"}}) == "a,b");
+    CHECK(mx(LookupStatus::records, {{10, "b"}, {5, "b"}}) == "b");
+    CHECK(mx(LookupStatus::records, {{0, ""}, {10, "a"}}) == "a");
+    CHECK(mx(LookupStatus::records, {{5, "192.0.2.1"}, {10, "a"}}) == "a");
+    CHECK(mx(LookupStatus::records, {{5, "192.0.2.1"}}) == "5.4.4");
+    CHECK(mx(LookupStatus::records, {}) == "5.4.4"); // none of them was usable: the address does not stand in for them
 }
 
 TEST_CASE("a failed look-up is temporary, and says what failed") {
-    const auto decision = decide_mx("x.example", Said::failed, {}, "SERVFAIL", 25, nobody);
+    const auto decision = decide_mx("x.example", LookupStatus::failed, {}, "SERVFAIL", 25, nobody);
     CHECK(decision.destination.kind == RouteKind::temporary);
     CHECK(decision.destination.text ==
           "Host or domain name not found. Name service error for name=x.example type=MX: Host not "
@@ -54,18 +54,18 @@ TEST_CASE("a failed look-up is temporary, and says what failed") {
 
 TEST_CASE("ourselves and everything worse are removed") {
     const std::vector<MxRecord> records = {{30, "far"}, {20, "me"}, {20, "peer"}, {10, "best"}};
-    CHECK(mx(Said::records, records, self({"me"})) == "best");
-    CHECK(mx(Said::records, records, self({"best"})) == "5.4.6");
-    CHECK(mx(Said::records, records, self({"far"})) == "best;me,peer");
+    CHECK(mx(LookupStatus::records, records, self({"me"})) == "best");
+    CHECK(mx(LookupStatus::records, records, self({"best"})) == "5.4.6");
+    CHECK(mx(LookupStatus::records, records, self({"far"})) == "best;me,peer");
 }
 
 TEST_CASE("without MX the domain's own addresses count") {
-    CHECK(address(Said::records, Said::no_data) == "x.example");
-    CHECK(address(Said::failed, Said::records) == "x.example");
-    CHECK(address(Said::no_data, Said::no_data) == "5.4.4");
-    CHECK(address(Said::no_data, Said::failed) == "4.4.3");
-    CHECK(address(Said::no_name, Said::no_name) == "5.1.2");
-    CHECK(outcome(decide_address_only("x.example", Said::records, Said::no_data, "", 25,
+    CHECK(address(LookupStatus::records, LookupStatus::no_data) == "x.example");
+    CHECK(address(LookupStatus::failed, LookupStatus::records) == "x.example");
+    CHECK(address(LookupStatus::no_data, LookupStatus::no_data) == "5.4.4");
+    CHECK(address(LookupStatus::no_data, LookupStatus::failed) == "4.4.3");
+    CHECK(address(LookupStatus::no_name, LookupStatus::no_name) == "5.1.2");
+    CHECK(outcome(decide_address_only("x.example", LookupStatus::records, LookupStatus::no_data, "", 25,
                                       self({"x.example"}))) == "5.4.6");
 }
 

@@ -7,12 +7,12 @@ using namespace decide;
 
 namespace {
 
-const SrvSaid none{Said::no_name, {}, ""}, fails{Said::failed, {}, "SERVFAIL"};
-SrvSaid said(std::vector<SrvRecord> records) { return {Said::records, std::move(records), ""}; }
-const SrvSaid refused = said({{0, 0, 0, ""}});
+const SrvAnswer none{LookupStatus::no_name, {}, ""}, fails{LookupStatus::failed, {}, "SERVFAIL"};
+SrvAnswer said(std::vector<SrvRecord> records) { return {LookupStatus::records, std::move(records), ""}; }
+const SrvAnswer refused = said({{0, 0, 0, ""}});
 
 // "a:465/tls 0 5", one host to a word group; or status and text.
-std::string decided(const SrvSaid& wrapped, const SrvSaid& starttls) {
+std::string decided(const SrvAnswer& wrapped, const SrvAnswer& starttls) {
     const auto out =
         decide_srv("example.net", wrapped, starttls, [](const std::string& host) { return host == "me.example"; });
     if (!out.found()) return out.status + (out.kind == RouteKind::permanent ? " permanent" : " temporary");

@@ -54,11 +54,11 @@ TEST_CASE("where it is looked up: the sender's before all's, the address before 
           std::vector{key("ann@example.org", ""), key("@example.org", "")});
     CHECK(suppression_keys("postmaster", "bob@news.example", folding).empty());
     const auto both = key("ann@example.org", "news.example");
-    const auto place = suppression_place(both);
+    const auto place = parse_suppression_key(both);
     REQUIRE(place);
     CHECK(place->recipient == "ann@example.org");
     CHECK(place->sender == "news.example");
-    CHECK_FALSE(suppression_place("ann@example.org"));
+    CHECK_FALSE(parse_suppression_key("ann@example.org"));
 }
 
 TEST_CASE("an address's number") {
@@ -72,11 +72,11 @@ TEST_CASE("what is told of an entry") {
     Suppression entry;
     entry.recipient = "ann@example.org";
     entry.added = smtp::WallTime(std::chrono::seconds(1795305600));
-    CHECK(told(entry) == "on the suppression list since 2026-11-22");
+    CHECK(suppression_text(entry) == "on the suppression list since 2026-11-22");
     entry.reason = "refused";
-    CHECK(told(entry) == "on the suppression list since 2026-11-22: refused");
+    CHECK(suppression_text(entry) == "on the suppression list since 2026-11-22: refused");
     entry.reply = "550 5.1.1 No such user";
-    CHECK(told(entry) ==
+    CHECK(suppression_text(entry) ==
           "on the suppression list since 2026-11-22: refused (its server said: 550 5.1.1 No such user)");
 }
 

@@ -7,11 +7,11 @@
 
 using namespace decide;
 using smtp::Stage;
-using Where = Mishap::Where;
+using Where = DeliveryFailure::Where;
 
 TEST_CASE("advice speaks of what failed") {
     struct Row {
-        Mishap mishap;
+        DeliveryFailure failure;
         std::string_view word; // that the advice must have
     };
     const Row rows[] = {
@@ -52,9 +52,9 @@ TEST_CASE("advice speaks of what failed") {
         {{Where::conversation, Stage::rcpt, 0, "4.4.2"}, "broke off"},
         {{Where::conversation, Stage::none, 0, ""}, "Not now"},
     };
-    for (const auto& [mishap, word] : rows) {
-        const auto said = advice(mishap);
-        CHECK_MESSAGE(said.find(word) != said.npos, mishap.status, " at ", static_cast<int>(mishap.stage), ": ", said);
+    for (const auto& [failure, word] : rows) {
+        const auto said = advice(failure);
+        CHECK_MESSAGE(said.find(word) != said.npos, failure.status, " at ", static_cast<int>(failure.stage), ": ", said);
     }
 }
 
@@ -62,7 +62,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
     using std::string_view;
     constexpr string_view mx = "mx.y.example[192.0.2.1]:25", socket = "localhost[/run/dovecot/lmtp]";
     struct Row {
-        Mishap mishap;
+        DeliveryFailure failure;
         std::vector<string_view> words; // that the advice must have
         std::vector<string_view> none;  // … and must not
     };
@@ -115,8 +115,8 @@ TEST_CASE("advice knows in which way a conversation failed") {
         // What is to be mended here.
         {{.where = Where::recipient, .status = "4.3.5"}, {"mended", "goes on by itself"}, {"leads nowhere"}},
     };
-    for (const auto& [mishap, words, none] : rows) {
-        const auto said = advice(mishap);
+    for (const auto& [failure, words, none] : rows) {
+        const auto said = advice(failure);
         CAPTURE(said);
         for (const auto word : words) CHECK_MESSAGE(said.contains(word), word);
         for (const auto word : none) CHECK_MESSAGE(!said.contains(word), word);
@@ -126,7 +126,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
 TEST_CASE("commands to compare by are ready to be used") {
     const auto has = [](const std::string& text, std::string_view what) { return text.find(what) != text.npos; };
     CHECK(has(advice({.where = Where::route, .status = "5.1.2", .domain = "y.example"}), "dig MX y.example"));
-    Mishap silent{Where::conversation, Stage::connect, 0, "4.4.1", "y.example", "mx.y.example[192.0.2.1]:2525"};
+    DeliveryFailure silent{Where::conversation, Stage::connect, 0, "4.4.1", "y.example", "mx.y.example[192.0.2.1]:2525"};
     CHECK(has(advice(silent), "nc -vz 192.0.2.1 2525."));
     silent.stage = Stage::tls;
     CHECK(has(advice(silent), "-connect 192.0.2.1:2525."));
@@ -169,11 +169,11 @@ TEST_CASE("advice never shows a word that stands for something") {
                     for (const auto host : hosts)
                         for (const int error : {0, ENOENT, EACCES, ECONNREFUSED, EADDRNOTAVAIL})
                             for (const int known : {0, 1, 2, 3}) {
-                                Mishap mishap{.where = static_cast<Where>(where), .stage = static_cast<Stage>(stage),
+                                DeliveryFailure failure{.where = static_cast<Where>(where), .stage = static_cast<Stage>(stage),
                                               .code = code, .status = status, .host = host, .error = error};
-                                if (known & 1) mishap.domain = "y.example", mishap.pool = "bulk", mishap.silent = true;
-                                if (known & 2) mishap.recipient = "ann@y.example", mishap.user = "mail", mishap.wrapped = true;
-                                texts.insert(advice(mishap));
+                                if (known & 1) failure.domain = "y.example", failure.pool = "bulk", failure.silent = true;
+                                if (known & 2) failure.recipient = "ann@y.example", failure.user = "mail", failure.wrapped = true;
+                                texts.insert(advice(failure));
                             }
     CHECK(texts.size() > 100);
     for (const auto& text : texts)

@@ -46,21 +46,21 @@ TEST_CASE("who rests is the last choice; who was refused, or does not fit, is no
     for (int round = 0; round < 5'000; ++round) {
         std::vector<SourceOption> options(random() % 6);
         for (auto& each : options)
-            each = {static_cast<std::uint32_t>(1 + random() % 1000), static_cast<Standing>(random() % 4)};
-        const auto any = [&](Standing standing) {
+            each = {static_cast<std::uint32_t>(1 + random() % 1000), static_cast<SourceState>(random() % 4)};
+        const auto any = [&](SourceState state) {
             for (const auto& each : options)
-                if (each.standing == standing) return true;
+                if (each.state == state) return true;
             return false;
         };
         const auto chosen = choose_source(options, random());
-        CHECK(chosen.has_value() == (any(Standing::ready) || any(Standing::resting)));
+        CHECK(chosen.has_value() == (any(SourceState::ready) || any(SourceState::backing_off)));
         if (chosen)
-            CHECK(options[*chosen].standing == (any(Standing::ready) ? Standing::ready : Standing::resting));
+            CHECK(options[*chosen].state == (any(SourceState::ready) ? SourceState::ready : SourceState::backing_off));
     }
 }
 
 TEST_CASE("others share what a resting one would have had, by their weights") {
-    const std::array<SourceOption, 3> options{{{1000, Standing::resting}, {1}, {3}}};
+    const std::array<SourceOption, 3> options{{{1000, SourceState::backing_off}, {1}, {3}}};
     const auto count = draws(options, 40'000);
     CHECK(count[0] == 0);
     CHECK(count[1] > 9'500);
@@ -68,7 +68,7 @@ TEST_CASE("others share what a resting one would have had, by their weights") {
 }
 
 TEST_CASE("a rest is of one address for one link, and ends by time or by success") {
-    Resting resting;
+    SourceBackoff resting;
     CHECK(resting.begin("a@bulk", "192.0.2.2", 60s, "554 no", at(0s)));
     CHECK(resting.begin("a@bulk", "192.0.2.1", 3600s, "554 never", at(0s)));
     CHECK(resting.begin("b@bulk", "192.0.2.1", 60s, "421 no", at(0s)));
@@ -83,16 +83,16 @@ TEST_CASE("a rest is of one address for one link, and ends by time or by success
     CHECK_FALSE(resting.begin("b@bulk", "192.0.2.1", 60s, "421 no", at(59s))); // it rests on
     CHECK(resting.of("b@bulk", at(100s)).size() == 1);
     CHECK(resting.begin("b@bulk", "192.0.2.1", 60s, "421 no", at(200s))); // anew
-    CHECK(resting.end("a@bulk", "192.0.2.1", Resting::Of::connections));
-    CHECK_FALSE(resting.end("a@bulk", "192.0.2.1", Resting::Of::connections));
+    CHECK(resting.end("a@bulk", "192.0.2.1", SourceBackoff::Of::connections));
+    CHECK_FALSE(resting.end("a@bulk", "192.0.2.1", SourceBackoff::Of::connections));
     CHECK(resting.of("a@bulk", at(10s)).size() == 1);
 }
 
 TEST_CASE("what rests is bounded: those that would be back first are forgotten") {
-    Resting resting;
-    for (std::size_t n = 0; n < Resting::most + 100; ++n)
+    SourceBackoff resting;
+    for (std::size_t n = 0; n < SourceBackoff::max_entries + 100; ++n)
         resting.begin("link" + std::to_string(n), "192.0.2.1", std::chrono::seconds(1000 + n), "", at(0s));
-    CHECK(resting.size() == Resting::most);
+    CHECK(resting.size() == SourceBackoff::max_entries);
     CHECK(resting.of("link0", at(0s)).empty());
     CHECK(resting.of("link10099", at(0s)).size() == 1);
     resting.begin("new", "192.0.2.1", 10s, "", at(100'000s)); // all others' time is over
@@ -100,8 +100,8 @@ TEST_CASE("what rests is bounded: those that would be back first are forgotten")
 }
 
 TEST_CASE("an address whose mail was refused rests until mail is taken from it, not a connection") {
-    using Of = Resting::Of;
-    Resting resting;
+    using Of = SourceBackoff::Of;
+    SourceBackoff resting;
     resting.begin("a@bulk", "192.0.2.1", 3600s, "550 listed", at(0s), Of::mail);
     CHECK_FALSE(resting.end("a@bulk", "192.0.2.1", Of::connections));
     CHECK(resting.of("a@bulk", at(10s)).size() == 1);

@@ -9,9 +9,9 @@ using smtp::Stage;
 
 namespace {
 
-constexpr Departure from{"192.0.2.1", "mx1.Example.com"}, from_v6{"2001:db8::1", "mx6.example.com"};
+constexpr SourceIdentity from{"192.0.2.1", "mx1.Example.com"}, from_v6{"2001:db8::1", "mx6.example.com"};
 
-std::string blamed(std::string_view reply, Stage stage = Stage::rcpt, const Departure& departure = from) {
+std::string blamed(std::string_view reply, Stage stage = Stage::rcpt, const SourceIdentity& departure = from) {
     const int code = (reply[0] - '0') * 100 + (reply[1] - '0') * 10 + (reply[2] - '0');
     const auto word = reply.substr(4, reply.find(' ', 4) - 4);
     const auto status = smtp::EnhancedStatus::parse(word);
@@ -167,5 +167,5 @@ TEST_CASE("only a refusal of mail") {
         CHECK(blamed(text, stage) == "");
     CHECK(blames_source({Stage::rcpt, 0, "4.4.2"}, "lost connection: 192.0.2.1 blocked", from) == "");
     CHECK(blames_source({Stage::rcpt, 250, "2.0.0"}, "250 2.0.0 client host [192.0.2.1]", from) == "");
-    CHECK(blames_source({Stage::rcpt, 550, "5.7.1"}, "550 5.7.1  is blocked", Departure{}) == "");
+    CHECK(blames_source({Stage::rcpt, 550, "5.7.1"}, "550 5.7.1  is blocked", SourceIdentity{}) == "");
 }

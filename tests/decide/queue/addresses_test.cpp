@@ -48,8 +48,8 @@ TEST_CASE("the link that finds no room says so, with the address and its limit")
     b.send({"a.example"});
     b.send({"b.example"});
     const auto waits = b.link("b.example");
-    CHECK(waits.crowded);
-    CHECK(waits.idle_why == "192.0.2.1:25 has all the connections one address may have: 1 of 1");
+    CHECK(waits.at_address_limit);
+    CHECK(waits.idle_reason == "192.0.2.1:25 has all the connections one address may have: 1 of 1");
     REQUIRE(waits.addresses.size() == 1);
     CHECK(waits.addresses[0].own == 0);
     const auto has = b.link("a.example");
@@ -96,7 +96,7 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     b.send({"b.example"});
     REQUIRE(b.opened.size() == 2);
     const auto may = [&](std::size_t which, std::string_view address) {
-        return b.engine.may_connect(b.opened[which], address, Asks::instead, b.now(), b.out);
+        return b.engine.may_connect(b.opened[which], address, AddressRequest::replace, b.now(), b.out);
     };
     CHECK(may(0, "192.0.2.1:25"));
     CHECK_FALSE(may(1, "192.0.2.1:25"));
@@ -104,7 +104,7 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     CHECK_FALSE(may(0, "192.0.2.2:25")); // and its place at the first has gone
     CHECK(may(1, "192.0.2.1:25"));
     CHECK(may(0, "192.0.2.2:25"));
-    CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", Asks::instead, b.now(), b.out)); // nobody's connection
+    CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", AddressRequest::replace, b.now(), b.out)); // nobody's connection
 }
 
 TEST_CASE("addresses that race hold a place each; those that lose give theirs back") {
@@ -114,36 +114,36 @@ TEST_CASE("addresses that race hold a place each; those that lose give theirs ba
     b.send({"a.example"});
     b.send({"b.example"});
     REQUIRE(b.opened.size() == 2);
-    const auto may = [&](std::size_t which, std::string_view address, Asks asks) {
-        return b.engine.may_connect(b.opened[which], address, asks, b.now(), b.out);
+    const auto may = [&](std::size_t which, std::string_view address, AddressRequest request) {
+        return b.engine.may_connect(b.opened[which], address, request, b.now(), b.out);
     };
-    CHECK(may(0, "[2001:db8::1]:25", Asks::instead));
-    CHECK(may(0, "192.0.2.1:25", Asks::besides));
+    CHECK(may(0, "[2001:db8::1]:25", AddressRequest::replace));
+    CHECK(may(0, "192.0.2.1:25", AddressRequest::add));
     CHECK(b.link("a.example").addresses.size() == 2);
     SUBCASE("both are taken") {
-        CHECK_FALSE(may(1, "[2001:db8::1]:25", Asks::instead));
-        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::instead));
+        CHECK_FALSE(may(1, "[2001:db8::1]:25", AddressRequest::replace));
+        CHECK_FALSE(may(1, "192.0.2.1:25", AddressRequest::replace));
     }
     SUBCASE("the loser's is free, the winner's is not") {
         b.engine.left_address(b.opened[0], "[2001:db8::1]:25", b.now(), b.out);
         b.engine.left_address(b.opened[0], "[2001:db8::1]:25", b.now(), b.out); // once is enough
         CHECK(b.link("a.example").addresses.size() == 1);
-        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::besides));
-        CHECK(may(1, "[2001:db8::1]:25", Asks::besides));
-        CHECK_FALSE(may(0, "[2001:db8::1]:25", Asks::besides));
+        CHECK_FALSE(may(1, "192.0.2.1:25", AddressRequest::add));
+        CHECK(may(1, "[2001:db8::1]:25", AddressRequest::add));
+        CHECK_FALSE(may(0, "[2001:db8::1]:25", AddressRequest::add));
     }
     SUBCASE("who asks besides waits in no line: nothing is kept for it") {
-        CHECK(may(1, "192.0.2.2:25", Asks::instead));
-        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::besides));
-        CHECK_FALSE(b.link("b.example").crowded);
+        CHECK(may(1, "192.0.2.2:25", AddressRequest::replace));
+        CHECK_FALSE(may(1, "192.0.2.1:25", AddressRequest::add));
+        CHECK_FALSE(b.link("b.example").at_address_limit);
         b.engine.left_address(b.opened[0], "192.0.2.1:25", b.now(), b.out);
-        CHECK(may(0, "192.0.2.1:25", Asks::besides));
+        CHECK(may(0, "192.0.2.1:25", AddressRequest::add));
     }
     SUBCASE("all are free when the connection ends") {
         b.refuse(b.opened[0]);
         REQUIRE(b.opened.size() == 1);
-        CHECK(may(0, "[2001:db8::1]:25", Asks::instead));
-        CHECK(may(0, "192.0.2.1:25", Asks::besides));
+        CHECK(may(0, "[2001:db8::1]:25", AddressRequest::replace));
+        CHECK(may(0, "192.0.2.1:25", AddressRequest::add));
     }
 }
 
@@ -155,15 +155,15 @@ TEST_CASE("room that comes while an agent is on its way to say that there was no
     b.send({"b.example"});
     REQUIRE(b.opened.size() == 2);
     const auto has = b.opened[0], asks = b.opened[1];
-    REQUIRE(b.engine.may_connect(has, "192.0.2.1:25", Asks::instead, b.now(), b.out));
-    REQUIRE_FALSE(b.engine.may_connect(asks, "192.0.2.1:25", Asks::instead, b.now(), b.out));
+    REQUIRE(b.engine.may_connect(has, "192.0.2.1:25", AddressRequest::replace, b.now(), b.out));
+    REQUIRE_FALSE(b.engine.may_connect(asks, "192.0.2.1:25", AddressRequest::replace, b.now(), b.out));
     b.refuse(has);
     std::erase(b.opened, asks);
-    b.engine.closed({.connection = asks, .crowded = true}, b.now(), b.out);
+    b.engine.closed({.connection = asks, .at_address_limit = true}, b.now(), b.out);
     b.run();
-    CHECK_FALSE(b.link("b.example").crowded);
+    CHECK_FALSE(b.link("b.example").at_address_limit);
     REQUIRE(b.opened.size() == 1); // again, at once
-    CHECK(b.engine.may_connect(b.opened[0], "192.0.2.1:25", Asks::instead, b.now(), b.out));
+    CHECK(b.engine.may_connect(b.opened[0], "192.0.2.1:25", AddressRequest::replace, b.now(), b.out));
 }
 
 TEST_CASE("for a configured route its own limit holds for the address too") {
@@ -215,7 +215,7 @@ TEST_CASE("a suspect waits for room like any other") {
     OneHost b(at_most(1), {"a.example", "b.example"});
     const auto bad = b.send({"b.example"});
     b.engine.pause(Scope::link, "b.example", b.now(), b.out);
-    b.engine.agent_gone(b.take().agent, Departure::crashed, b.now(), b.out);
+    b.engine.agent_gone(b.take().agent, AgentExit::crashed, b.now(), b.out);
     b.handed.clear();
     b.opened.clear();
     for (const AgentId fresh : {3, 4}) b.engine.agent_attached(fresh, AgentKind::smtp, 1000, b.now(), b.out);

@@ -7,7 +7,7 @@ using namespace decide::queue;
 using namespace decide::queue::test;
 
 namespace {
-void leave(Bench& b, AgentId agent, Departure how) {
+void leave(Bench& b, AgentId agent, AgentExit how) {
     std::erase_if(b.handed, [&](const Handed& each) { return each.agent == agent; });
     b.engine.agent_gone(agent, how, b.now(), b.out);
     b.run();
@@ -17,7 +17,7 @@ void leave(Bench& b, AgentId agent, Departure how) {
 TEST_CASE("an agent that is stopped gives its mail back, untried and unsuspected") {
     Bench b;
     const auto id = b.send({"d.example"});
-    leave(b, 1, Departure::orderly);
+    leave(b, 1, AgentExit::orderly);
     CHECK(b.handed.empty());
     CHECK(b.deferrals.empty());
     b.engine.agent_attached(3, AgentKind::smtp, 1000, b.now(), b.out);
@@ -35,7 +35,7 @@ TEST_CASE("what was in flight when an agent crashed is tried alone; three deaths
         REQUIRE(!b.handed.empty());
         const AgentId victim = b.take().agent;
         CHECK(b.held.empty());
-        leave(b, victim, Departure::crashed);
+        leave(b, victim, AgentExit::crashed);
         b.engine.agent_attached(next++, AgentKind::smtp, 1000, b.now(), b.out);
         b.run();
     }
@@ -50,7 +50,7 @@ TEST_CASE("suspects are tried one by one while others go on by another agent") {
     for (int n = 0; n < 3; ++n) b.send({"d" + std::to_string(n) + ".example"});
     CHECK(b.handed.size() == 3);
     b.engine.agent_attached(3, AgentKind::smtp, 1000, b.now(), b.out);
-    leave(b, 1, Departure::crashed);
+    leave(b, 1, AgentExit::crashed);
     b.engine.agent_attached(4, AgentKind::smtp, 1000, b.now(), b.out);
     b.run();
     REQUIRE(b.handed.size() == 1); // alone
@@ -73,7 +73,7 @@ TEST_CASE("kills from outside never count towards poison") {
     b.send({"d.example"});
     AgentId next = 3;
     for (int n = 0; n < 10; ++n) {
-        leave(b, b.take().agent, Departure::orderly);
+        leave(b, b.take().agent, AgentExit::orderly);
         b.engine.agent_attached(next++, AgentKind::smtp, 1000, b.now(), b.out);
         b.run();
     }
@@ -251,7 +251,7 @@ TEST_CASE("a suspect waits for its link's rate as all mail does") {
     const auto id = b.send({"d.example"});
     const auto agent = b.take().agent;
     b.handed.clear();
-    b.engine.agent_gone(agent, Departure::crashed, b.now(), b.out);
+    b.engine.agent_gone(agent, AgentExit::crashed, b.now(), b.out);
     b.run();
     b.pass(59s);
     CHECK(b.handed.empty());
@@ -272,7 +272,7 @@ TEST_CASE("a suspect does not go on at a host that pushes back") {
     b.answer(b.take(), Outcome::delivered); // its connection stays up: the host takes mail
     b.handed.clear();
     b.connects = false;
-    b.engine.agent_gone(agent, Departure::crashed, b.now(), b.out);
+    b.engine.agent_gone(agent, AgentExit::crashed, b.now(), b.out);
     b.run();
     REQUIRE(b.handed.size() == 1);
     CHECK(b.take().id == suspect);

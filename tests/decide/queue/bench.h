@@ -76,7 +76,7 @@ public:
             for (const ConnectionId each : std::exchange(no_room_, {})) {
                 std::erase_if(handed, [&](const Handed& h) { return h.connection == each; });
                 std::erase(opened, each);
-                engine.closed({.connection = each, .crowded = true}, now(), out);
+                engine.closed({.connection = each, .at_address_limit = true}, now(), out);
             }
         }
     }
@@ -152,7 +152,7 @@ public:
     bool reports_work = true, reports_answered = true;
     bool stops = true; // what is cut is given back
     std::vector<std::uint32_t> keys; // of the recipients' addresses, by number
-    bool unchecked = false;          // … which the suppression list is to be asked about
+    bool needs_suppression_check = false;          // … which the suppression list is to be asked about
     Reason reason{"4.0.0", "because", "", ""};
 
     // What was said.
@@ -197,7 +197,7 @@ private:
                               all[n].starts_with("local") ? Fate::local
                               : all[n] == "discard"       ? Fate::discard
                                                           : Fate::remote,
-                              all[n], 0, nullptr, n < keys.size() ? keys[n] : n + 1, unchecked});
+                              all[n], 0, nullptr, n < keys.size() ? keys[n] : n + 1, needs_suppression_check});
         engine.categorized({a.id, finals}, now(), out);
     }
     void act(const AskSuppressions& a, const Actions& said) {
@@ -225,7 +225,7 @@ private:
         opened.push_back(a.connection);
         tries.push_back(seconds());
         if (const auto at = address_of.find(std::string(a.link));
-            at != address_of.end() && !engine.may_connect(a.connection, at->second, Asks::instead, now(), out)) {
+            at != address_of.end() && !engine.may_connect(a.connection, at->second, AddressRequest::replace, now(), out)) {
             no_room_.push_back(a.connection);
             return;
         }
@@ -253,7 +253,7 @@ private:
         std::erase_if(handed, [&](const Handed& each) { return std::ranges::count(unbegun, each.delivery) > 0; });
         engine.returned({a.connection, unbegun}, now(), out);
     }
-    void act(const CutDelivery& a, const Actions&) {
+    void act(const CancelDelivery& a, const Actions&) {
         cuts.push_back(a.delivery);
         if (!stops) return;
         std::erase_if(handed, [&](const Handed& each) { return each.delivery == a.delivery; });

@@ -100,7 +100,7 @@ TEST_CASE("a user's commands that an agent takes with it make room") {
     for (int n = 0; n < 5; ++n) b.send({"local/ann"});
     REQUIRE(b.handed.size() == 2);
     b.handed.clear();
-    b.engine.agent_gone(2, Departure::orderly, b.now(), b.out);
+    b.engine.agent_gone(2, AgentExit::orderly, b.now(), b.out);
     b.run();
     CHECK(b.handed.empty());
     b.engine.agent_attached(3, AgentKind::local, 100, b.now(), b.out);

@@ -156,7 +156,7 @@ TEST_CASE("a link's ladder and its being down survive a clean restart") {
     Two b;
     b.send({"x.example"});
     nobody_answers(b, 8min);
-    const auto kept = b.engine.remembered();
+    const auto kept = b.engine.health_snapshot();
     Two later;
     later.engine.restore(kept, later.now(), later.out);
     later.run();
@@ -273,7 +273,7 @@ TEST_CASE("overdue mail is spread at start, the first at once") {
     Bench b;
     b.sorts = false;
     for (int n = 0; n < 2000; ++n) {
-        const Restored restored{.number = 0, .failures = 2, .next_attempt = b.now().wall - 1h};
+        const RestoredRecipient restored{.number = 0, .failures = 2, .next_attempt = b.now().wall - 1h};
         b.send({"x.example"}, {.restored = std::span(&restored, 1)});
     }
     CHECK(b.asked.size() >= 1);
@@ -285,7 +285,7 @@ TEST_CASE("overdue mail is spread at start, the first at once") {
     Bench together(s);
     together.sorts = false;
     for (int n = 0; n < 100; ++n) {
-        const Restored restored{.number = 0, .failures = 2, .next_attempt = together.now().wall - 1h};
+        const RestoredRecipient restored{.number = 0, .failures = 2, .next_attempt = together.now().wall - 1h};
         together.send({"x.example"}, {.restored = std::span(&restored, 1)});
     }
     CHECK(together.asked.size() == 100);

@@ -16,7 +16,7 @@ std::vector<spool::QueueId> due_next(const Bench& b, std::size_t at_most = 1000)
 
 // As found in the spool at a start: tried before, again after `wait`.
 spool::QueueId restored(Bench& b, smtp::Duration wait, std::vector<std::string> domains = {"d.example"}) {
-    std::vector<Restored> was(domains.size());
+    std::vector<RestoredRecipient> was(domains.size());
     for (RecipientNumber n = 0; n < was.size(); ++n) {
         was[n].number = n;
         was[n].failures = 1;
@@ -151,10 +151,10 @@ TEST_CASE("a link whose due mail is all paused says which queue is, and has no n
     b.run();
     const auto link = b.link("d.example");
     CHECK(link.due == 1);
-    CHECK(link.idle_why == "queue d.example is paused");
-    CHECK(link.stop == Stop{Scope::queue, "d.example"});
+    CHECK(link.idle_reason == "queue d.example is paused");
+    CHECK(link.paused_by == PausedObject{Scope::queue, "d.example"});
     CHECK(link.next_attempt == smtp::WallTime{});
-    CHECK(b.queue("d.example").stop == Stop{Scope::queue, "d.example"});
+    CHECK(b.queue("d.example").paused_by == PausedObject{Scope::queue, "d.example"});
 }
 
 TEST_CASE("what is paused has no next try in any listing, whatever its ladder says") {
@@ -167,7 +167,7 @@ TEST_CASE("what is paused has no next try in any listing, whatever its ladder sa
         CHECK(b.link("d.example").next_attempt != smtp::WallTime{});
         CHECK(b.engine.pause(scope, name, b.now(), b.out));
         CHECK(b.engine.message(id, b.now())->deliveries.at(0).next_attempt == smtp::WallTime{});
-        CHECK(b.engine.message(id, b.now())->deliveries.at(0).stop == Stop{scope, name});
+        CHECK(b.engine.message(id, b.now())->deliveries.at(0).paused_by == PausedObject{scope, name});
         CHECK(b.engine.explain(id).at(0).next_attempt == smtp::WallTime{});
         CHECK(b.queue("d.example").next_attempt == smtp::WallTime{});
         if (scope != Scope::queue) CHECK(b.link("d.example").next_attempt == smtp::WallTime{});
@@ -179,7 +179,7 @@ TEST_CASE("held mail has no next try, and its link none to make") {
     const auto id = failed(b);
     CHECK(b.engine.hold(id, b.now(), b.out));
     CHECK(b.engine.explain(id).at(0).next_attempt == smtp::WallTime{});
-    CHECK(b.link("d.example").idle_why == "nothing is due");
+    CHECK(b.link("d.example").idle_reason == "nothing is due");
     CHECK(b.link("d.example").next_attempt == smtp::WallTime{});
 }
 
@@ -192,9 +192,9 @@ TEST_CASE("where all waits for its own time, queue and link say when the next is
     REQUIRE(next != smtp::WallTime{});
     CHECK(b.engine.queues(b.now(), Ages::yes).at(0).next_attempt == next);
     CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == next);
-    CHECK(b.link("d.example").idle_why == "what waits is not due yet");
+    CHECK(b.link("d.example").idle_reason == "what waits is not due yet");
     CHECK(b.engine.pause(Scope::queue, "d.example", b.now(), b.out));
-    CHECK(b.link("d.example").idle_why == "queue d.example is paused");
+    CHECK(b.link("d.example").idle_reason == "queue d.example is paused");
     CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == smtp::WallTime{});
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("mail that waits for its own time is counted by its link, with the rea
         b.answer(h, {{0, Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none, &grey}});
     }
     CHECK(b.link("x.example").waiting == 3);
-    CHECK(b.link("x.example").waits_for == grey);
+    CHECK(b.link("x.example").last_deferral == grey);
     CHECK(b.link("x.example").due == 0);
 }
 

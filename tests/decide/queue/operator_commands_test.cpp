@@ -29,7 +29,7 @@ using Gates = std::vector<Gate>;
 
 TEST_CASE("what an agent of an earlier queue-manager still delivers is in flight, not held, and ages") {
     Bench b;
-    const auto id = b.send({"a.example"}, {.elsewhere = true});
+    const auto id = b.send({"a.example"}, {.with_earlier_agent = true});
     b.pass(1h);
     CHECK(b.handed.empty());
     const auto before = b.engine.message(id, b.now());
@@ -40,7 +40,7 @@ TEST_CASE("what an agent of an earlier queue-manager still delivers is in flight
     CHECK(before->deliveries[0].waiting == Waiting::active);
     CHECK(closed(b, id)[0] == Gate::agent);
     CHECK_FALSE(b.engine.release(id, b.now(), b.out));
-    b.engine.came_home(id, b.now(), b.out);
+    b.engine.agent_released(id, b.now(), b.out);
     b.run();
     CHECK(b.engine.message(id, b.now())->expiry == before->expiry);
     b.answer(b.take(), Outcome::delivered);
@@ -193,7 +193,7 @@ TEST_CASE("explain: each gate, the only one that blocks") {
     SUBCASE("turn: a suspect waits for an agent to itself") {
         Bench b;
         const auto id = b.send({"x.example"});
-        b.engine.agent_gone(1, Departure::crashed, b.now(), b.out);
+        b.engine.agent_gone(1, AgentExit::crashed, b.now(), b.out);
         b.handed.clear();
         b.run();
         CHECK(closed(b, id) == Gates{Gate::turn});
@@ -330,7 +330,7 @@ TEST_CASE("a queued message with one recipient costs at most 200 bytes") {
 
 TEST_CASE("requeue: counters found in the spool do not come back, whether or not it was categorized since") {
     Bench b;
-    std::vector<Restored> was(2);
+    std::vector<RestoredRecipient> was(2);
     for (std::uint32_t n = 0; n < 2; ++n) was[n] = {.number = n, .failures = 5, .next_attempt = b.now().wall + 7min};
     Accepted a;
     a.location = spool::Location::messages;

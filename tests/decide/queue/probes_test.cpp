@@ -54,7 +54,7 @@ double first_good_after(int problems) {
     return (delivered - mended) / 60;
 }
 
-void leave(Bench& b, AgentId agent, Departure how) {
+void leave(Bench& b, AgentId agent, AgentExit how) {
     std::erase_if(b.handed, [&](const Handed& each) { return each.agent == agent; });
     b.engine.agent_gone(agent, how, b.now(), b.out);
     b.run();
@@ -123,7 +123,7 @@ TEST_CASE("a suspect leaves the probe to healthy mail") {
     b.engine.agent_attached(3, AgentKind::smtp, 1000, b.now(), b.out);
     b.connects = false;
     b.send({"d.example"});
-    leave(b, b.take().agent, Departure::crashed);
+    leave(b, b.take().agent, AgentExit::crashed);
     b.engine.agent_attached(4, AgentKind::smtp, 1000, b.now(), b.out);
     b.run();
     REQUIRE(!b.opened.empty());
@@ -147,8 +147,8 @@ TEST_CASE("a suspect whose link is well is tried, however many wait before it fo
     const auto well = b.send({"well.example"});
     for (int n = 0; n < 600; ++n)
         b.engine.pause(Scope::link, "d" + std::to_string(n) + ".example", b.now(), b.out);
-    leave(b, 1, Departure::crashed);
-    leave(b, 3, Departure::crashed);
+    leave(b, 1, AgentExit::crashed);
+    leave(b, 3, AgentExit::crashed);
     b.engine.agent_attached(4, AgentKind::smtp, 1000, b.now(), b.out);
     b.engine.agent_attached(5, AgentKind::smtp, 1000, b.now(), b.out);
     b.run();
@@ -162,7 +162,7 @@ TEST_CASE("a suspect whose link is well is tried, however many wait before it fo
 TEST_CASE("a suspect that finds no agent to itself expires, and its sender is told why") {
     Bench b;
     b.send({"d.example"});
-    leave(b, 1, Departure::crashed);
+    leave(b, 1, AgentExit::crashed);
     b.pass(24h * 6);
     CHECK(b.handed.empty());
     REQUIRE(b.expired.size() == 1);

@@ -198,7 +198,7 @@ TEST_CASE("queue.deaths_before_hold: agents a message may kill, alone in flight"
             const auto victim = b.take().agent;
             b.handed.clear();
             b.opened.clear();
-            b.engine.agent_gone(victim, Departure::crashed, b.now(), b.out);
+            b.engine.agent_gone(victim, AgentExit::crashed, b.now(), b.out);
             b.engine.agent_attached(next, AgentKind::smtp, 1000, b.now(), b.out);
             b.run();
             ++deaths;
@@ -371,7 +371,7 @@ TEST_CASE("queue.overdue_spread: what is overdue at start is spread over so long
     for (const auto& [spread, waiting] : {std::pair{60s, true}, {0s, false}}) {
         Bench b(with([&, spread = spread](Settings& s) { s.overdue_spread = spread; }));
         for (int n = 0; n < 1000; ++n) {
-            const Restored overdue{.number = 0, .failures = 2, .next_attempt = b.now().wall - 1h};
+            const RestoredRecipient overdue{.number = 0, .failures = 2, .next_attempt = b.now().wall - 1h};
             b.send({"x.example"}, {.restored = std::span(&overdue, 1)});
         }
         CHECK((b.engine.counts().waiting > 0) == waiting);

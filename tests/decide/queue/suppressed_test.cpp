@@ -154,7 +154,7 @@ TEST_CASE("a whole domain") {
 
 TEST_CASE("a restored message, settled before: asked about before its first try") {
     Listed b;
-    b.unchecked = true;
+    b.needs_suppression_check = true;
     b.send_to({{"x.example", ann}});
     REQUIRE(b.checks.size() == 1);
     CHECK(b.handed.empty());
@@ -169,7 +169,7 @@ TEST_CASE("a restored message, settled before: asked about before its first try"
 
 TEST_CASE("the list cannot be read: it waits and asks again, and is not tried meanwhile") {
     Listed b;
-    b.unchecked = true;
+    b.needs_suppression_check = true;
     b.send_to({{"x.example", ann}});
     b.know(0, {}, false);
     b.pass(30s);

@@ -12,7 +12,7 @@ struct Told : Bench {
     using Bench::Bench;
     spool::QueueId submit(std::vector<std::string> domains) {
         Accepted how;
-        how.since = Since::now;
+        how.origin = Origin::submitted;
         return send(std::move(domains), how);
     }
     // "0: because", one for each recipient of that message.
@@ -74,7 +74,7 @@ TEST_CASE("what waited already when the rest began is told of then; of a crowd s
 TEST_CASE("a long queue whose link comes and goes: who was told of is not looked for again") {
     Told b;
     b.connects = false;
-    const auto unsaid = [&] { return b.engine.counts().unsaid; };
+    const auto unsaid = [&] { return b.engine.counts().unlogged; };
     // The link serves one message, and fails again.
     const auto comes_and_goes = [&](auto meanwhile) {
         b.pass(61s);
@@ -137,7 +137,7 @@ TEST_CASE("a queue that rests, and one that has no route for now") {
     CHECK(b.said_of(second) == Told::Lines{"0: because"});
     b.route_kind["lost.example"] = RouteKind::temporary;
     const auto third = b.submit({"lost.example"});
-    CHECK(b.said_of(third).empty()); // NoticeUntried: the look-up was made for it
+    CHECK(b.said_of(third).empty()); // NoticeUndelivered: the look-up was made for it
     const auto fourth = b.submit({"lost.example"});
     CHECK(b.said_of(fourth) == Told::Lines{"0: because"});
 }

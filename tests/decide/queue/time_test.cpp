@@ -177,7 +177,7 @@ TEST_CASE("what waits moves out of incoming/, what is quick does not") {
 
 TEST_CASE("counters found in the spool count on") {
     Bench b;
-    Restored was;
+    RestoredRecipient was;
     was.failures = 5;
     was.message_failures = 1;
     was.next_attempt = b.now().wall + 7min;
@@ -198,7 +198,7 @@ TEST_CASE("counters found in the spool count on") {
 TEST_CASE("only the open recipients of a restored message are asked for and tried") {
     Bench b;
     const RecipientNumber open[] = {1, 3};
-    Restored was;
+    RestoredRecipient was;
     was.number = 3;
     was.failures = 1;
     was.next_attempt = b.now().wall + 30s;

@@ -35,7 +35,7 @@ TEST_CASE("a next hop that cannot be found: the reason, since when and until whe
     CHECK(it.reason.text == "because");
     CHECK(it.since == begun);
     CHECK(it.next_attempt > b.now().wall);
-    CHECK(it.waits_for == "its next hop could not be found; it is looked up again");
+    CHECK(it.waiting_for == "its next hop could not be found; it is looked up again");
     const auto gate = closed_gate(b, id, Gate::route);
     CHECK(gate.reason.text == "because");
     CHECK(gate.since == begun);
@@ -44,7 +44,7 @@ TEST_CASE("a next hop that cannot be found: the reason, since when and until whe
     CHECK(queue.failures == 2);
     CHECK(queue.failing_since == begun);
     CHECK(queue.last_error.text == "because");
-    const auto all = b.engine.unlinked(20);
+    const auto all = b.engine.unrouted(20);
     REQUIRE(all.size() == 1);
     CHECK(all[0].gate == Gate::route);
     CHECK(all[0].queue == "lost.example");
@@ -55,7 +55,7 @@ TEST_CASE("a next hop that cannot be found: the reason, since when and until whe
     CHECK(all[0].reason.text == "because");
     b.route_kind.clear();
     b.pass(3min);
-    CHECK(b.engine.unlinked(20).empty());
+    CHECK(b.engine.unrouted(20).empty());
     CHECK(only(b, id).reason.text.empty());
 }
 
@@ -68,20 +68,20 @@ TEST_CASE("while it is looked up again the reason stays, and a router that has g
     REQUIRE(b.lookups.size() == 2);
     auto it = only(b, id);
     CHECK(it.reason.text == "because");
-    CHECK(it.waits_for == "its next hop could not be found, and is being looked up again");
+    CHECK(it.waiting_for == "its next hop could not be found, and is being looked up again");
     CHECK(closed_gate(b, id, Gate::route).reason.text == "because");
     CHECK(b.queue("lost.example").last_error.text == "because");
-    CHECK(b.engine.unlinked(20).at(0).reason.text == "because");
+    CHECK(b.engine.unrouted(20).at(0).reason.text == "because");
     b.engine.service(Service::router, Presence::down, b.now(), b.out);
     b.out = {};
     it = only(b, id);
     CHECK(it.reason.text == "because");
-    CHECK(it.waits_for == "the router is not there");
-    CHECK(b.queue("lost.example").idle_why == "the router is not there");
+    CHECK(it.waiting_for == "the router is not there");
+    CHECK(b.queue("lost.example").idle_reason == "the router is not there");
 }
 
 TEST_CASE("after a clean restart the reason is there, and the next hop is asked for at once") {
-    std::vector<Remembered> kept;
+    std::vector<HealthSnapshot> kept;
     smtp::WallTime begun;
     {
         Bench b;
@@ -89,19 +89,19 @@ TEST_CASE("after a clean restart the reason is there, and the next hop is asked 
         begun = b.now().wall;
         b.send({"lost.example"});
         b.pass(5min);
-        kept = b.engine.remembered();
+        kept = b.engine.health_snapshot();
     }
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].route);
     Bench b;
     b.engine.restore(kept, b.now(), b.out);
-    CHECK(b.engine.remembered().size() == 1); // a start that is stopped soon forgets nothing
+    CHECK(b.engine.health_snapshot().size() == 1); // a start that is stopped soon forgets nothing
     b.sorts = true;
     b.engine.service(Service::router, Presence::down, b.now(), b.out);
     const auto id = b.send({"lost.example"});
     CHECK(only(b, id).reason.text == "because");
     CHECK(only(b, id).since == begun);
-    CHECK(b.engine.unlinked(20).at(0).failures == kept[0].failures);
+    CHECK(b.engine.unrouted(20).at(0).failures == kept[0].failures);
     b.engine.service(Service::router, Presence::up, b.now(), b.out);
     b.run();
     CHECK(b.lookups == std::vector<std::string>{"lost.example"});
@@ -122,23 +122,23 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     b.engine.categorization_failed(silent, {}, b.now(), b.out);
     b.run();
     const auto asked = b.send({"x.example"});
-    CHECK(only(b, asked).waits_for == "the categorizer is being asked");
-    CHECK(only(b, silent).waits_for == "the categorizer had no answer; it is asked again");
-    auto all = b.engine.unlinked(20);
+    CHECK(only(b, asked).waiting_for == "the categorizer is being asked");
+    CHECK(only(b, silent).waiting_for == "the categorizer had no answer; it is asked again");
+    auto all = b.engine.unrouted(20);
     REQUIRE(all.size() == 2);
     CHECK(all[0].gate == Gate::categorizer);
     CHECK(all[0].deliveries == 3);
     CHECK(all[0].reason.text == table.text);
     CHECK(all[0].next_attempt > b.now().wall);
     CHECK(all[1].deliveries == 1);
-    CHECK(all[1].waits_for == "the categorizer had no answer; it is asked again");
-    const auto cut = b.engine.unlinked(1); // and what is not told apart, in one line
+    CHECK(all[1].waiting_for == "the categorizer had no answer; it is asked again");
+    const auto cut = b.engine.unrouted(1); // and what is not told apart, in one line
     REQUIRE(cut.size() == 2);
     CHECK(cut[1].deliveries == 1);
-    CHECK(cut[1].waits_for == "1 more reason like these");
+    CHECK(cut[1].waiting_for == "1 more reason like these");
     b.engine.service(Service::categorizer, Presence::down, b.now(), b.out);
-    CHECK(only(b, asked).waits_for == "the categorizer is not there");
-    CHECK(b.engine.unlinked(20).size() == 3);
+    CHECK(only(b, asked).waiting_for == "the categorizer is not there");
+    CHECK(b.engine.unrouted(20).size() == 3);
 }
 
 TEST_CASE("a report that could not be made says why, and when it is tried again") {
@@ -149,17 +149,17 @@ TEST_CASE("a report that could not be made says why, and when it is tried again"
     b.pass(10s);
     const auto it = only(b, id);
     CHECK(it.waiting == Waiting::report);
-    CHECK(it.waits_for == "its sender is to be told, but no report could be made: no room");
+    CHECK(it.waiting_for == "its sender is to be told, but no report could be made: no room");
     CHECK(it.next_attempt > b.now().wall);
-    CHECK(closed_gate(b, id, Gate::report).text == it.waits_for);
+    CHECK(closed_gate(b, id, Gate::report).text == it.waiting_for);
     CHECK(closed_gate(b, id, Gate::report).until == it.next_attempt);
-    const auto all = b.engine.unlinked(20);
+    const auto all = b.engine.unrouted(20);
     REQUIRE(all.size() == 1);
     CHECK(all[0].gate == Gate::report);
-    CHECK(all[0].waits_for == it.waits_for);
+    CHECK(all[0].waiting_for == it.waiting_for);
     b.engine.service(Service::bounce, Presence::down, b.now(), b.out);
-    CHECK(only(b, id).waits_for == "its sender is to be told, but the bounce daemon is not there");
-    CHECK(b.engine.unlinked(20).at(0).waits_for == only(b, id).waits_for);
+    CHECK(only(b, id).waiting_for == "its sender is to be told, but the bounce daemon is not there");
+    CHECK(b.engine.unrouted(20).at(0).waiting_for == only(b, id).waiting_for);
 }
 
 TEST_CASE("what keeps due mail waiting is said of each message") {
@@ -167,14 +167,14 @@ TEST_CASE("what keeps due mail waiting is said of each message") {
     b.engine.pause(Scope::queue, "p.example", b.now(), b.out);
     b.engine.pause(Scope::link, "x.example", b.now(), b.out);
     const auto first = b.send({"x.example"}), paused = b.send({"p.example"});
-    CHECK(only(b, paused).stop == Stop{Scope::queue, "p.example"});
-    CHECK(only(b, first).stop == Stop{Scope::link, "x.example"});
+    CHECK(only(b, paused).paused_by == PausedObject{Scope::queue, "p.example"});
+    CHECK(only(b, first).paused_by == PausedObject{Scope::link, "x.example"});
     b.engine.pause(Scope::everything, "", b.now(), b.out);
     b.run();
-    CHECK(only(b, first).stop == Stop{});
-    CHECK(b.engine.unlinked(20).empty());
+    CHECK(only(b, first).paused_by == PausedObject{});
+    CHECK(b.engine.unrouted(20).empty());
     Bench without;
-    without.engine.agent_gone(1, Departure::orderly, without.now(), without.out);
+    without.engine.agent_gone(1, AgentExit::orderly, without.now(), without.out);
     without.run();
-    CHECK(only(without, without.send({"x.example"})).waits_for == "its link: no delivery agent has room");
+    CHECK(only(without, without.send({"x.example"})).waiting_for == "its link: no delivery agent has room");
 }

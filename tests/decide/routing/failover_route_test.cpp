@@ -58,7 +58,7 @@ TEST_CASE("what a route falls back on: behind the MX hosts, or where they cannot
     CHECK(no.hosts.empty());
 
     auto ours = mx; // we are one of its hosts: who sends to us might be the fallback itself
-    ours.ours = true;
+    ours.includes_self = true;
     CHECK(with_fallback(ours, fallback).link == mx.link);
     CHECK(with_fallback(mx, {}).link == mx.link);
     const auto store = with_fallback(mx, {*NextHop::parse("lmtp:[store.example.net]")});

@@ -3,13 +3,13 @@
 #include <string>
 
 using namespace decide;
-using State = DaneFindings::State;
+using State = DaneResult::State;
 using Proof = TlsState::Proof;
 
 namespace {
 
-DaneFindings findings(State state) {
-    DaneFindings out;
+DaneResult findings(State state) {
+    DaneResult out;
     out.state = state;
     if (state == State::absent) return out;
     out.owner = "_25._tcp.mx.example.org";
@@ -53,26 +53,26 @@ TEST_CASE("what each level demands of a host, by what its records say (RFC 7672,
     for (const auto& row : table) {
         CAPTURE(static_cast<int>(row.level));
         CAPTURE(static_cast<int>(row.state));
-        const auto decision = decide_tls(row.level, findings(row.state), StsWord::nothing, "mx.example.org");
+        const auto decision = decide_tls(row.level, findings(row.state), StsMatch::nothing, "mx.example.org");
         CHECK(decision.demand == row.demand);
         CHECK(decision.refusal.empty() == !row.refused);
         CHECK(decision.result == row.result);
     }
-    CHECK(decide_tls(TlsLevel::dane, findings(State::unavailable), StsWord::nothing, "mx.example.org").refusal ==
+    CHECK(decide_tls(TlsLevel::dane, findings(State::unavailable), StsMatch::nothing, "mx.example.org").refusal ==
           "the records of _25._tcp.mx.example.org that say which certificate host mx.example.org has cannot be had: "
           "SERVFAIL");
 }
 
 TEST_CASE("a policy of MTA-STS counts where records say nothing, and at its own level only (RFC 8461, 2)") {
-    const auto decide_it = [](TlsLevel level, State state, StsWord word) {
+    const auto decide_it = [](TlsLevel level, State state, StsMatch word) {
         return decide_tls(level, findings(state), word, "mx.example.org");
     };
-    CHECK(decide_it(TlsLevel::sts, State::absent, StsWord::usable) == TlsDecision{TlsDemand::authority, {}});
-    const auto other = decide_it(TlsLevel::sts, State::absent, StsWord::other);
+    CHECK(decide_it(TlsLevel::sts, State::absent, StsMatch::usable) == TlsDecision{TlsDemand::authority, {}});
+    const auto other = decide_it(TlsLevel::sts, State::absent, StsMatch::other);
     CHECK(other.demand == TlsDemand::authority);
     CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
     CHECK(other.result == TlsResult::validation_failure);
-    for (const auto word : {StsWord::usable, StsWord::other}) {
+    for (const auto word : {StsMatch::usable, StsMatch::other}) {
         CHECK(decide_it(TlsLevel::sts, State::usable, word) == TlsDecision{TlsDemand::records, {}});
         CHECK(decide_it(TlsLevel::dane, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
         CHECK(decide_it(TlsLevel::may, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
@@ -81,29 +81,29 @@ TEST_CASE("a policy of MTA-STS counts where records say nothing, and at its own 
 }
 
 TEST_CASE("records that cannot be used leave a policy of MTA-STS in force") {
-    const auto used = decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::usable, "mx.example.org");
+    const auto used = decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::usable, "mx.example.org");
     CHECK(used.demand == TlsDemand::authority);
     CHECK(used.refusal.empty());
     CHECK(used.result == TlsResult::tlsa_invalid); // reports tell of the records all the same
-    const auto other = decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::other, "mx.example.org");
+    const auto other = decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::other, "mx.example.org");
     CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
     CHECK(other.result == TlsResult::validation_failure);
     // Without a policy: TLS, with whatever certificate (RFC 7672, 2.2).
-    CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::nothing, "mx.example.org").demand == TlsDemand::encrypted);
-    CHECK(decide_tls(TlsLevel::dane, findings(State::unusable), StsWord::usable, "mx.example.org").demand == TlsDemand::encrypted);
+    CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::nothing, "mx.example.org").demand == TlsDemand::encrypted);
+    CHECK(decide_tls(TlsLevel::dane, findings(State::unusable), StsMatch::usable, "mx.example.org").demand == TlsDemand::encrypted);
 }
 
 TEST_CASE("what a message says of TLS (RFC 8689)") {
     // TLS-Required: no passes over what the receiving domain publishes, not over what our operator demands.
-    CHECK(level_for(TlsWish::optional, TlsLevel::dane) == TlsLevel::may);
-    CHECK(level_for(TlsWish::optional, TlsLevel::sts) == TlsLevel::may);
+    CHECK(level_for(TlsRequirement::optional, TlsLevel::dane) == TlsLevel::may);
+    CHECK(level_for(TlsRequirement::optional, TlsLevel::sts) == TlsLevel::may);
     for (const auto level : {TlsLevel::none, TlsLevel::may, TlsLevel::encrypt, TlsLevel::verify, TlsLevel::dane_only}) {
-        CHECK(level_for(TlsWish::optional, level) == level);
-        CHECK(level_for(TlsWish::none, level) == level);
+        CHECK(level_for(TlsRequirement::optional, level) == level);
+        CHECK(level_for(TlsRequirement::none, level) == level);
     }
     // REQUIRETLS wants proof: records may give it.
-    CHECK(level_for(TlsWish::required, TlsLevel::may) == TlsLevel::dane);
-    CHECK(level_for(TlsWish::required, TlsLevel::verify) == TlsLevel::verify);
+    CHECK(level_for(TlsRequirement::required, TlsLevel::may) == TlsLevel::dane);
+    CHECK(level_for(TlsRequirement::required, TlsLevel::verify) == TlsLevel::verify);
 }
 
 TEST_CASE("mail goes over a connection that shows what the mail demands") {

@@ -13,8 +13,8 @@ namespace {
 
 struct Machine {
     std::map<std::string, std::string> files;
-    World world() const {
-        World out;
+    HostEnvironment environment() const {
+        HostEnvironment out;
         out.directory = "/pf";
         out.hostname = "mx.site.example";
         out.interfaces = {{*common::IpAddress::parse("127.0.0.1"), 104}, {*common::IpAddress::parse("192.0.2.7"), 120}, {*common::IpAddress::parse("2001:db8::7"), 64}};
@@ -33,17 +33,17 @@ struct Machine {
 const std::string smtp_line = "smtp inet n - n - - smtpd\n";
 
 // What comes of a main.cf, before the command lets the configuration's parser judge it.
-Imported drafted(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+ImportResult drafted(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
     Machine machine{std::move(files)};
     machine.files["/pf/main.cf"] = "compatibility_level = 3.6\n" + main;
     machine.files["/pf/master.cf"] = master;
-    auto read = import_postfix(machine.world());
+    auto read = import_postfix(machine.environment());
     REQUIRE_MESSAGE(read, (read ? "" : read.error().to_string()));
     return *std::move(read);
 }
 
 // The same; everything in it is accepted by the configuration's own parser.
-Imported imported(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+ImportResult imported(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
     auto read = drafted(main, std::move(files), master);
     const auto text = read.text();
     const auto config = config::parse(text, "postrider.toml", {"mx.site.example", "someone", 2});
@@ -57,19 +57,19 @@ Imported imported(const std::string& main, std::map<std::string, std::string> fi
 std::string fault(const std::string& main, std::map<std::string, std::string> files = {}) {
     Machine machine{std::move(files)};
     machine.files["/pf/main.cf"] = main;
-    const auto read = import_postfix(machine.world());
+    const auto read = import_postfix(machine.environment());
     REQUIRE(!read);
     return read.error().to_string();
 }
 
-std::string key(const Imported& from, std::string_view path) {
+std::string key(const ImportResult& from, std::string_view path) {
     const auto* found = from.draft.find(path);
     return found ? found->value : "-";
 }
 
-const Verdict& verdict(const Imported& from, std::string_view name) {
-    const auto found = std::ranges::find(from.verdicts, name, &Verdict::name);
-    REQUIRE(found != from.verdicts.end());
+const SettingResult& result_of(const ImportResult& from, std::string_view name) {
+    const auto found = std::ranges::find(from.results, name, &SettingResult::name);
+    REQUIRE(found != from.results.end());
     return *found;
 }
 
@@ -166,8 +166,8 @@ TEST_CASE("each setting comes out as one key") {
         CAPTURE(row.main);
         const auto from = imported(row.main + "\n", row.files);
         CHECK(key(from, row.path) == row.value);
-        for (const auto& each : from.verdicts) // what is carried over without a remark says nothing
-            CHECK((each.kind != Verdict::Kind::carried || each.remarks.empty()));
+        for (const auto& each : from.results) // what is carried over without a remark says nothing
+            CHECK((each.kind != SettingResult::Kind::converted || each.remarks.empty()));
     }
 }
 
@@ -191,8 +191,8 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
         CAPTURE(main);
         const auto name = main.substr(0, main.find(' '));
         auto from = imported(main + "\n");
-        const auto& found = verdict(from, name);
-        CHECK(found.kind != Verdict::Kind::carried);
+        const auto& found = result_of(from, name);
+        CHECK(found.kind != SettingResult::Kind::converted);
         CHECK(found.line == 2);
         REQUIRE(!found.remarks.empty());
         CHECK_MESSAGE(found.remarks.back().find(said) != std::string::npos, found.remarks.back());
@@ -229,7 +229,7 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
         CHECK(text.find("secret") == text.npos);
         if (row.said.empty()) continue;
         std::string all;
-        for (const auto& each : from.verdicts)
+        for (const auto& each : from.results)
             for (const auto& remark : each.remarks) all += remark + "\n";
         CHECK_MESSAGE(all.find(row.said) != std::string::npos, all);
     }
@@ -288,17 +288,17 @@ TEST_CASE("virtual mailboxes that Dovecot's program filled go to its server") {
     const auto from = imported("virtual_mailbox_domains = b.example\nvirtual_transport = dovecot\n", {},
                                smtp_line + "dovecot unix - n n - - pipe flags=DRhu user=vmail argv=/usr/lib/dovecot/deliver -f ${sender} -d ${recipient}\n");
     CHECK(key(from, "virtual_mailbox.deliver") == "\"lmtp:/run/dovecot/lmtp\"");
-    CHECK(verdict(from, "virtual_transport").kind == Verdict::Kind::noted);
+    CHECK(result_of(from, "virtual_transport").kind == SettingResult::Kind::with_remark);
 }
 
 TEST_CASE("a filter behind the queue is one matter") {
     const auto from = imported("content_filter = amavis:[127.0.0.1]:10024\n", {},
                                smtp_line + "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=127.0.0.0/8\n");
-    CHECK(verdict(from, "content_filter").kind == Verdict::Kind::without);
-    CHECK(verdict(from, "amavis unix").remarks == std::vector<std::string>{"for content_filter only: see there"});
+    CHECK(result_of(from, "content_filter").kind == SettingResult::Kind::unsupported);
+    CHECK(result_of(from, "amavis unix").remarks == std::vector<std::string>{"for content_filter only: see there"});
     CHECK(key(from, "listen.port_10025.addresses") == "-");
     const auto own = imported("", {}, "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/spamc -e /usr/sbin/sendmail -oi -f ${sender} ${recipient}\n");
-    CHECK(verdict(own, "smtp inet").kind == Verdict::Kind::without);
+    CHECK(result_of(own, "smtp inet").kind == SettingResult::Kind::unsupported);
 }
 
 TEST_CASE("postscreen refuses nobody unless it is told to") {
@@ -306,7 +306,7 @@ TEST_CASE("postscreen refuses nobody unless it is told to") {
     const auto looks_on = imported(sites, {}, master);
     CHECK(!looks_on.draft.has_section("dns_list.\"a.example\""));
     CHECK(key(looks_on, "smtpd.greeting_delay") == "-");
-    CHECK(verdict(looks_on, "postscreen_dnsbl_sites").kind == Verdict::Kind::noted);
+    CHECK(result_of(looks_on, "postscreen_dnsbl_sites").kind == SettingResult::Kind::with_remark);
     const auto acts = imported(sites + "postscreen_dnsbl_action = enforce\npostscreen_greet_action = drop\n", {}, master);
     CHECK(key(acts, "dns_list.\"a.example\".weight") == "2");
     CHECK(key(acts, "dns_list.\"b.example\".allow") == "true");
@@ -346,7 +346,7 @@ TEST_CASE("what comes out is TOML for a terminal, whatever a value has in it") {
 TEST_CASE("a default that is written down is no loss") {
     for (const auto* name : {"smtpd_banner = $myhostname ESMTP $mail_name (Debian)", "append_dot_mydomain = no", "smtp_bind_address = 0.0.0.0",
                              "smtpd_tls_ciphers = high", "smtpd_tls_exclude_ciphers = aNULL, MD5, DES", "disable_vrfy_command = no", "body_checks =", "smtpd_helo_required = no", "unverified_recipient_reject_code = 450"})
-        CHECK(imported(std::string(name) + "\n").count(Verdict::Kind::carried) == 3);
+        CHECK(imported(std::string(name) + "\n").count(SettingResult::Kind::converted) == 3);
 }
 
 TEST_CASE("services become listeners") {
@@ -367,11 +367,11 @@ TEST_CASE("services become listeners") {
     CHECK(key(from, "listen.port_10025.addresses") == R"(["127.0.0.1:10025"])");
     CHECK(key(from, "smtpd.greeting_delay") == "\"6s\"");
     CHECK(key(from, "tls.certificates") == R"(["/pf/all.pem"])");
-    CHECK(verdict(from, "submission inet").kind == Verdict::Kind::without); // smtpd_proxy_filter
-    CHECK(verdict(from, "submission inet").remarks.size() == 2); // smtpd_proxy_filter, the limit of processes
-    CHECK(verdict(from, "qmqp inet").kind == Verdict::Kind::without);
-    CHECK(verdict(from, "slow unix").kind == Verdict::Kind::without);
-    CHECK(verdict(from, "maildrop unix").kind == Verdict::Kind::carried);
+    CHECK(result_of(from, "submission inet").kind == SettingResult::Kind::unsupported); // smtpd_proxy_filter
+    CHECK(result_of(from, "submission inet").remarks.size() == 2); // smtpd_proxy_filter, the limit of processes
+    CHECK(result_of(from, "qmqp inet").kind == SettingResult::Kind::unsupported);
+    CHECK(result_of(from, "slow unix").kind == SettingResult::Kind::unsupported);
+    CHECK(result_of(from, "maildrop unix").kind == SettingResult::Kind::converted);
 }
 
 TEST_CASE("broken files end the work with file and line") {
@@ -384,17 +384,17 @@ TEST_CASE("broken files end the work with file and line") {
     CHECK(fault("maximal_queue_lifetime = long\n").starts_with("/pf/main.cf:1: maximal_queue_lifetime: \"long\" is not a time"));
     CHECK(fault("myorigin = \xff\n") == "/pf/main.cf:1: this is not UTF-8: write the file in that encoding");
     Machine nothing;
-    CHECK(import_postfix(nothing.world()).error().to_string() == "/pf/main.cf: No such file or directory");
+    CHECK(import_postfix(nothing.environment()).error().to_string() == "/pf/main.cf: No such file or directory");
 }
 
 TEST_CASE("what the check refuses is left out with the reason") {
     auto from = imported("bounce_queue_lifetime = 1d\n");
     const auto text = from.text();
     const auto line = static_cast<std::uint32_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("report_expiry")), '\n') + 1);
-    CHECK(from.draft.at_line(line) == "queue.report_expiry");
-    CHECK(from.draft.at_line(line - 2 - 2) != "queue.report_expiry");
-    from.take_back("queue.report_expiry", "too odd");
+    CHECK(from.draft.key_at_line(line) == "queue.report_expiry");
+    CHECK(from.draft.key_at_line(line - 2 - 2) != "queue.report_expiry");
+    from.drop_key("queue.report_expiry", "too odd");
     CHECK(key(from, "queue.report_expiry") == "-");
-    CHECK(verdict(from, "bounce_queue_lifetime").kind == Verdict::Kind::without);
+    CHECK(result_of(from, "bounce_queue_lifetime").kind == SettingResult::Kind::unsupported);
     CHECK(from.text().find("does not take it: too odd") != std::string::npos);
 }

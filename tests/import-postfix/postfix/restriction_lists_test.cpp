@@ -51,8 +51,8 @@ TEST_CASE("who relays, and whether strangers are refused") {
     };
     for (const auto& row : rows) {
         CAPTURE(row.text);
-        CHECK(lets_relay(list(row.text), "permit_mynetworks") == row.networks);
-        CHECK(lets_relay(list(row.text), "permit_sasl_authenticated") == row.authenticated);
-        CHECK(refuses_strangers(list(row.text)) == row.closed);
+        CHECK(permits_relay(list(row.text), "permit_mynetworks") == row.networks);
+        CHECK(permits_relay(list(row.text), "permit_sasl_authenticated") == row.authenticated);
+        CHECK(rejects_untrusted(list(row.text)) == row.closed);
     }
 }

@@ -79,7 +79,7 @@ TEST_CASE("a service's -o goes before main.cf") {
     CHECK(*seen.value("mine") == "two");
     CHECK(*seen.expand("$service_name", "", 0) == "submission");
     CHECK(*v.value("mine") == "one");
-    CHECK(*seen.standard("relayhost") == "");
+    CHECK(*seen.default_value("relayhost") == "");
 }
 
 TEST_CASE("defaults are known, those of any transport too") {

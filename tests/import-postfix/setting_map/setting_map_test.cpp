@@ -45,7 +45,7 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
     REQUIRE(known.at("queue").contains("expiry"));
     std::set<std::string_view> names;
     std::size_t exact = 0;
-    for (const auto& subject : correspondences())
+    for (const auto& subject : setting_map())
         for (const auto& row : subject.rows) {
             CAPTURE(row.name);
             CHECK(names.insert(row.name).second);
@@ -54,8 +54,8 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
                               "Postfix 3.7 has no such setting");
                 ++exact;
             }
-            CHECK((row.way == Way::moot || row.way == Way::none || row.way == Way::part || !row.key.empty()));
-            CHECK((row.key.empty() || (row.way != Way::moot && row.way != Way::none)));
+            CHECK((row.conversion == Conversion::obsolete || row.conversion == Conversion::none || row.conversion == Conversion::custom || !row.key.empty()));
+            CHECK((row.key.empty() || (row.conversion != Conversion::obsolete && row.conversion != Conversion::none)));
             std::string_view rest = row.key;
             while (!rest.empty()) {
                 const auto comma = std::min(rest.find(", "), rest.size());
@@ -74,28 +74,28 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
 }
 
 TEST_CASE("every row is the row of something, and what Postfix does not know has none") {
-    std::set<const Correspondence*> used;
+    std::set<const SettingMapping*> used;
     for (const auto part :
          {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()}) {
         CHECK(std::ranges::is_sorted(part, {}, &postfix::Default::name));
         for (const auto& [name, value] : part) {
             CAPTURE(name);
-            const auto* row = correspondence_of(name);
+            const auto* row = mapping_of(name);
             CHECK(row);
             used.insert(row);
         }
     }
     for (const auto suffix : postfix::transport_settings()) {
-        const auto* row = correspondence_of("slow_" + std::string(suffix));
+        const auto* row = mapping_of("slow_" + std::string(suffix));
         REQUIRE(row);
         used.insert(row);
     }
-    for (const auto& subject : correspondences())
+    for (const auto& subject : setting_map())
         for (const auto& row : subject.rows) {
             CAPTURE(row.name);
-            CHECK((used.contains(&row) || correspondence_of(row.name) == &row));
+            CHECK((used.contains(&row) || mapping_of(row.name) == &row));
         }
-    CHECK(!correspondence_of("smtpd_no_such_thing"));
+    CHECK(!mapping_of("smtpd_no_such_thing"));
 }
 
 TEST_CASE("the manual's list is that of the table") {
@@ -107,6 +107,6 @@ TEST_CASE("the manual's list is that of the table") {
     const auto from = page.find(begin), to = page.find(end);
     REQUIRE(from != page.npos);
     REQUIRE(to != page.npos);
-    CHECK_MESSAGE(page.substr(from + begin.size(), to - from - begin.size()) == correspondences_manual(),
+    CHECK_MESSAGE(page.substr(from + begin.size(), to - from - begin.size()) == setting_map_manual(),
                   "run build/daemons/postrider/correspondences and put it there");
 }

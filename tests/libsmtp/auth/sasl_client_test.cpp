@@ -64,17 +64,17 @@ TEST_CASE("an error is taken note of (RFC 7628, 3.2.3), once") {
     for (const auto mechanism : {SaslMechanism::oauthbearer, SaslMechanism::xoauth2}) {
         auto sasl = client(mechanism, "u", "token");
         sasl.initial();
-        CHECK(sasl.complaint().empty());
+        CHECK(sasl.server_error().empty());
         CHECK(sasl.respond(error)->reveal() == (mechanism == SaslMechanism::oauthbearer ? "\1" : ""));
-        CHECK(sasl.complaint() == error);
+        CHECK(sasl.server_error() == error);
         CHECK(!sasl.respond(error));
         CHECK(!sasl.respond(""));
     }
     auto odd = client(SaslMechanism::xoauth2, "u", "token");
     odd.initial();
     CHECK(odd.respond("\r\n\0"s + std::string(1000, 'y')));
-    CHECK(odd.complaint().size() == 200);
-    CHECK(odd.complaint().starts_with("???yyy"));
+    CHECK(odd.server_error().size() == 200);
+    CHECK(odd.server_error().starts_with("???yyy"));
 }
 
 TEST_CASE("who repeats the password is noticed") {

@@ -136,7 +136,7 @@ TEST_CASE("arguments are address lists too") {
 
 TEST_CASE("what is in transit or signed keeps its header as it is") {
     auto leave = options();
-    leave.transit = SubmissionOptions::Transit::leave;
+    leave.transit = SubmissionOptions::HeaderCompletion::leave;
     const std::string odd = "Subject:no blank\r\nTO : root\r\nContent-Length: 5\r\nReturn-Path: <a@x>\r\n";
     for (const std::string mark : {"Received: from a by b; then\r\n", "DKIM-Signature: v=1;\r\n\tb=x\r\n", "ARC-Seal: i=1\r\n"}) {
         const auto whole = mark + odd + "\r\nbody\r\n";

@@ -20,7 +20,7 @@ std::string read(std::string_view wire, std::size_t step, std::size_t keep = Rep
                 return out + malformed->why;
         }
     }
-    return out + (parser.at_rest() ? "" : "...");
+    return out + (parser.idle() ? "" : "...");
 }
 
 } // namespace

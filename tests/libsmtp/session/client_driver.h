@@ -52,9 +52,9 @@ struct Driver {
     void pump() {
         while (auto event = session.next()) {
             if (std::holds_alternative<client_event::StartTls>(*event)) shake_hands();
-            if (auto* wanted = std::get_if<client_event::AuthWanted>(&*event)) authenticate(wanted->mechanism);
-            if (std::holds_alternative<client_event::Up>(*event)) log += "up\n";
-            if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event)) give(*wanted);
+            if (auto* wanted = std::get_if<client_event::AuthRequested>(&*event)) authenticate(wanted->mechanism);
+            if (std::holds_alternative<client_event::Ready>(*event)) log += "up\n";
+            if (auto* wanted = std::get_if<client_event::ContentRequested>(&*event)) give(*wanted);
             if (auto* finished = std::get_if<client_event::Finished>(&*event)) log += text(finished->result);
             if (auto* ended = std::get_if<client_event::Ended>(&*event)) {
                 log += ended->orderly ? "ended well\n" : "ended: " + text(ended->why) + "\n";
@@ -63,7 +63,7 @@ struct Driver {
                 if (ended->distrust_chunking) log += "no more chunking\n";
             }
         }
-        while (handed < mails.size() && session.has_room() && (eager || session.idle()))
+        while (handed < mails.size() && session.can_deliver() && (eager || session.idle()))
             session.deliver(mails[handed++].transaction, now);
         if (quit && handed == mails.size()) session.quit(now);
     }
@@ -85,7 +85,7 @@ struct Driver {
         else
             session.auth_failed("4.7.8", "there is no token today", now);
     }
-    void give(const client_event::ContentWanted& wanted) {
+    void give(const client_event::ContentRequested& wanted) {
         const auto& content = mails.at(wanted.id - 1).content;
         if (wanted.from_start) at = 0;
         auto part = std::string_view(content).substr(at, chunk);

@@ -35,11 +35,11 @@ std::vector<Step> steps(Way way) {
     return out;
 }
 
-struct Mishap {
+struct DeliveryFailure {
     std::string_view name, bytes;
     bool ends = false; // always: nothing such a server says can be believed any more
 };
-constexpr Mishap mishaps[] = {
+constexpr DeliveryFailure mishaps[] = {
     {"drop", "", true},
     {"silence", "", true},
     {"421", "421 4.3.2 Bye\r\n"},
@@ -81,7 +81,7 @@ struct Play {
     void say(std::string_view wire) {
         if (!driver.session.over()) driver.feed(wire);
     }
-    void do_wrong(const Mishap& mishap) {
+    void do_wrong(const DeliveryFailure& mishap) {
         if (mishap.name == "drop")
             driver.session.end_of_input(driver.now);
         else if (mishap.name == "silence")

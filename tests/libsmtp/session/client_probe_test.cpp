@@ -76,17 +76,17 @@ TEST_CASE("a connection lost while a probe is asked about") {
 }
 
 TEST_CASE("a narrated conversation is told as it goes, each side's lines where they belong") {
-    ClientSession session({.name = "client.test", .peer = "mx.test[192.0.2.1]", .narrate = true}, Monotonic{});
+    ClientSession session({.name = "client.test", .peer = "mx.test[192.0.2.1]", .report_dialogue = true}, Monotonic{});
     std::string told;
     const auto turn = [&](std::string_view bytes) {
         session.feed(bytes, Monotonic{});
         while (auto event = session.next()) {
-            if (auto* sent = std::get_if<client_event::Sent>(&*event))
+            if (auto* sent = std::get_if<client_event::CommandSent>(&*event))
                 told += fmt::format("C {} {}\n", static_cast<int>(sent->stage), sent->text);
-            if (auto* said = std::get_if<client_event::Said>(&*event))
+            if (auto* said = std::get_if<client_event::ReplyReceived>(&*event))
                 told += fmt::format("S {} {} {}\n", static_cast<int>(said->stage), said->recipient,
                                     said->reply.line());
-            if (std::holds_alternative<client_event::Up>(*event))
+            if (std::holds_alternative<client_event::Ready>(*event))
                 session.deliver(probe(1, {"b@y", "c@y"}).transaction, Monotonic{});
         }
     };

@@ -34,7 +34,7 @@ struct Slow {
     }
     void drain() {
         while (auto event = session->next()) {
-            if (std::get_if<client_event::ContentWanted>(&*event)) wanted = true;
+            if (std::get_if<client_event::ContentRequested>(&*event)) wanted = true;
             if (auto* end = std::get_if<client_event::Ended>(&*event)) ended = std::move(*end);
         }
     }

@@ -75,7 +75,7 @@ public:
     }
     void operator()(event::Vrfy&) { answer({252, {2, 1, 5}, "Send some mail, I will try my best"}); }
     void operator()(event::Etrn& etrn) { // queue.example has mail, busy.example cannot be started
-        log += (etrn.reach == event::Etrn::Reach::domain ? "etrn " : "etrn and below ") + etrn.name + "\n";
+        log += (etrn.scope == event::Etrn::Scope::domain ? "etrn " : "etrn and below ") + etrn.name + "\n";
         if (etrn.name == "queue.example")
             answer({253, {2, 0, 0}, "Ok, 3 pending messages for node queue.example started"});
         else if (etrn.name == "busy.example")
@@ -115,7 +115,7 @@ public:
     }
     void operator()(event::Unknown&) { answer({502, {5, 5, 2}, "Error: command not recognized"}); }
     void operator()(event::Refused& refused) {
-        log += "refused " + std::string(word_of(refused.command)) + ": " + refused.reply.line() + "\n";
+        log += "refused " + std::string(name_of(refused.command)) + ": " + refused.reply.line() + "\n";
     }
     void operator()(event::Reset&) { log += "reset\n"; }
     void operator()(event::Quit&) { log += "quit\n"; }

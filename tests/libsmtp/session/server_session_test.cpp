@@ -338,7 +338,7 @@ TEST_CASE("talking too early") {
         session.answer({220, {}, ""}, Monotonic());
         CHECK(std::get<event::Disconnect>(*session.next()).cause == Cause::too_early);
         CHECK(session.output() == "554 5.5.0 Error: SMTP protocol synchronization\r\n");
-        CHECK(session.offending() == "EHLO c");
+        CHECK(session.unexpected_input() == "EHLO c");
     }
     SUBCASE("after EHLO") {
         ServerPeer peer(settings);
@@ -367,7 +367,7 @@ TEST_CASE("talking too early") {
         REQUIRE(std::holds_alternative<event::Auth>(session.next().value()));
         session.answer({334, {}, ""}, Monotonic());
         CHECK(std::get<event::Disconnect>(*session.next()).cause == Cause::too_early);
-        CHECK(session.offending() == "");
+        CHECK(session.unexpected_input() == "");
     }
     SUBCASE("unless it is tolerated") {
         auto lenient = settings;

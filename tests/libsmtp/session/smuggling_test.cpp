@@ -60,7 +60,7 @@ TEST_CASE("by DATA, in plain text and under TLS") {
                 }
                 peer.feed("EHLO c\r\n");
                 peer.feed("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\n");
-                CHECK(peer.session.secured() == tls);
+                CHECK(peer.session.tls_active() == tls);
                 check(peer, way);
             }
     }
@@ -113,7 +113,7 @@ TEST_CASE("what was said in plain text behind STARTTLS is not heard under TLS") 
         ServerPeer peer(rules);
         peer.feed("EHLO c\r\n");
         for (auto piece : way) {
-            if (peer.session.secured()) break;
+            if (peer.session.tls_active()) break;
             peer.feed(piece);
         }
         CHECK(peer.log.find("mail <evil") == peer.log.npos);

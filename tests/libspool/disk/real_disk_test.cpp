@@ -56,7 +56,7 @@ TEST_CASE("real disk: many messages side by side, taken over, marked, found agai
         envelope.reverse_path = fmt::format("s{}@example.org", n);
         envelope.recipients.emplace_back().address = "r@example.net";
         MessageWriter writer(pool, **directory, *(*ids)->next(noon + std::chrono::seconds(n)), envelope,
-                             {.gather = 20'000, .piece = 10'000});
+                             {.max_buffered = 20'000, .piece = 10'000});
         messages.emplace_back(writer.queue_id(), content_of(n, n % 10 == 0 ? 70'000 : 4'000));
         const std::string_view all = messages.back().second;
         for (std::size_t at = 0; at < all.size(); at += 3'000) writer.append(all.substr(at, 3'000));
@@ -100,7 +100,7 @@ TEST_CASE("real disk: many messages side by side, taken over, marked, found agai
     while (!scan.finished()) {
         auto batch = scan.step();
         CHECK(batch.errors.empty());
-        CHECK(batch.put_aside.empty());
+        CHECK(batch.quarantined.empty());
         for (const auto& one : batch.found) {
             CHECK(one.state.recipients.at(0).failures == 3);
             CHECK_FALSE(one.in_flight);
@@ -157,10 +157,10 @@ TEST_CASE("real disk: the reserve is held, given up, taken back") {
     auto reserve = Reserve::open(*place.disk, 3 << 20);
     REQUIRE(reserve);
     CHECK(reserve->held() == 3 << 20);
-    CHECK(*reserve->give_up(1 << 20));
+    CHECK(*reserve->release(1 << 20));
     CHECK(reserve->held() == 2 << 20);
-    CHECK(*reserve->give_up(5 << 20));
-    CHECK_FALSE(*reserve->give_up(1));
+    CHECK(*reserve->release(5 << 20));
+    CHECK_FALSE(*reserve->release(1));
     CHECK(reserve->restore());
     CHECK(reserve->held() == 3 << 20);
     CHECK(std::filesystem::file_size(place.path + "/index/reserve") == 3 << 20);
@@ -168,21 +168,21 @@ TEST_CASE("real disk: the reserve is held, given up, taken back") {
 
 TEST_CASE("room: floors of space and files") {
     const Floor floor{1000, 10};
-    CHECK(room_in({5000, 9000, 50, 100}, floor, 4000) == Room::enough);
-    CHECK(room_in({5000, 9000, 50, 100}, floor, 4001) == Room::no_space);
-    CHECK(room_in({500, 9000, 50, 100}, floor, 0) == Room::no_space);
-    CHECK(room_in({5000, 9000, 9, 100}, floor, 1) == Room::no_files);
-    CHECK(room_in({5000, 9000, 0, 0}, floor, 1) == Room::enough);
+    CHECK(check_free_space({5000, 9000, 50, 100}, floor, 4000) == FreeSpace::enough);
+    CHECK(check_free_space({5000, 9000, 50, 100}, floor, 4001) == FreeSpace::no_space);
+    CHECK(check_free_space({500, 9000, 50, 100}, floor, 0) == FreeSpace::no_space);
+    CHECK(check_free_space({5000, 9000, 9, 100}, floor, 1) == FreeSpace::no_files);
+    CHECK(check_free_space({5000, 9000, 0, 0}, floor, 1) == FreeSpace::enough);
 }
 
 TEST_CASE("file systems are told apart by what a sync is worth there") {
     CHECK(file_system_of(0xEF53).name == "ext4");
     CHECK(file_system_of(0xEF53).warning.empty());
-    CHECK(file_system_of(0x01021994).worth == Worth::none);
+    CHECK(file_system_of(0x01021994).durability == Durability::none);
     CHECK(file_system_of(0x794C7630).warning.find("overlayfs") != std::string::npos);
-    CHECK(file_system_of(0x6969).worth == Worth::weak);
+    CHECK(file_system_of(0x6969).durability == Durability::weak);
     CHECK(file_system_of(0x123).name == "0x123");
-    CHECK(file_system_of(0x123).worth == Worth::likely);
+    CHECK(file_system_of(0x123).durability == Durability::likely);
 }
 
 TEST_CASE("recovery puts aside what is no message, with the reason beside it") {
@@ -200,7 +200,7 @@ TEST_CASE("recovery puts aside what is no message, with the reason beside it") {
     auto scan = RecoveryScan::everything(disk);
     while (!scan.finished()) {
         const auto batch = scan.step();
-        for (const auto& one : batch.put_aside) ++(one.incomplete ? incomplete : damaged);
+        for (const auto& one : batch.quarantined) ++(one.incomplete ? incomplete : damaged);
         errors += batch.errors.size();
     }
     CHECK(incomplete == 1);

@@ -123,7 +123,7 @@ TEST_CASE("what is no edit is refused as a whole") {
 TEST_CASE("a small and a large message, edited: one content for every reader, and the log behind it") {
     for (const std::size_t size : {100, 3000, 200'000}) {
         CAPTURE(size);
-        Message message({.gather = 1000, .piece = 500});
+        Message message({.max_buffered = 1000, .piece = 500});
         const auto content = std::string(header) + body_of(size);
         for (std::size_t at = 0; at < content.size(); at += 300)
             message.writer->append(std::string_view(content).substr(at, 300));
@@ -170,7 +170,7 @@ TEST_CASE("flags are those of the edited view") {
 TEST_CASE("a content replaced before the commit is the content; nothing of the old one is read") {
     for (const std::size_t size : {100, 3000, 200'000}) {
         CAPTURE(size);
-        Message message({.gather = 1000, .piece = 500});
+        Message message({.max_buffered = 1000, .piece = 500});
         message.writer->append(std::string(header) + body_of(size));
         message.writer->start_over();
         const auto content = std::string(header) + body_of(size / 2) + "replaced\r\n";
@@ -184,7 +184,7 @@ TEST_CASE("a content replaced before the commit is the content; nothing of the o
 
 TEST_CASE("content is read back while it is written") {
     for (const std::size_t size : {100, 3000, 200'000}) {
-        Message message({.gather = 1000, .piece = 500});
+        Message message({.max_buffered = 1000, .piece = 500});
         const auto content = std::string(header) + body_of(size);
         message.writer->append(content);
         std::string all;
@@ -206,7 +206,7 @@ TEST_CASE("content is read back while it is written") {
 
 TEST_CASE("a changed byte of the stored content is noticed through the edits") {
     for (const std::size_t size : {100, 200'000}) {
-        Message message({.gather = 1000, .piece = 500});
+        Message message({.max_buffered = 1000, .piece = 500});
         const auto content = std::string(header) + body_of(size);
         message.writer->append(content);
         message.edit(content, {{What::insert, 0, "X: 0\r\n"}, {What::remove, 1, ""}});

@@ -36,7 +36,7 @@ struct Writers {
     // As the loop would.
     void turn() {
         pool.drain();
-        if (std::exchange(woken, false)) memory.relieved();
+        if (std::exchange(woken, false)) memory.resume_waiting();
         pool.drain();
     }
 

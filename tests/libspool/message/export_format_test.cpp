@@ -153,7 +153,7 @@ TEST_CASE("a copy is a message of its own, whole or not at all") {
     const auto out = place.path + "/copy";
     {
         std::ofstream file(out, std::ios::binary);
-        REQUIRE(copy_out(*place.disk, id, [&](std::string_view bytes) -> Result<> {
+        REQUIRE(export_message(*place.disk, id, [&](std::string_view bytes) -> Result<> {
             file << bytes;
             return {};
         }));
@@ -162,13 +162,13 @@ TEST_CASE("a copy is a message of its own, whole or not at all") {
     REQUIRE(reader);
     CHECK(reader->state() == place.state(id));
     CHECK(*reader->read_content() == content);
-    const auto full = copy_out(
+    const auto full = export_message(
         *place.disk, id, [](std::string_view) -> Result<> { return std::unexpected(Error{ENOSPC, "full"}); });
     REQUIRE(!full);
     CHECK(std::get<Error>(full.error()).code == ENOSPC);
     place.spoil(path_of(id, Location::incoming), 100'000);
     bool asked = false;
-    const auto damaged = copy_out(*place.disk, id, [&](std::string_view) -> Result<> {
+    const auto damaged = export_message(*place.disk, id, [&](std::string_view) -> Result<> {
         asked = true;
         return {};
     });
@@ -176,7 +176,7 @@ TEST_CASE("a copy is a message of its own, whole or not at all") {
     CHECK(std::holds_alternative<Damaged>(damaged.error()));
     CHECK(!asked);
     const auto unknown =
-        copy_out(*place.disk, *place.ids->next(noon), [](std::string_view) -> Result<> { return {}; });
+        export_message(*place.disk, *place.ids->next(noon), [](std::string_view) -> Result<> { return {}; });
     CHECK(std::get<Error>(unknown.error()).code == ENOENT);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
     place.append(id, Rerouted{"[relay.example.net]:2525", noon, "root", ""});
     auto state = place.state(id);
     state.envelope.edits = {16, {{FieldEdit::What::insert, 0, "X-Filter: seen\r\n"}}};
-    const auto rest = envelope_of_rest(state);
+    const auto rest = remaining_envelope(state);
     CHECK(rest.edits.empty()); // or they would be made twice
     REQUIRE(rest.recipients.size() == 2);
     CHECK(rest.recipients[0] == envelope().recipients[0]);
@@ -213,6 +213,6 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
     CHECK(MessageState(*decode(encode(rest))).rerouted_to == "[relay.example.net]:2525");
     CHECK(rest.envid == "e1");
     CHECK(rest.arrival == noon);
-    place.append(id, Decided{{0, 3}, Status::removed, noon, {}, "root"});
-    CHECK(envelope_of_rest(place.state(id)).recipients.empty());
+    place.append(id, StatusChanged{{0, 3}, Status::removed, noon, {}, "root"});
+    CHECK(remaining_envelope(place.state(id)).recipients.empty());
 }

@@ -77,7 +77,7 @@ std::vector<Property> every_property() {
                   {.origin = 0, .fate = Fate::remote, .address = "c@example.com", .reverse_path = "owner@example.com"}}},
         Categorized{{1, 2}, Fate::local, "bob"},
         Attempt{{1}, at(1), "mx[192.0.2.1]:25", reply, Outcome::deferred, true, at(61), 1},
-        Decided{{2}, Status::removed, at(2), reply, "root"},
+        StatusChanged{{2}, Status::removed, at(2), reply, "root"},
         Rescheduled{{1}, at(9), 3},
         Held{true, at(3), "root", "look at it"},
         PriorityChanged{-3, "bulk", at(4), "root", "slow"},
@@ -86,7 +86,7 @@ std::vector<Property> every_property() {
         NdrIssued{{2}, Reported::submitted, QueueId{99}, at(7)},
         DelayNoticed{{1}, QueueId{98}, at(7)},
         InDoubt{{1}, at(8), "mx", "agent died"},
-        Death{{1}, at(9), "smtp-client", true},
+        AgentCrash{{1}, at(9), "smtp-client", true},
         Rerouted{"[backup.example.net]:2525", at(11), "root", "maintenance"},
         UnknownProperty{400, std::string("later\0", 6)},
     };
@@ -166,7 +166,7 @@ TEST_CASE("properties: there and back, every one") {
     auto all = every_property();
     all.push_back(Attempt{{1}, at(1), "", {}, Outcome::delivered, false, {}, 0});
     all.push_back(Attempt{{1}, at(1), "", {}, Outcome::failed, false, {}, 0});
-    all.push_back(Decided{{2}, Status::pending, at(2), {}, "root"});
+    all.push_back(StatusChanged{{2}, Status::pending, at(2), {}, "root"});
     all.push_back(Requeued{{0, 1}, "fixed", at(10), "root", "the alias was wrong"});
     all.push_back(NdrIssued{{2}, Reported::kept_in_bad, {}, at(7)});
     for (const auto& property : all) {
@@ -194,7 +194,7 @@ TEST_CASE("state: the fold, and the same by way of a checkpoint") {
     CHECK(state.envelope_of(state.recipients[4]).address == "user0@example.net");
     CHECK(state.held);
     CHECK(state.problem);
-    CHECK(state.deaths_alone == 1);
+    CHECK(state.crashes_alone == 1);
     CHECK(state.unknown.size() == 1);
     CHECK_FALSE(state.finished());
 
@@ -345,7 +345,7 @@ TEST_CASE("content: the facts, whole, byte by byte and in sevens") {
 
 TEST_CASE("a file cut off at every offset: unsealed or an older state, never another message") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
+    const QueueId id{(std::uint64_t{500} << 8) | submission_slot};
     const auto path = make_message(disk, id, 14, Sync::yes);
     const auto whole = disk.contents(path);
     const auto reader = MessageReader::open(disk, id, Location::messages);
@@ -372,7 +372,7 @@ TEST_CASE("a file cut off at every offset: unsealed or an older state, never ano
 
 TEST_CASE("a file with a bit turned at every offset: refused, or the same message") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
+    const QueueId id{(std::uint64_t{500} << 8) | submission_slot};
     const auto path = make_message(disk, id, 6, Sync::yes);
     const auto whole = disk.contents(path);
     std::uint64_t last_record = 0;
@@ -412,7 +412,7 @@ TEST_CASE("a file with a bit turned at every offset: refused, or the same messag
 TEST_CASE("the log: unpromised records may be missing in the middle, promised ones may not") {
     for (const auto sync : {Sync::no, Sync::yes}) {
         FakeDisk disk;
-        const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
+        const QueueId id{(std::uint64_t{500} << 8) | submission_slot};
         const auto path = make_message(disk, id, 4, sync);
         auto bytes = disk.contents(path);
         auto reader = MessageReader::open(disk, id, Location::incoming);
@@ -453,7 +453,7 @@ TEST_CASE("the log: unpromised records may be missing in the middle, promised on
 
 TEST_CASE("a file of a later version: read if it allows it, else left alone with a word") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
+    const QueueId id{(std::uint64_t{500} << 8) | submission_slot};
     const auto path = make_message(disk, id, 0, Sync::no);
     for (const std::uint16_t readable : {1, 2}) {
         auto bytes = disk.contents(path);

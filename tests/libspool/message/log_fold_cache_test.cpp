@@ -60,7 +60,7 @@ struct Message {
         attempt.reply = {250, "2.0.0", "queued as 12345", Stage::final_dot};
         append({attempt});
     }
-    MessageReader open(std::shared_ptr<Folded> known = {}) {
+    MessageReader open(std::shared_ptr<FoldedLog> known = {}) {
         auto reader = MessageReader::open(disk, id, Location::incoming, ReadLock::shared, std::move(known));
         REQUIRE(reader);
         return *std::move(reader);
@@ -107,7 +107,7 @@ TEST_CASE("a reader that goes on where another was finds what one finds that rea
     for (int run = 0; run < 60; ++run) {
         Message message(chance() % 2 == 0 ? 600 : 64 * 1024); // often started anew, or never
         message.expand(300);
-        std::shared_ptr<Folded> known;
+        std::shared_ptr<FoldedLog> known;
         for (int step = 0; step < 12; ++step) {
             const auto sync = chance() % 4 == 0 ? Sync::yes : Sync::no;
             switch (chance() % 4) {
@@ -161,9 +161,9 @@ TEST_CASE("a log that is started anew while it is being read is not taken for da
     const auto header = decode_header(before);
     REQUIRE(header);
     // The head as it was, the rest as it is.
-    const BegunFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size),
+    const MessageFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size),
                           message.disk.contents(path_of(id, Location::incoming)).size()};
-    const auto read = Folded::read(begun);
+    const auto read = FoldedLog::read(begun);
     REQUIRE(read);
     CHECK(read->state == message.open().state());
     REQUIRE(known->catch_up(begun));
@@ -181,7 +181,7 @@ TEST_CASE("a log that is started anew behind the end that was seen hides nothing
     const auto file = message.disk.open(path, Open::read);
     const auto header = decode_header(before);
     REQUIRE(header);
-    const BegunFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size), before.size()};
+    const MessageFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size), before.size()};
     REQUIRE(known->catch_up(begun));
     CHECK(known->state.held);
 }

@@ -22,22 +22,22 @@ TEST_CASE("a writer has no say in who serves its recipients") {
         of([](auto& e) { e.rerouted_to = "relay.example"; }),
     };
     for (const auto& envelope : decided) {
-        CHECK(beyond_its_writer(envelope, first_slot_of_clients) != "");
-        CHECK(beyond_its_writer(envelope, slot_of_reports) != "");
-        CHECK(beyond_its_writer(envelope, slot_of_submissions) == ""); // operators import it
+        CHECK(violates_writer_rights(envelope, first_client_slot) != "");
+        CHECK(violates_writer_rights(envelope, report_slot) != "");
+        CHECK(violates_writer_rights(envelope, submission_slot) == ""); // operators import it
     }
-    CHECK(beyond_its_writer(decided[2], 16) == "recipient bob@example.org has a user, which its writer has no say in");
+    CHECK(violates_writer_rights(decided[2], 16) == "recipient bob@example.org has a user, which its writer has no say in");
     const Envelope report = of([](auto& e) {
         e.origin = Origin::report;
         e.parent = QueueId{0x1234};
     });
-    CHECK(beyond_its_writer(report, first_slot_of_clients) == "it is a report, which its writer does not make");
-    CHECK(beyond_its_writer(report, slot_of_reports) == "");
+    CHECK(violates_writer_rights(report, first_client_slot) == "it is a report, which its writer does not make");
+    CHECK(violates_writer_rights(report, report_slot) == "");
     const Envelope ordinary = of([](auto& e) {
         e.recipients[0].orcpt = "rfc822;a@example.org";
         e.recipients[0].original = "a@example.org";
         e.pool = "bulk";
         e.verdict = Verdict::hold;
     });
-    CHECK(beyond_its_writer(ordinary, 255) == "");
+    CHECK(violates_writer_rights(ordinary, 255) == "");
 }

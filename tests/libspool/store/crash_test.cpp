@@ -84,7 +84,7 @@ private:
         entry.envelope.recipients[0].address = "a@example.net";
         entry.envelope.recipients[1].address = "b@example.net";
         auto& kept = books_.messages[*id] = entry;
-        MessageWriter writer(pool, directory, *id, kept.envelope, {.gather = 500, .piece = 200});
+        MessageWriter writer(pool, directory, *id, kept.envelope, {.max_buffered = 500, .piece = 200});
         const auto received = kept.content;
         for (std::size_t at = 0; at < received.size(); at += 100) writer.append(received.substr(at, 100));
         if (number == 1 || number == 3) { // a filter has edited it
@@ -150,7 +150,7 @@ std::string audit(FakeDisk& disk, const Books& books) {
     while (!scan.finished()) {
         auto batch = scan.step();
         if (!batch.errors.empty()) return "recovery: " + batch.errors.front().what;
-        for (auto& one : batch.put_aside) {
+        for (auto& one : batch.quarantined) {
             if (!one.incomplete) return "damaged: " + one.from + ": " + one.why;
             const auto id = QueueId::parse(one.from.substr(one.from.rfind('/') + 1));
             if (!id || !books.messages.contains(*id)) return "invented file " + one.from;
@@ -425,7 +425,7 @@ TEST_CASE("abandoned messages leave nothing, whatever their size") {
     auto directory = SharedDirectory::open(disk, "incoming/07");
     for (const std::size_t size : {10u, 5000u}) {
         MessageWriter writer(pool, **directory, *(*ids)->next(morning), Envelope{},
-                             {.gather = 1000, .piece = 1000});
+                             {.max_buffered = 1000, .piece = 1000});
         for (std::size_t n = 0; n < size; n += 10) writer.append("012345678\n");
         if (size == 10) writer.abandon();
     }
@@ -462,15 +462,15 @@ TEST_CASE("what was removed is in removed/ or back in the queue, whenever the po
             REQUIRE(settled([&](auto done) { store.take_over(id, std::move(done)); }));
             REQUIRE(settled([&](auto done) {
                 store.append(id, Location::messages,
-                             {Decided{{0}, Status::delivered, morning, {}, "x"}, Decided{{1}, Status::removed, morning, {}, "x"}},
+                             {StatusChanged{{0}, Status::delivered, morning, {}, "x"}, StatusChanged{{1}, Status::removed, morning, {}, "x"}},
                              Sync::yes, std::move(done));
             }));
-            REQUIRE(settled([&](auto done) { store.put_away(id, Location::messages, std::move(done)); }));
+            REQUIRE(settled([&](auto done) { store.move_to_removed(id, Location::messages, std::move(done)); }));
             CHECK(disk.exists(path_of_removed(id)));
             for (const char* name : {"messages", "removed"}) // it has lain there for a while
                 (void)disk.sync(*disk.open(name == std::string("messages") ? directory_of(id, Location::messages) : name, Open::directory));
             disk.cut_power_after(n);
-            const bool promised = settled([&](auto done) { store.bring_back(id, "x", morning, std::move(done)); }).has_value();
+            const bool promised = settled([&](auto done) { store.restore(id, "x", morning, std::move(done)); }).has_value();
             const bool whole = !disk.power_is_off();
             disk.restart(how.keep, how.seed);
             CAPTURE(n);
@@ -495,7 +495,7 @@ TEST_CASE("nothing is brought back that is not there") {
     CommitPool pool(disk, 0, {});
     Store store(pool);
     std::optional<Result<>> outcome;
-    store.bring_back(QueueId{0x107}, "x", morning, [&](Result<> done) { outcome = std::move(done); });
+    store.restore(QueueId{0x107}, "x", morning, [&](Result<> done) { outcome = std::move(done); });
     while (!outcome) {
         store.flush();
         pool.drain();

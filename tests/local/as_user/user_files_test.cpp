@@ -13,7 +13,7 @@ using namespace local;
 using proto::Role;
 using proto::user_files::Answer;
 using proto::user_files::Read;
-using proto::user_files::Said;
+using proto::user_files::Status;
 namespace uf = proto::user_files;
 
 namespace {
@@ -26,9 +26,9 @@ struct World {
                                   premises.directory + "/postrider.toml", {"here.example", "ann", 1});
         REQUIRE(read);
         config = std::move(*read);
-        common::Orders orders{config, 1, {}, {"key", {Role::categorizer}}};
-        orders.listeners.push_back({"local", "", premises.listen("local")});
-        files.configure(orders);
+        common::DaemonConfig daemon_config{config, 1, {}, {"key", {Role::categorizer}}};
+        daemon_config.listeners.push_back({"local", "", premises.listen("local")});
+        files.configure(daemon_config);
         while (!categorizer.up()) uv_run(&premises.loop.uv(), UV_RUN_ONCE);
     }
     std::map<std::uint64_t, Answer> answers_to(std::initializer_list<Read> questions) {
@@ -41,9 +41,9 @@ struct World {
     }
     fake::Premises premises{Role::local};
     config::Config config;
-    common::Surroundings surroundings = premises.surroundings();
-    Stragglers stragglers;
-    UserFiles files{surroundings, stragglers, std::chrono::seconds(4)};
+    common::DaemonContext context = premises.context();
+    UnreapedProcesses unreaped;
+    UserFiles files{context, unreaped, std::chrono::seconds(4)};
     std::map<std::uint64_t, Answer> heard;
     ipc::Connector<uf::Message> categorizer{premises.loop,
                                             premises.log,
@@ -70,17 +70,17 @@ TEST_CASE("files are read by a process that is the user") {
                               {3, "root", "", ""},
                               {4, "no-such-user-here", "", ""},
                               {5, "nobody", w.premises.directory + "/nowhere", ""}});
-    CHECK(said[1].said == Said::found);
+    CHECK(said[1].status == Status::found);
     CHECK(said[1].text == "somebody@far.example\n");
     CHECK(said[2].why == w.premises.directory + "/secret cannot be read by its own user");
-    for (const std::uint64_t none : {3, 4, 5}) CHECK(said[none].said == Said::none);
+    for (const std::uint64_t none : {3, 4, 5}) CHECK(said[none].status == Status::none);
 }
 
 TEST_CASE("users below the least uid have no files") {
     if (geteuid() != 0) return;
     World w("minimum_uid = 65535\n");
     w.premises.temporary.write("nobody", "somebody@far.example\n");
-    CHECK(w.answers_to({{1, "nobody", "", ""}})[1].said == Said::none);
+    CHECK(w.answers_to({{1, "nobody", "", ""}})[1].status == Status::none);
 }
 
 TEST_CASE("many questions are answered, each once; a categorizer that has gone is not answered") {
@@ -130,11 +130,11 @@ TEST_CASE("who stops the process that reads their files keeps nobody else waitin
 
     said = w.await(2); // killed; what waited behind it is answered with it
     for (const auto& [n, answer] : said) {
-        CHECK(answer.said == Said::unreadable);
+        CHECK(answer.status == Status::unreadable);
         CHECK(answer.why == "files of user user1 cannot be read: the process that reads them does not answer");
     }
     said = w.answers_to({{3, "user1", "", ""}, {4, "user0", "", ""}}); // for a while
-    CHECK(said[3].said == Said::unreadable);
+    CHECK(said[3].status == Status::unreadable);
     CHECK(said[4].text == "text 0");
-    CHECK(w.stragglers.count() == 0);
+    CHECK(w.unreaped.count() == 0);
 }

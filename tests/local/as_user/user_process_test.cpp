@@ -40,14 +40,14 @@ struct World {
         home = place.path() / "home";
         std::filesystem::create_directory(home);
         nobody = {65534, 65534, {65534}, "nobody", home};
-        letter.path = home / "Maildir";
-        letter.owner = 65534;
-        letter.lock_timeout = 1'000'000;
-        letter.name = "1.Q1R0.host";
-        letter.prefix = "Return-Path: <>\n";
+        request.path = home / "Maildir";
+        request.owner = 65534;
+        request.lock_timeout = 1'000'000;
+        request.name = "1.Q1R0.host";
+        request.prefix = "Return-Path: <>\n";
     }
     Verdict deliver(std::string_view content) {
-        UserProcess process({as_user::person_of(nobody), letter, {}, false}, std::chrono::seconds(60), stragglers);
+        UserProcess process({as_user::identity_of(nobody), request, {}, false}, std::chrono::seconds(60), unreaped);
         if (auto verdict = process.open()) return *verdict;
         if (auto verdict = process.write(content)) return *verdict;
         return process.commit();
@@ -55,8 +55,8 @@ struct World {
     TemporaryDirectory place;
     std::filesystem::path home;
     common::Identity nobody;
-    Letter letter;
-    Stragglers stragglers;
+    MailboxRequest request;
+    UnreapedProcesses unreaped;
 };
 
 } // namespace
@@ -77,12 +77,12 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
         struct stat found;
         REQUIRE(stat((w.home / "Maildir/new/1.Q1R0.host").c_str(), &found) == 0);
         CHECK(found.st_uid == 65534);
-        CHECK(static_cast<std::size_t>(found.st_size) == content.size() - 1 + w.letter.prefix.size());
+        CHECK(static_cast<std::size_t>(found.st_size) == content.size() - 1 + w.request.prefix.size());
     }
     SUBCASE("what is not committed is not kept") {
         REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
         {
-            UserProcess process({as_user::person_of(w.nobody), w.letter, {}, false}, std::chrono::seconds(60), w.stragglers);
+            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(60), w.unreaped);
             CHECK_FALSE(process.open());
             CHECK_FALSE(process.write("half\r\n"));
         }
@@ -92,7 +92,7 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
     SUBCASE("whose process does not answer, of a message, or of its end: it is killed") {
         REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
         for (const bool whole : {false, true}) {
-            UserProcess process({as_user::person_of(w.nobody), w.letter, {}, false}, std::chrono::seconds(1), w.stragglers);
+            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(1), w.unreaped);
             REQUIRE_FALSE(process.open());
             const auto pid = only_child();
             REQUIRE(kill(pid, SIGSTOP) == 0);
@@ -103,7 +103,7 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
             CHECK(verdict->in_doubt == whole);
         }
         CHECK(only_child() == 0);
-        CHECK(w.stragglers.count() == 0);
+        CHECK(w.unreaped.count() == 0);
     }
     SUBCASE("never as root") {
         w.nobody.uid = 0;

@@ -39,7 +39,7 @@ struct World {
     }
     Verdict deliver(std::string text, std::string_view content = "Subject: x\r\n\r\nbody\r\n.\r\n", smtp::Duration limit = 60s) {
         run.command = std::move(text);
-        Command command(run, "Delivered-To: ann@here\n", 60s, limit, stragglers);
+        Command command(run, "Delivered-To: ann@here\n", 60s, limit, unreaped);
         if (auto verdict = command.open()) return *verdict;
         for (std::size_t at = 0; at < content.size(); at += 100'000)
             if (auto verdict = command.write(content.substr(at, 100'000))) return *verdict;
@@ -48,7 +48,7 @@ struct World {
     std::string said(std::string text) { return text_of(deliver(std::move(text))); }
     TemporaryDirectory place;
     command::Run run;
-    Stragglers stragglers;
+    UnreapedProcesses unreaped;
 };
 
 } // namespace
@@ -147,7 +147,7 @@ TEST_CASE("half a message is none: the command is killed before its input ends")
     World w;
     w.run.command = "echo $$ > pid; cat > message; echo whole > end";
     {
-        Command command(w.run, "", 60s, 60s, w.stragglers);
+        Command command(w.run, "", 60s, 60s, w.unreaped);
         REQUIRE_FALSE(command.open());
         REQUIRE_FALSE(command.write(std::string(200'000, 'x')));
     }

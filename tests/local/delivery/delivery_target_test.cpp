@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 using namespace local;
-using Kind = Where::Kind;
+using Kind = DeliveryTarget::Kind;
 
 TEST_CASE("a target says where a delivery goes") {
     config::Local settings;
@@ -28,7 +28,7 @@ TEST_CASE("a target says where a delivery goes") {
     };
     for (const auto& row : rows) {
         CAPTURE(row.target);
-        const auto where = where_of(row.target, settings, "ann", "/home/ann");
+        const auto where = parse_target(row.target, settings, "ann", "/home/ann");
         REQUIRE(where);
         CHECK(where->kind == row.kind);
         CHECK(where->format == row.format);
@@ -40,11 +40,11 @@ TEST_CASE("a target says where a delivery goes") {
     for (const auto odd : {std::string_view("|"), std::string_view("| "), std::string_view("|a\0b", 4),
                            std::string_view("/a\0b", 4), std::string_view("/"), std::string_view("maildir:x"),
                            std::string_view("mbox:"), std::string_view("x"), std::string_view("mbox:/a\0b", 9)})
-        CHECK_FALSE(where_of(odd, settings, "ann", "/home/ann"));
-    CHECK_FALSE(where_of("~bob/x", settings, "ann", "/home/ann"));
-    CHECK_FALSE(where_of("~/x", settings, "ann", "")); // no home, no place in it
-    CHECK(where_of("~/x", settings, "root", "/")->path == "/x");
+        CHECK_FALSE(parse_target(odd, settings, "ann", "/home/ann"));
+    CHECK_FALSE(parse_target("~bob/x", settings, "ann", "/home/ann"));
+    CHECK_FALSE(parse_target("~/x", settings, "ann", "")); // no home, no place in it
+    CHECK(parse_target("~/x", settings, "root", "/")->path == "/x");
     settings.delivery.mailbox_command = "procmail";
-    CHECK(where_of("", settings, "ann", "/home/ann")->command == "procmail");
-    CHECK(where_of("/x", settings, "ann", "/home/ann")->command.empty());
+    CHECK(parse_target("", settings, "ann", "/home/ann")->command == "procmail");
+    CHECK(parse_target("/x", settings, "ann", "/home/ann")->command.empty());
 }

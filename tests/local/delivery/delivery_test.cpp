@@ -63,9 +63,9 @@ struct World {
         pool.drain();
         REQUIRE(done);
     }
-    Finished run() {
-        Messages messages(*disk);
-        return deliver(messages, order, settings, checks, stragglers);
+    DeliveryResult run() {
+        SharedMessages messages(*disk);
+        return deliver(messages, order, settings, checks, unreaped);
     }
 
     TemporaryDirectory place;
@@ -74,7 +74,7 @@ struct World {
     Deliver order;
     Settings settings;
     TargetCheck checks;
-    Stragglers stragglers;
+    UnreapedProcesses unreaped;
 };
 
 } // namespace
@@ -85,7 +85,7 @@ TEST_CASE("each recipient gets the message, with fields of its own") {
     w.recipient("bob@example.org", spool::Notify::success);
     w.recipient("\"../evil\"@example.org");
     w.commit("Subject: s\r\n\r\nbody\r\n");
-    const Finished f = w.run();
+    const DeliveryResult f = w.run();
     REQUIRE(f.done.results.size() == 3);
     CHECK(f.done.results[0].outcome == Outcome::delivered);
     CHECK_FALSE(f.done.results[0].report_success);
@@ -129,7 +129,7 @@ TEST_CASE("a message that is gone or damaged is said to be so, and nothing is de
     file.seekp(static_cast<std::streamoff>(bytes.find("body")));
     file << "B";
     file.close();
-    const Finished f = w.run();
+    const DeliveryResult f = w.run();
     CHECK(f.done.unreadable);
     CHECK(f.done.results.empty());
     CHECK_FALSE(f.trouble.empty());

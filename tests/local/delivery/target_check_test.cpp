@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 using namespace local;
-using Said = TargetCheck::Finding::Said;
+using Result = TargetCheck::Finding::Result;
 
 namespace {
 
@@ -29,7 +29,7 @@ struct World {
     }
     std::string find(std::string_view address, std::string_view user, std::string_view target) {
         constexpr std::string_view names[] = {"named", "elsewhere", "refused", "unreadable"};
-        return std::string(names[static_cast<int>(checks.find(address, user, target).said)]);
+        return std::string(names[static_cast<int>(checks.find(address, user, target).result)]);
     }
     TemporaryDirectory place;
     TargetCheck checks;

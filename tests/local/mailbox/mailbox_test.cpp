@@ -15,8 +15,8 @@ using proto::delivery::Outcome;
 
 namespace {
 
-Letter letter(const TemporaryDirectory& place, Format format) {
-    Letter l;
+MailboxRequest request(const TemporaryDirectory& place, Format format) {
+    MailboxRequest l;
     l.format = format;
     l.path = place.path() / "box";
     l.owner = geteuid();
@@ -27,7 +27,7 @@ Letter letter(const TemporaryDirectory& place, Format format) {
     return l;
 }
 
-Verdict deliver(const Letter& l, std::string_view content = "Subject: s\r\n\r\nFrom here\r\n") {
+Verdict deliver(const MailboxRequest& l, std::string_view content = "Subject: s\r\n\r\nFrom here\r\n") {
     const auto mailbox = open_mailbox(l);
     if (auto verdict = mailbox->open()) return *verdict;
     if (auto verdict = mailbox->write(content)) return *verdict;
@@ -38,7 +38,7 @@ Verdict deliver(const Letter& l, std::string_view content = "Subject: s\r\n\r\nF
 
 TEST_CASE("a Maildir is made where there is none, and the message is new in it") {
     TemporaryDirectory place;
-    const auto l = letter(place, Format::maildir);
+    const auto l = request(place, Format::maildir);
     const auto verdict = deliver(l);
     CHECK(verdict.outcome == Outcome::delivered);
     CHECK(verdict.text == "delivered to maildir");
@@ -52,13 +52,13 @@ TEST_CASE("a Maildir is made where there is none, and the message is new in it")
 
 TEST_CASE("a Maildir delivery that is repeated is there once") {
     TemporaryDirectory place;
-    auto l = letter(place, Format::maildir);
+    auto l = request(place, Format::maildir);
     CHECK(deliver(l).outcome == Outcome::delivered);
     CHECK(deliver(l).text == "delivered to maildir before");
     CHECK(place.names("box/new").size() == 1);
     // A reader has taken it meanwhile.
     std::filesystem::rename(place.path() / "box/new" / l.name, place.path() / "box/cur" / (l.name + ":2,S"));
-    l.maybe_there = true;
+    l.may_be_delivered = true;
     CHECK(deliver(l).text == "delivered to maildir before");
     CHECK(place.names("box/new").empty());
     // A longer name is another message.
@@ -70,7 +70,7 @@ TEST_CASE("a new mbox is its user's alone, unless the group of its directory was
     const auto before = umask(0007); // that of a delivering process
     for (const bool shared : {false, true}) {
         TemporaryDirectory place;
-        auto l = letter(place, Format::mbox);
+        auto l = request(place, Format::mbox);
         l.shared = shared;
         l.path = place.path() / "not there yet" / "box";
         CHECK(deliver(l).outcome == Outcome::delivered);
@@ -85,7 +85,7 @@ TEST_CASE("what is not committed leaves nothing") {
     TemporaryDirectory place;
     place.write("mbox", "From old\n\n\n");
     for (Format format : {Format::maildir, Format::mbox}) {
-        auto l = letter(place, format);
+        auto l = request(place, format);
         if (format == Format::mbox) l.path = place.path() / "mbox";
         const auto mailbox = open_mailbox(l);
         CHECK_FALSE(mailbox->open());
@@ -99,7 +99,7 @@ TEST_CASE("what is not committed leaves nothing") {
 
 TEST_CASE("an mbox grows by one message, its From lines quoted") {
     TemporaryDirectory place;
-    const auto l = letter(place, Format::mbox);
+    const auto l = request(place, Format::mbox);
     const std::string one =
         "From a@x  Fri Nov 20 15:54:58 2026\nReturn-Path: <a@x>\nSubject: s\n\n>From here\n\n";
     CHECK(deliver(l).text == "delivered to mailbox");
@@ -114,16 +114,16 @@ TEST_CASE("an mbox grows by one message, its From lines quoted") {
 
 TEST_CASE("an mbox delivery that is repeated is there once, unless the first was cut short") {
     TemporaryDirectory place;
-    auto l = letter(place, Format::mbox);
+    auto l = request(place, Format::mbox);
     for (const std::string& content : {std::string("Subject: s\r\n\r\nFrom here\r\n"),
                                       "Subject: large\r\n\r\n" + std::string(700'000, 'x') + "\r\n"}) {
         place.write("box", "From old\n\nof another\n\n");
-        l.maybe_there = true;
+        l.may_be_delivered = true;
         CHECK(deliver(l, content).text == "delivered to mailbox");
-        l.maybe_there = false; // and others after it
+        l.may_be_delivered = false; // and others after it
         CHECK(deliver(l, "Subject: other\r\n\r\n" + std::string(300'000, 'y')).text == "delivered to mailbox");
         const auto before = place.text("box");
-        l.maybe_there = true;
+        l.may_be_delivered = true;
         l.from_line = "From a@x  Fri Nov 20 15:59:59 2026"; // the time of this try
         CHECK(deliver(l, content).text == "delivered to mailbox before");
         CHECK(place.text("box") == before);
@@ -137,7 +137,7 @@ TEST_CASE("an mbox delivery that is repeated is there once, unless the first was
 
 TEST_CASE("an mbox that another holds is left alone") {
     TemporaryDirectory place;
-    const auto l = letter(place, Format::mbox);
+    const auto l = request(place, Format::mbox);
     place.write("box", "");
     place.write("box.lock", "1\n");
     CHECK(deliver(l).status == "4.2.0");
@@ -158,7 +158,7 @@ TEST_CASE("an mbox that another holds is left alone") {
 
 TEST_CASE("a dot-lock whose program is dead does not hold mail up") {
     TemporaryDirectory place;
-    const auto l = letter(place, Format::mbox);
+    const auto l = request(place, Format::mbox);
     const pid_t child = fork();
     if (child == 0) _exit(0);
     REQUIRE(waitpid(child, nullptr, 0) == child); // a process id that is nobody's any more
@@ -172,7 +172,7 @@ TEST_CASE("a dot-lock whose program is dead does not hold mail up") {
 
 TEST_CASE("deliveries to one mbox side by side do not mix") {
     TemporaryDirectory place;
-    auto l = letter(place, Format::mbox);
+    auto l = request(place, Format::mbox);
     l.lock_timeout = 30'000'000;
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
@@ -193,16 +193,16 @@ TEST_CASE("links and other people's files are not written to") {
     TemporaryDirectory place;
     place.write("target", "");
     std::filesystem::create_symlink(place.path() / "target", place.path() / "box");
-    CHECK(deliver(letter(place, Format::mbox)).status == "4.2.0");
+    CHECK(deliver(request(place, Format::mbox)).status == "4.2.0");
     std::filesystem::remove(place.path() / "box");
     std::filesystem::create_hard_link(place.path() / "target", place.path() / "box");
-    CHECK(deliver(letter(place, Format::mbox)).text.find("not a plain file") != std::string::npos);
+    CHECK(deliver(request(place, Format::mbox)).text.find("not a plain file") != std::string::npos);
     std::filesystem::remove(place.path() / "box");
     std::filesystem::create_directory_symlink(place.path(), place.path() / "box");
-    CHECK(deliver(letter(place, Format::maildir)).outcome == Outcome::deferred);
+    CHECK(deliver(request(place, Format::maildir)).outcome == Outcome::deferred);
     std::filesystem::remove(place.path() / "box");
     for (Format format : {Format::maildir, Format::mbox}) {
-        auto l = letter(place, format);
+        auto l = request(place, format);
         l.path = place.path() / (format == Format::mbox ? "mbox" : "maildir");
         l.owner = geteuid() + 1;
         const auto verdict = deliver(l);
@@ -219,7 +219,7 @@ TEST_CASE("what goes wrong with a mailbox has its status") {
     CHECK(verdict_of({EIO, "sync"}).status == "4.3.0");
     TemporaryDirectory place;
     place.write("file", "");
-    auto l = letter(place, Format::maildir);
+    auto l = request(place, Format::maildir);
     l.path = place.path() / "file" / "box";
     CHECK(deliver(l).outcome == Outcome::deferred);
 }

@@ -14,7 +14,7 @@ using master::OomKills;
 
 namespace {
 
-struct Office : Child::Overseer {
+struct Office : Child::Supervisor {
     master::Program program_of(const Child&) override {
         master::Program program;
         program.path = "/bin/sleep"; // answers no heartbeat
@@ -24,10 +24,10 @@ struct Office : Child::Overseer {
     void send_orders(const Child&, common::MasterLink&) override {}
     const config::Master& rules() override { return settings; }
     void ready(Child&) override {}
-    void troubled(Child&) override {}
+    void problem_changed(Child&) override {}
     void answered(Child&) override {}
     void token_wanted(Child&, const proto::supervision::AccessTokenWanted&) override {}
-    bool others_answer(const Child&) override { return others; }
+    bool other_roles_answer(const Child&) override { return others; }
     bool out_of_memory() override { return memory_ran_out; }
     void ended(Child&, bool how) override { crashed = how; }
 

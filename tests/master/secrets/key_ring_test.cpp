@@ -73,10 +73,10 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
     CHECK(text_of(ring.file_for(Role::smtp_client)).find("crayon") != std::string::npos);
     CHECK(ring.refresh(config, now)->empty()); // said once
     CHECK(ring.renewed().empty());
-    CHECK(ring.trouble().starts_with(odd.error().what + ": the former certificates")); // and shown as long as it lasts
+    CHECK(ring.problem().starts_with(odd.error().what + ": the former certificates")); // and shown as long as it lasts
     write(config.smtp_client.credentials, "relay.example.net alice:crayon, longer\n");
     CHECK(ring.refresh(config, now)->empty()); // back to what it was
-    CHECK(ring.trouble().empty());
+    CHECK(ring.problem().empty());
 
     write(config.smtp_client.credentials, "relay.example.net alice:chalk\n", 0644);
     const auto open = ring.refresh(config, now);

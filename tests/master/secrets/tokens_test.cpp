@@ -48,7 +48,7 @@ struct Rig {
     TemporaryDirectory folder;
     Tokens tokens{loop, log, nullptr};
     smtp::Monotonic now = common::Loop::now().monotonic;
-    std::vector<std::string> told;
+    std::vector<std::string> answered;
     std::uint64_t number = 0;
 
     std::string runs() const { return (folder.path() / "runs").string(); }
@@ -59,13 +59,13 @@ struct Rig {
     void ask(std::uint64_t refused = 0, std::string account = "ann at relay.example") {
         tokens.ask(account, refused, now, [this](const Tokens::Answer& answer) {
             if (answer.number != 0) number = answer.number;
-            told.push_back(answer.problem.empty() ? std::string(answer.text) + (answer.fresh ? " fresh" : "")
+            answered.push_back(answer.problem.empty() ? std::string(answer.text) + (answer.fresh ? " fresh" : "")
                                                   : answer.problem);
         });
     }
     // Until so many have been told.
     void wait(std::size_t count) {
-        while (told.size() < count || !tokens.running().empty()) {
+        while (answered.size() < count || !tokens.running().empty()) {
             common::Timer tick(loop, [this] { loop.stop(); });
             tick.start(5ms);
             loop.run();
@@ -87,15 +87,15 @@ TEST_CASE_FIXTURE(Rig,
     ask();
     ask();
     wait(2);
-    CHECK(told == std::vector<std::string>{"token fresh", "token fresh"});
+    CHECK(answered == std::vector<std::string>{"token fresh", "token fresh"});
     ask();
-    CHECK(told.back() == "token");
+    CHECK(answered.back() == "token");
     CHECK(times_run() == 1);
     ask(number + 1000); // of one nobody has any more
     CHECK(times_run() == 1);
     ask(number);
     wait(5);
-    CHECK(told.back() == "token fresh");
+    CHECK(answered.back() == "token fresh");
     CHECK(times_run() == 2);
     now += 101s;
     ask();
@@ -107,20 +107,20 @@ TEST_CASE_FIXTURE(Rig, "what goes wrong is told, and not repeated at once") {
     use("echo secret; exit 3");
     ask();
     wait(1);
-    CHECK(told.back() == "it ended with status 3");
+    CHECK(answered.back() == "it ended with status 3");
     ask();
-    CHECK(told.size() == 2);
+    CHECK(answered.size() == 2);
     CHECK(times_run() == 1);
     use("kill -9 $$"); // mended by the operator: tried at once
     ask();
     wait(3);
-    CHECK(told.back() == "it ended by signal 9");
+    CHECK(answered.back() == "it ended by signal 9");
     use("exec yes");
     ask();
     wait(4);
-    CHECK(told.back() == "it prints more than 16384 bytes");
+    CHECK(answered.back() == "it prints more than 16384 bytes");
     ask(0, "nobody at relay.example");
-    CHECK(told.back() == "there is no command for that account (any more)");
+    CHECK(answered.back() == "there is no command for that account (any more)");
 }
 
 TEST_CASE_FIXTURE(Rig, "a command that is no longer wanted is killed") {
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Rig, "a command that is no longer wanted is killed") {
     ask();
     REQUIRE(tokens.running().size() == 1);
     tokens.use({});
-    CHECK(told == std::vector<std::string>{"its account has changed"});
+    CHECK(answered == std::vector<std::string>{"its account has changed"});
     wait(1);
     CHECK(tokens.running().empty());
 }
@@ -139,5 +139,5 @@ TEST_CASE_FIXTURE(Rig, "a command has no more of our environment than it needs")
     ask();
     wait(1);
     ::unsetenv("POSTRIDER_SECRET");
-    CHECK(told.back() == "none:/ fresh");
+    CHECK(answered.back() == "none:/ fresh");
 }

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-using master::Handed;
+using master::ActivatedSocket;
 
 namespace {
 
@@ -39,8 +39,8 @@ config::Listener section(std::string name, std::vector<common::Endpoint> address
     return listener;
 }
 
-std::vector<Handed> one(std::string name, common::Fd fd) {
-    std::vector<Handed> handed;
+std::vector<ActivatedSocket> one(std::string name, common::Fd fd) {
+    std::vector<ActivatedSocket> handed;
     handed.push_back({std::move(name), std::move(fd)});
     return handed;
 }
@@ -49,11 +49,11 @@ std::vector<Handed> one(std::string name, common::Fd fd) {
 
 TEST_CASE("sockets find their sections by name and address") {
     common::Endpoint relay, submission;
-    std::vector<Handed> handed;
+    std::vector<ActivatedSocket> handed;
     handed.push_back({"submission", listening("127.0.0.1", submission)});
     handed.push_back({"relay", listening("[::]", relay)});
     const int at_relay = handed[1].fd.number();
-    const auto placed = master::place(std::move(handed), {section("relay", {*common::Endpoint::parse("127.0.0.9:9"), relay}),
+    const auto placed = master::by_address(std::move(handed), {section("relay", {*common::Endpoint::parse("127.0.0.9:9"), relay}),
                                                           section("submission", {submission})});
     REQUIRE(placed);
     REQUIRE(placed->size() == 2);
@@ -66,15 +66,15 @@ TEST_CASE("every address of this host may be IPv4's alone") {
     common::Endpoint at;
     auto fd = listening("0.0.0.0", at);
     const common::Endpoint wanted{{}, at.port};
-    const auto placed = master::place(one("relay", std::move(fd)), {section("relay", {wanted})});
+    const auto placed = master::by_address(one("relay", std::move(fd)), {section("relay", {wanted})});
     REQUIRE(placed);
     CHECK(placed->contains(wanted.to_string()));
 }
 
 TEST_CASE("what fits nowhere is refused, with what to do") {
     common::Endpoint at, other;
-    const auto said = [](std::vector<Handed> handed, const std::vector<config::Listener>& listeners) {
-        const auto placed = master::place(std::move(handed), listeners);
+    const auto said = [](std::vector<ActivatedSocket> handed, const std::vector<config::Listener>& listeners) {
+        const auto placed = master::by_address(std::move(handed), listeners);
         REQUIRE(!placed);
         return placed.error().what;
     };
@@ -92,10 +92,10 @@ TEST_CASE("what fits nowhere is refused, with what to do") {
 
 TEST_CASE("who was started without systemd has none") {
     unsetenv("LISTEN_FDS");
-    CHECK(master::handed_sockets().empty());
+    CHECK(master::activated_sockets().empty());
     setenv("LISTEN_PID", "1", 1); // another's
     setenv("LISTEN_FDS", "1", 1);
-    CHECK(master::handed_sockets().empty());
+    CHECK(master::activated_sockets().empty());
     unsetenv("LISTEN_PID");
     unsetenv("LISTEN_FDS");
 }

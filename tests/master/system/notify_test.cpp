@@ -33,8 +33,8 @@ TEST_CASE("systemd hears what it is told") {
     const auto path = (directory.path() / "notify").string();
     Systemd systemd(path);
     Notifier notifier(path);
-    notifier.tell("STATUS=starting");
-    notifier.tell("READY=1");
+    notifier.send("STATUS=starting");
+    notifier.send("READY=1");
     notifier.reloading();
     notifier.stopping(std::chrono::seconds(7));
     const auto words = systemd.heard();
@@ -50,23 +50,23 @@ TEST_CASE("while systemd does not listen nobody waits; afterwards it hears the l
     const auto path = (directory.path() / "notify").string();
     Systemd systemd(path);
     Notifier notifier(path);
-    for (int n = 0; n < 10'000; ++n) notifier.tell("WATCHDOG=1"); // more than a socket keeps
-    notifier.tell("STATUS=starting");
-    notifier.tell("READY=1");
-    notifier.tell("STATUS=running");
+    for (int n = 0; n < 10'000; ++n) notifier.send("WATCHDOG=1"); // more than a socket keeps
+    notifier.send("STATUS=starting");
+    notifier.send("READY=1");
+    notifier.send("STATUS=running");
     const auto before = systemd.heard();
     CHECK(before.size() > 0);
     CHECK(before.size() < 10'000);
-    notifier.go_on();
+    notifier.send_pending();
     CHECK(systemd.heard() == std::vector<std::string>{"WATCHDOG=1", "READY=1", "STATUS=running"});
-    notifier.go_on();
+    notifier.send_pending();
     CHECK(systemd.heard().empty());
 }
 
 TEST_CASE("where nobody listens, nothing is said") {
     for (const char* nowhere : {"", "/", "relative", "/nonexistent/notify"}) {
         Notifier notifier(nowhere);
-        notifier.tell("READY=1");
-        notifier.go_on();
+        notifier.send("READY=1");
+        notifier.send_pending();
     }
 }

@@ -45,9 +45,9 @@ TEST_CASE("who listens is named, with its process") {
     REQUIRE(bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0);
     REQUIRE(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
     const common::Endpoint here{*common::IpAddress::parse("127.0.0.1"), ntohs(address.sin_port)};
-    CHECK(master::who_listens(here).empty());
+    CHECK(master::listening_processes(here).empty());
     REQUIRE(listen(fd, 1) == 0);
-    CHECK(master::who_listens(here) == fmt::format("master_test (pid {})", getpid()));
+    CHECK(master::listening_processes(here) == fmt::format("master_test (pid {})", getpid()));
     close(fd);
-    CHECK(master::who_listens(here).empty());
+    CHECK(master::listening_processes(here).empty());
 }

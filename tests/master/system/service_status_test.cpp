@@ -1,12 +1,12 @@
 #include "daemons/master/system/service_status.h"
 #include <doctest/doctest.h>
 
-using master::Standing;
-using enum master::Standing::Stage;
+using master::ServiceStatus;
+using enum master::ServiceStatus::Stage;
 
 TEST_CASE("how the service stands, in a line for systemd") {
     struct Case {
-        Standing standing;
+        ServiceStatus status;
         std::string_view text;
     };
     const Case cases[] = {
@@ -20,13 +20,13 @@ TEST_CASE("how the service stands, in a line for systemd") {
         {{stopping, 9, "queue-manager", "3 messages queued"}, "stopping: waiting for queue-manager"},
         {{running, 9, "", "two\nlines\x7f"}, "running: two lines "},
     };
-    for (const auto& [standing, text] : cases) CHECK(master::text_of(standing) == text);
+    for (const auto& [status, text] : cases) CHECK(master::text_of(status) == text);
 }
 
 TEST_CASE("the line has an end, and never half a character") {
     for (std::size_t n = 250; n < 310; ++n) {
         const auto text = master::text_of({running, 1, "", std::string(n, 'x') + "\u00e4\u20ac\U0001f4ec\u00e4\u20ac"});
-        CHECK(text.size() <= master::max_standing);
+        CHECK(text.size() <= master::max_status_text);
         const auto kept = text.ends_with("...") ? text.substr(0, text.size() - 3) : text;
         CHECK((kept.back() == 'x' || kept.ends_with("\u00e4") || kept.ends_with("\u20ac") || kept.ends_with("\U0001f4ec")));
     }

@@ -6,12 +6,12 @@
 using namespace postrider;
 
 TEST_CASE("values of a transport table that make mail wait, or mean something else than they seem to") {
-    const auto odd = [](std::string_view text, Mailboxes mailboxes = Mailboxes::nowhere) {
+    const auto odd = [](std::string_view text, MailboxDelivery mailboxes = MailboxDelivery::unconfigured) {
         std::vector<std::string> out;
         tables::Problems passed_over;
         tables::KeyValues entries(text, passed_over);
         while (const auto entry = entries.next())
-            if (const auto why = odd_transport(entry->value, mailboxes); !why.empty())
+            if (const auto why = lint_transport(entry->value, mailboxes); !why.empty())
                 out.push_back(fmt::format("{}: \"{}\"{}", entry->line, entry->value, why));
         return out;
     };
@@ -27,5 +27,5 @@ TEST_CASE("values of a transport table that make mail wait, or mean something el
                 "(\"retry:\" makes mail wait)"});
     CHECK(odd("\n\na.example virtual:") ==
           Lines{"3: \"virtual:\": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits"});
-    CHECK(odd("a.example virtual:", Mailboxes::somewhere).empty());
+    CHECK(odd("a.example virtual:", MailboxDelivery::configured).empty());
 }

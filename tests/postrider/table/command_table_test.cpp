@@ -4,17 +4,17 @@
 
 using namespace postrider;
 
-TEST_CASE("every verb has a name of its own, a summary, and options that need no other meaning elsewhere") {
+TEST_CASE("every command has a name of its own, a summary, and options that need no other meaning elsewhere") {
     std::set<std::string_view> names;
     std::map<std::string_view, std::string_view> values;
-    for (const auto& verb : verbs()) {
-        CAPTURE(verb.name);
-        CHECK(names.insert(verb.name).second);
-        CHECK(!verb.summary.empty());
-        CHECK((verb.run != nullptr));
-        CHECK(verb.least <= verb.most);
-        CHECK((verb.most > 0) == !verb.words.empty());
-        for (const auto& option : verb.options)
+    for (const auto& command : commands()) {
+        CAPTURE(command.name);
+        CHECK(names.insert(command.name).second);
+        CHECK(!command.summary.empty());
+        CHECK((command.run != nullptr));
+        CHECK(command.min_parameters <= command.max_parameters);
+        CHECK((command.max_parameters > 0) == !command.parameters.empty());
+        for (const auto& option : command.options)
             CHECK(values.try_emplace(option.name, option.value).first->second == option.value);
     }
 }
@@ -37,12 +37,12 @@ TEST_CASE("what makes no sense is a usage error") {
              {"pause"},
              {"simulate"},
          })
-        CHECK(run_command(given) == usage);
-    CHECK(run_command({"--help"}) == ok);
-    CHECK(run_command({"message", "--help"}) == ok);
-    CHECK(run_command({"message", "hold", "--help"}) == ok);
-    CHECK(run_command({"help"}) == ok);
-    CHECK(run_command({"help", "words"}) == ok);
-    CHECK(run_command({"help", "message"}) == ok);
-    CHECK(run_command({"help", "message", "hold"}) == ok);
+        CHECK(run_command_line(given) == usage);
+    CHECK(run_command_line({"--help"}) == ok);
+    CHECK(run_command_line({"message", "--help"}) == ok);
+    CHECK(run_command_line({"message", "hold", "--help"}) == ok);
+    CHECK(run_command_line({"help"}) == ok);
+    CHECK(run_command_line({"help", "words"}) == ok);
+    CHECK(run_command_line({"help", "message"}) == ok);
+    CHECK(run_command_line({"help", "message", "hold"}) == ok);
 }

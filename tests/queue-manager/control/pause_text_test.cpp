@@ -33,11 +33,11 @@ spool::MessageState refused_once() {
 } // namespace
 
 TEST_CASE("a pause is told by what is paused, who did it and why") {
-    CHECK(stop_text({}, pauses) == "everything is paused by ann");
-    CHECK(stop_text({Scope::queue, "d.example"}, pauses) == "queue d.example is paused by bob: their move");
-    CHECK(stop_text({Scope::link, "mx.example"}, pauses) == "link mx.example is paused by ann");
-    CHECK(stop_text({Scope::pool, "bulk"}, pauses) == "pool bulk is paused by bob: warming up");
-    CHECK(stop_text({}, {}) == "postrider is stopping");
+    CHECK(pause_text({}, pauses) == "everything is paused by ann");
+    CHECK(pause_text({Scope::queue, "d.example"}, pauses) == "queue d.example is paused by bob: their move");
+    CHECK(pause_text({Scope::link, "mx.example"}, pauses) == "link mx.example is paused by ann");
+    CHECK(pause_text({Scope::pool, "bulk"}, pauses) == "pool bulk is paused by bob: warming up");
+    CHECK(pause_text({}, {}) == "postrider is stopping");
     CHECK(resume_advice(Scope::queue, "d.example") == "\"postrider resume queue d.example\" lets it go.");
     CHECK(resume_advice(Scope::everything, "") == "\"postrider resume all\" lets it go.");
 }
@@ -51,7 +51,7 @@ TEST_CASE("listings say why, by our own doing, before what was met earlier") {
     SUBCASE("nothing of the kind") { delivery.waiting = Waiting::own_time; }
     SUBCASE("a pause, whatever the link has met") {
         delivery.waiting = Waiting::paused;
-        delivery.stop = Stop{Scope::queue, "d.example"};
+        delivery.paused_by = PausedObject{Scope::queue, "d.example"};
         delivery.reason.text = "connect to mx[192.0.2.1]:25: Connection refused";
         expected = "queue d.example is paused by bob: their move";
     }
@@ -60,7 +60,7 @@ TEST_CASE("listings say why, by our own doing, before what was met earlier") {
         delivery.next_attempt = noon + 900ms;
         expected = "not before 2026-09-21T14:13:20Z, as its sender asked";
     }
-    say_why(info, pauses);
+    set_pause_reasons(info, pauses);
     CHECK(entry_of(info, message).recipients.at(0).reason == expected);
     CHECK(json_of(info, message, {}, Detail::line)["recipients"][0]["reason"] == expected);
 }

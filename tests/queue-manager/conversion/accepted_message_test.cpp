@@ -16,13 +16,13 @@ static spool::MessageState message() {
 
 TEST_CASE("a fresh message is told with all its recipients open") {
     auto state = message();
-    Intake intake({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
-    CHECK_FALSE(intake.finished());
-    CHECK(intake.event().recipients == 2);
-    CHECK(intake.event().open.empty());
-    CHECK(intake.event().restored.empty());
-    CHECK(intake.event().submitter == "uid:1000");
-    CHECK(intake.event().sender == decide::queue::Sender::ordinary);
+    AcceptedMessage accepted_message({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+    CHECK_FALSE(accepted_message.finished());
+    CHECK(accepted_message.event().recipients == 2);
+    CHECK(accepted_message.event().open.empty());
+    CHECK(accepted_message.event().restored.empty());
+    CHECK(accepted_message.event().submitter == "uid:1000");
+    CHECK(accepted_message.event().sender == decide::queue::Sender::ordinary);
 }
 
 TEST_CASE("after a restart only the unfinished recipients are open, with their failures and next attempt") {
@@ -31,33 +31,33 @@ TEST_CASE("after a restart only the unfinished recipients are open, with their f
     REQUIRE(state.apply(spool::Attempt{.recipients = {0}, .outcome = spool::Outcome::delivered}));
     REQUIRE(state.apply(spool::Attempt{
         .recipients = {1}, .reply = {.code = 450, .status = "4.2.0", .text = "later"}, .next_attempt = next, .failures = 2}));
-    Intake intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 4096, state);
-    REQUIRE(intake.event().open.size() == 1);
-    CHECK(intake.event().open[0] == 1);
-    REQUIRE(intake.event().restored.size() == 1);
-    CHECK(intake.event().restored[0].failures == 2);
-    CHECK(intake.event().restored[0].next_attempt == next);
+    AcceptedMessage accepted_message({0x0A1B2C3D4E5F10}, spool::Location::messages, 4096, state);
+    REQUIRE(accepted_message.event().open.size() == 1);
+    CHECK(accepted_message.event().open[0] == 1);
+    REQUIRE(accepted_message.event().restored.size() == 1);
+    CHECK(accepted_message.event().restored[0].failures == 2);
+    CHECK(accepted_message.event().restored[0].next_attempt == next);
 }
 
 TEST_CASE("a message all of whose recipients are accounted for is a leftover") {
     auto state = message();
     REQUIRE(state.apply(spool::Attempt{.recipients = {0, 1}, .outcome = spool::Outcome::delivered}));
-    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+    CHECK(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
 }
 
 TEST_CASE("a failed recipient whose report is not made yet is still owed") {
     auto state = message();
     REQUIRE(state.apply(spool::Attempt{.recipients = {0, 1}, .outcome = spool::Outcome::failed}));
-    CHECK_FALSE(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+    CHECK_FALSE(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
-    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+    CHECK(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
 }
 
 TEST_CASE("who was reported without a word of what had come of them has failed") {
     auto state = message(); // as a file may say that was written before such failures were recorded
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
     CHECK(state.recipients[0].status == spool::Status::failed);
-    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+    CHECK(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
 }
 
 TEST_CASE("what a filter held and an operator released stays free over a restart") {
@@ -65,9 +65,9 @@ TEST_CASE("what a filter held and an operator released stays free over a restart
     envelope.recipients = {{.address = "b@example.net"}};
     envelope.verdict = spool::Verdict::hold;
     spool::MessageState state(std::move(envelope));
-    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::incoming, 1, state).event().held);
+    CHECK(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::incoming, 1, state).event().held);
     REQUIRE(state.apply(spool::Held{.held = false}));
-    CHECK_FALSE(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).event().held);
+    CHECK_FALSE(AcceptedMessage({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).event().held);
 }
 
 TEST_CASE("what senders are still to be told of success is known from the file") {
@@ -83,20 +83,20 @@ TEST_CASE("what senders are still to be told of success is known from the file")
     REQUIRE(state.apply(delivered));
     REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "b@example.org", .user = "b"},
                                               {.origin = 1, .fate = spool::Fate::local, .address = "c@example.org", .user = "c"}}}));
-    REQUIRE(state.apply(spool::Decided{.recipients = {2, 3, 4}, .status = spool::Status::delivered}));
+    REQUIRE(state.apply(spool::StatusChanged{.recipients = {2, 3, 4}, .status = spool::Status::delivered}));
     const spool::QueueId id{0x0A1B2C3D4E5F10};
     {
-        const Intake intake(id, spool::Location::messages, 1, state);
-        CHECK_FALSE(intake.finished());
-        CHECK(intake.event().recipients == 0);
-        CHECK(intake.event().open.empty());
-        REQUIRE(intake.event().unreported.size() == 2);
-        CHECK(intake.event().unreported[0].kind == decide::queue::ReportKind::relayed);
-        CHECK(intake.event().unreported[1].number == 1);
-        CHECK(intake.event().unreported[1].kind == decide::queue::ReportKind::expanded);
+        const AcceptedMessage accepted_message(id, spool::Location::messages, 1, state);
+        CHECK_FALSE(accepted_message.finished());
+        CHECK(accepted_message.event().recipients == 0);
+        CHECK(accepted_message.event().open.empty());
+        REQUIRE(accepted_message.event().unreported.size() == 2);
+        CHECK(accepted_message.event().unreported[0].kind == decide::queue::ReportKind::relayed);
+        CHECK(accepted_message.event().unreported[1].number == 1);
+        CHECK(accepted_message.event().unreported[1].kind == decide::queue::ReportKind::expanded);
     }
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
-    CHECK(Intake(id, spool::Location::messages, 1, state).finished());
+    CHECK(AcceptedMessage(id, spool::Location::messages, 1, state).finished());
 }
 
 TEST_CASE("what was promised at acceptance: lifetime, the policy's values, and a schedule that an operator ended") {
@@ -116,14 +116,14 @@ TEST_CASE("what was promised at acceptance: lifetime, the policy's values, and a
     state.lifetime = 60;
     state.retry_policy = "c";
     {
-        const Intake by_name({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+        const AcceptedMessage by_name({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
         CHECK(by_name.event().policy == nullptr);
         CHECK(by_name.event().lifetime == 60s);
         CHECK(by_name.event().not_before == state.envelope.arrival + 24h);
     }
     state.retry_values = values_of(all[2]);
     REQUIRE(state.apply(spool::Rescheduled{.free_from = state.envelope.arrival + 5s}));
-    const Intake recorded({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+    const AcceptedMessage recorded({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
     REQUIRE(recorded.event().policy != nullptr);
     CHECK(*recorded.event().policy == all[2]);
     CHECK(recorded.event().not_before == state.envelope.arrival + 5s);

@@ -16,14 +16,14 @@ static spool::MessageState message(std::vector<std::string> recipients) {
 
 TEST_CASE("remote recipients need no record at once: the answer is the envelope's own addresses") {
     auto state = message({"b@Example.NET", "c@example.com"});
-    auto subject = Subject::of(state, 1000);
+    auto subject = CategorizationInput::of(state, 1000);
     auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 1, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     CHECK(judgement->unchanged == std::vector<std::uint32_t>{0, 1});
     REQUIRE(state.apply(spool::Categorized{.recipients = judgement->unchanged, .fate = spool::Fate::remote}));
-    CHECK(Subject::of(state, 1000).open.empty()); // once it is written nobody is asked again
-    CHECK(Subject::of(state, 1000).settled[0].destination == "example.net");
+    CHECK(CategorizationInput::of(state, 1000).open.empty()); // once it is written nobody is asked again
+    CHECK(CategorizationInput::of(state, 1000).settled[0].destination == "example.net");
     CHECK_FALSE(judgement->expanded);
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[0].destination == "example.net");
@@ -31,7 +31,7 @@ TEST_CASE("remote recipients need no record at once: the answer is the envelope'
 }
 
 TEST_CASE("an alias becomes new recipients behind the envelope's, and the old one is replaced") {
-    auto subject = Subject::of(message({"list@example.org", "b@example.net"}), 1000);
+    auto subject = CategorizationInput::of(message({"list@example.org", "b@example.net"}), 1000);
     auto judgement = judge(
         subject,
         {1,
@@ -56,7 +56,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
     CHECK(state.recipients[2].address == "x@example.com");
 
     // What the file says afterwards is what the engine was told: nobody is asked again.
-    auto again = Subject::of(state, 1000);
+    auto again = CategorizationInput::of(state, 1000);
     REQUIRE(again.settled.size() == 2);
     CHECK(again.settled[0].number == 2);
     CHECK(again.settled[0].destination == "example.com");
@@ -70,7 +70,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
 }
 
 TEST_CASE("a local user is written down, without a sync") {
-    auto subject = Subject::of(message({"ann@example.org"}), 1000);
+    auto subject = CategorizationInput::of(message({"ann@example.org"}), 1000);
     auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK_FALSE(judgement->expanded);
@@ -81,7 +81,7 @@ TEST_CASE("a local user is written down, without a sync") {
 
 TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
     auto state = message({"list@example.org"});
-    const auto subject = Subject::of(state, 1000);
+    const auto subject = CategorizationInput::of(state, 1000);
     const spool::ResolvedRecipient good{.origin = 0, .fate = spool::Fate::remote, .changed = true, .list = true,
                                .address = "x@example.com", .reverse_path = "owner-list@example.org"};
     const spool::ResolvedRecipient bad{.origin = 0, .fate = spool::Fate::failed, .changed = true, .list = true,
@@ -97,7 +97,7 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
 
     // After a restart as before it, that member alone is asked about; nobody else gets the message again.
-    const auto again = Subject::of(state, 1000);
+    const auto again = CategorizationInput::of(state, 1000);
     REQUIRE(again.open.size() == 1);
     CHECK(again.open[0].number == 2);
     CHECK(again.open[0].address == "gone@example.org");
@@ -119,7 +119,7 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(state.recipients[3].list);
     // A lone address, or a list without a single good one, waits as it stands.
     auto whole = message({"list@example.org"});
-    judgement = judge(Subject::of(whole, 1000), softened({1, {bad, bad}}));
+    judgement = judge(CategorizationInput::of(whole, 1000), softened({1, {bad, bad}}));
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     CHECK(judgement->recipients[0].fate == Fate::unknown);
@@ -129,18 +129,18 @@ TEST_CASE("whatever of an expiry a crash has left in the file, its sender is tol
     const spool::Reply why{.code = 451, .status = "4.2.0", .text = "full"};
     // Nothing: it is queued as before, and expires when it was tried once more.
     auto state = message({"late@example.org"});
-    CHECK(Subject::of(state, 1000).open.size() == 1);
+    CHECK(CategorizationInput::of(state, 1000).open.size() == 1);
     // Decided and not reported, as of a torn last record: reported, not served.
-    REQUIRE(state.apply(spool::Decided{{0}, spool::Status::expired, {}, why, "queue-manager"}));
-    const auto subject = Subject::of(state, 1000);
+    REQUIRE(state.apply(spool::StatusChanged{{0}, spool::Status::expired, {}, why, "queue-manager"}));
+    const auto subject = CategorizationInput::of(state, 1000);
     CHECK(subject.open.empty());
     REQUIRE(subject.settled.size() == 1);
     CHECK(subject.settled[0].fate == Fate::failed);
     CHECK(subject.settled[0].reason.text == "full");
     // Reported: nothing is owed, and nobody is told again.
     REQUIRE(state.apply(spool::NdrIssued{{0}, spool::Reported::submitted, spool::QueueId{0x200}, {}}));
-    CHECK(Subject::of(state, 1000).open.empty());
-    CHECK(Subject::of(state, 1000).settled.empty());
+    CHECK(CategorizationInput::of(state, 1000).open.empty());
+    CHECK(CategorizationInput::of(state, 1000).settled.empty());
 }
 
 TEST_CASE("what waits of a list is looked up again whole: nobody is served twice, nor told twice") {
@@ -158,7 +158,7 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
         return out;
     };
     const auto step = [&](std::vector<spool::ResolvedRecipient> outcomes) {
-        const auto subject = Subject::of(state, 1000);
+        const auto subject = CategorizationInput::of(state, 1000);
         auto judgement = judge(subject, {1, std::move(outcomes)});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -170,19 +170,19 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
     CHECK(first.expanded);
     REQUIRE(state.recipients.size() == 7);
     index = 6;
-    CHECK(Subject::of(state, 1000).open.back().number == index);
-    CHECK(Subject::of(state, 1000).open.back().address == "list@example.org");
+    CHECK(CategorizationInput::of(state, 1000).open.back().number == index);
+    CHECK(CategorizationInput::of(state, 1000).open.back().address == "list@example.org");
     // One has it by now, the other has failed, and so has the one nobody knew: while it waits nothing is written.
-    REQUIRE(state.apply(spool::Decided{{3}, spool::Status::failed, {}, {}, "test"}));
-    REQUIRE(state.apply(spool::Decided{{2}, spool::Status::delivered, {}, {}, "test"}));
-    REQUIRE(state.apply(spool::Decided{{5}, spool::Status::discarded, {}, {}, "test"}));
+    REQUIRE(state.apply(spool::StatusChanged{{3}, spool::Status::failed, {}, {}, "test"}));
+    REQUIRE(state.apply(spool::StatusChanged{{2}, spool::Status::delivered, {}, {}, "test"}));
+    REQUIRE(state.apply(spool::StatusChanged{{5}, spool::Status::discarded, {}, {}, "test"}));
     outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
+    if (CategorizationInput::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     CHECK(step(outcomes).records.empty());
     CHECK(state.recipients.size() == 7);
     // Mended: the new one alone gets it.
     outcomes = whole({of_list(spool::Fate::remote, "z@example.com")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
+    if (CategorizationInput::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     step(outcomes);
     REQUIRE(state.recipients.size() == 8);
     CHECK(state.recipients[7].address == "z@example.com");
@@ -194,12 +194,12 @@ TEST_CASE("a command runs for each address that names it, once, however often it
     const spool::ResolvedRecipient command{.origin = 0, .fate = spool::Fate::local, .changed = true, .address = "a@example.org",
                                   .user = "ann", .target = "|sort"};
     const std::uint32_t first[] = {0}, second[] = {1};
-    auto judgement = judge(Subject::of(state, 1000, false, first), {1, {command}});
+    auto judgement = judge(CategorizationInput::of(state, 1000, false, first), {1, {command}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     auto other = command;
     other.origin = 1;
-    judgement = judge(Subject::of(state, 1000, false, second), {1, {other}});
+    judgement = judge(CategorizationInput::of(state, 1000, false, second), {1, {other}});
     REQUIRE(judgement);
     CHECK(judgement->recipients.back().fate == Fate::local);
 }
@@ -210,13 +210,13 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
         return spool::ResolvedRecipient{.origin = index, .fate = spool::Fate::remote, .changed = true, .address = std::move(to),
                                .delivered_to = std::move(by)};
     };
-    const auto judgement = judge(Subject::of(state, 1000), {1,
+    const auto judgement = judge(CategorizationInput::of(state, 1000), {1,
                                                             {sent_on(0, "ann@example.org", "a@example.com"),
                                                              sent_on(1, "bob@example.org", "b@example.com"),
                                                              {.origin = 2, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
-    const auto again = Subject::of(state, 1000);
+    const auto again = CategorizationInput::of(state, 1000);
     for (const auto* recipients : {&judgement->recipients, &again.settled}) {
         std::set<std::uint32_t> groups;
         for (const auto& each : final_recipients(*recipients))
@@ -229,7 +229,7 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
 TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
     auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org", "Dora@Boxes.example"});
     const auto judged = [&](Mailboxes mailboxes) {
-        const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
+        const auto subject = CategorizationInput::of(state, 1000, false, {}, mailboxes);
         auto judgement = judge(subject, {1,
                                          {{.origin = 0, .fate = spool::Fate::local, .user = "ann"},
                                           {.origin = 1, .fate = spool::Fate::local, .user = "lists", .target = "|/bin/list"},
@@ -239,7 +239,7 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
         REQUIRE(judgement);
         return *judgement;
     };
-    const auto destinations = [](const std::vector<Settled>& all) {
+    const auto destinations = [](const std::vector<CategorizedRecipient>& all) {
         std::vector<std::string> out;
         for (const auto& each : all) out.push_back(each.destination);
         return out;
@@ -250,7 +250,7 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
     const auto judgement = judged(Mailboxes::commands);
     CHECK(destinations(judgement.recipients) == parts);
     for (const auto& record : judgement.records) REQUIRE(state.apply(record));
-    CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
+    CHECK(destinations(CategorizationInput::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
 }
 
 TEST_CASE("who failed without a try has failed in the file, with the reason, and nobody is asked again") {
@@ -259,7 +259,7 @@ TEST_CASE("who failed without a try has failed in the file, with the reason, and
     auto second = unknown, third = unknown;
     third.text = "mailbox closed";
     second.origin = 2, third.origin = 3;
-    auto judgement = judge(Subject::of(state, 1000), {1, {unknown, {.origin = 1, .fate = spool::Fate::remote}, second, third}}, smtp::WallTime(smtp::Duration(7)));
+    auto judgement = judge(CategorizationInput::of(state, 1000), {1, {unknown, {.origin = 1, .fate = spool::Fate::remote}, second, third}}, smtp::WallTime(smtp::Duration(7)));
     REQUIRE(judgement);
     REQUIRE(judgement->records.size() == 2); // one for each reason
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -267,19 +267,19 @@ TEST_CASE("who failed without a try has failed in the file, with the reason, and
     CHECK(state.recipients[2].reply.text == "unknown user");
     CHECK_FALSE(state.recipients[2].accounted_for()); // before it is reported
 
-    const auto again = Subject::of(state, 1000, true); // though fates are to be found out anew
+    const auto again = CategorizationInput::of(state, 1000, true); // though fates are to be found out anew
     CHECK(again.settled.size() == 3);
     CHECK(again.settled[2].fate == Fate::failed);
     CHECK(again.settled[2].reason.text == "mailbox closed");
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 2, 3}}));
-    CHECK(Subject::of(state, 1000).settled.empty());
-    CHECK(Subject::of(state, 1000).open.size() == 1);
+    CHECK(CategorizationInput::of(state, 1000).settled.empty());
+    CHECK(CategorizationInput::of(state, 1000).open.size() == 1);
 }
 
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
     auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
     auto judgement = judge(
-        Subject::of(state, 1000),
+        CategorizationInput::of(state, 1000),
         {1,
          {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
           {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
@@ -292,7 +292,7 @@ TEST_CASE("where a recipient goes by the word of a table is in the file, and ask
     CHECK(state.recipients[1].transport == "lmtp:/run/lmtp");
     CHECK(state.recipients[3].target == "|/usr/bin/vacation");
 
-    const auto again = Subject::of(state, 1000);
+    const auto again = CategorizationInput::of(state, 1000);
     CHECK(again.open.empty());
     REQUIRE(again.settled.size() == 4);
     for (const auto& told : {judgement->recipients, again.settled}) {
@@ -304,7 +304,7 @@ TEST_CASE("where a recipient goes by the word of a table is in the file, and ask
 TEST_CASE("who waits for another answer still counts among who has the message") {
     const auto state = message({"bob@far.example", "team@example.org"});
     const std::vector<std::uint32_t> only = {1}; // bob is in his queue, and nothing is written of him
-    const auto subject = Subject::of(state, 1000, false, only);
+    const auto subject = CategorizationInput::of(state, 1000, false, only);
     REQUIRE(subject.open.size() == 1);
     auto judgement = judge(subject, {1,
                                      {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
@@ -316,7 +316,7 @@ TEST_CASE("who waits for another answer still counts among who has the message")
 
 TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
-    auto judgement = judge(Subject::of(state, 1000), {1,
+    auto judgement = judge(CategorizationInput::of(state, 1000), {1,
                                                       {{.origin = 0,
                                                         .fate = spool::Fate::failed,
                                                         .changed = true,
@@ -325,7 +325,7 @@ TEST_CASE("why an added recipient failed outlives a restart") {
                                                         .text = "no such user"}}});
     REQUIRE(judgement);
     for (auto& record : judgement->records) REQUIRE(state.apply(record));
-    auto again = Subject::of(state, 1000);
+    auto again = CategorizationInput::of(state, 1000);
     REQUIRE(again.settled.size() == 1);
     CHECK(again.settled[0].fate == Fate::failed);
     CHECK(again.settled[0].reason.text == "no such user");
@@ -340,26 +340,26 @@ TEST_CASE("that an address is on the suppression list outlives a restart, whatev
                                .text = "no mail for that address",
                                .suppressed = suppressed};
     };
-    const auto judgement = judge(Subject::of(state, 1000), {1, {failed(0, true), failed(1, false)}});
+    const auto judgement = judge(CategorizationInput::of(state, 1000), {1, {failed(0, true), failed(1, false)}});
     REQUIRE(judgement);
     CHECK(judgement->recipients[0].reason.suppressed);
     CHECK_FALSE(judgement->recipients[1].reason.suppressed);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
-    const auto again = Subject::of(state, 1000);
+    const auto again = CategorizationInput::of(state, 1000);
     REQUIRE(again.settled.size() == 2);
     CHECK(again.settled[0].reason.suppressed);
     CHECK_FALSE(again.settled[1].reason.suppressed);
 
     auto former = message({"b@example.net"}); // as files were written before there was the field
-    REQUIRE(former.apply(spool::Decided{.recipients = {0},
+    REQUIRE(former.apply(spool::StatusChanged{.recipients = {0},
                                         .status = spool::Status::failed,
                                         .reply = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22"},
                                         .who = "categorizer"}));
-    CHECK(Subject::of(former, 1000).settled[0].reason.suppressed);
+    CHECK(CategorizationInput::of(former, 1000).settled[0].reason.suppressed);
 }
 
 TEST_CASE("an answer that does not fit the question is not believed") {
-    auto subject = Subject::of(message({"b@example.net"}), 1000);
+    auto subject = CategorizationInput::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
     CHECK_FALSE(judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
 }
@@ -368,8 +368,8 @@ TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the o
     auto state = message({"ann@example.org", "list@example.org"});
     REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "bob@example.org", .user = "bob"}}}));
-    CHECK(Subject::of(state, 1000).open.empty());
-    const auto anew = Subject::of(state, 1000, true);
+    CHECK(CategorizationInput::of(state, 1000).open.empty());
+    const auto anew = CategorizationInput::of(state, 1000, true);
     REQUIRE(anew.open.size() == 2);
     CHECK(anew.open[0].number == 0);
     CHECK(anew.open[1].number == 1);
@@ -400,7 +400,7 @@ TEST_CASE("requeue redoes an alias: who has it or has failed does not get it aga
     auto state = of_mistyped_alias();
     REQUIRE(state.apply(spool::Requeued{.recipients = {1, 4, 5}, .redo = true}));
     const std::vector<std::uint32_t> numbers = {1, 4, 5};
-    const auto subject = Subject::of(state, 1000, false, numbers);
+    const auto subject = CategorizationInput::of(state, 1000, false, numbers);
     REQUIRE(subject.open.size() == 2);
     CHECK(subject.open[0].address == "list@example.org");
     auto judgement = judge(subject, {1,
@@ -415,14 +415,14 @@ TEST_CASE("requeue redoes an alias: who has it or has failed does not get it aga
     CHECK(pending == std::vector<std::string>{"ann@example.org", "dora@example.net", "eve@example.net"});
     CHECK(judgement->recipients.size() == 3);
     CHECK(judgement->told.empty());
-    CHECK(Subject::of(state, 1000).open.empty()); // once
+    CHECK(CategorizationInput::of(state, 1000).open.empty()); // once
 }
 
 TEST_CASE("requeue redoes an alias: what is in flight stays, and does not get it twice") {
     auto state = of_mistyped_alias();
     REQUIRE(state.apply(spool::Requeued{.recipients = {4, 5}, .redo = true}));
     const std::vector<std::uint32_t> numbers = {5}; // 4 is with an agent
-    const auto subject = Subject::of(state, 1000, false, numbers);
+    const auto subject = CategorizationInput::of(state, 1000, false, numbers);
     auto judgement = judge(subject, {1, {leads_to("dora@example.net"), leads_to("eve@example.net")}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -435,7 +435,7 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
     auto state = of_mistyped_alias();
     REQUIRE(state.apply(spool::Requeued{.recipients = {4, 5}, .redo = true}));
     const std::vector<std::uint32_t> numbers = {4, 5};
-    const auto subject = Subject::of(state, 1000, false, numbers);
+    const auto subject = CategorizationInput::of(state, 1000, false, numbers);
     SUBCASE("it is a user's address now") {
         auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::local, .user = "list"}}});
         REQUIRE(judgement);
@@ -469,7 +469,7 @@ TEST_CASE("a rerouted message's remote recipients go where the operator said") {
     auto state = message({"b@example.net", "ann@example.org"});
     REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Rerouted{"[relay.example]:25", {}, "root", ""}));
-    auto subject = Subject::of(state, 1000);
+    auto subject = CategorizationInput::of(state, 1000);
     auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     for (const auto& final : final_recipients(judgement->recipients, subject.rerouted_to))
@@ -481,22 +481,22 @@ TEST_CASE("a message that its writer took only to say that it was refused") {
     state.envelope.verdict_reason = "5.7.9 no advertisements";
     for (auto& recipient : state.recipients) recipient.fate = spool::Fate::failed;
     for (const bool anew : {false, true}) { // nobody is asked who could make them deliverable
-        const auto subject = Subject::of(state, 1000, anew);
+        const auto subject = CategorizationInput::of(state, 1000, anew);
         CHECK(subject.open.empty());
         REQUIRE(subject.settled.size() == 2);
         CHECK(subject.settled[1].fate == Fate::failed);
         CHECK(subject.settled[1].reason.status == "5.7.9");
         CHECK(subject.settled[1].reason.text == "no advertisements");
-        CHECK(subject.settled[1].unsaid);
+        CHECK(subject.settled[1].unlogged);
     }
     state.envelope.verdict_reason = "no advertisements";
-    CHECK(Subject::of(state, 1000).settled.at(0).reason.status == "5.0.0");
-    CHECK(Subject::of(state, 1000).settled.at(0).reason.text == "no advertisements");
+    CHECK(CategorizationInput::of(state, 1000).settled.at(0).reason.status == "5.0.0");
+    CHECK(CategorizationInput::of(state, 1000).settled.at(0).reason.text == "no advertisements");
 }
 
 TEST_CASE("who is thrown away is known by name to the log, from the answer and from the file") {
     auto state = message({"b@example.net", "list@example.org", "hole@example.org"});
-    const auto subject = Subject::of(state, 1000);
+    const auto subject = CategorizationInput::of(state, 1000);
     auto judgement = judge(subject, {1,
                                      {{.origin = 0, .fate = spool::Fate::remote},
                                       {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"},
@@ -520,10 +520,10 @@ TEST_CASE("who is thrown away is known by name to the log, from the answer and f
 
     // A crash between the record of the expansion and that of the end: said again, for want of the first.
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
-    const auto again = Subject::of(state, 1000);
+    const auto again = CategorizationInput::of(state, 1000);
     REQUIRE(again.discarded.size() == 1);
     CHECK(again.discarded[0].to == "null@example.org");
     CHECK(again.discarded[0].original_to == "list@example.org");
-    REQUIRE(state.apply(spool::Decided{.recipients = {4}, .status = spool::Status::discarded}));
-    CHECK(Subject::of(state, 1000).discarded.empty());
+    REQUIRE(state.apply(spool::StatusChanged{.recipients = {4}, .status = spool::Status::discarded}));
+    CHECK(CategorizationInput::of(state, 1000).discarded.empty());
 }

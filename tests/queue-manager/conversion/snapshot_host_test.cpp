@@ -2,7 +2,7 @@
 #include "libspool/format/fields.h"
 #include <doctest/doctest.h>
 
-using queue_manager::KeptHost;
+using queue_manager::SnapshotHost;
 
 TEST_CASE("a host is read from the snapshot as it was: TLS from the first byte, protocol, rank, account") {
     using spool::fields::Writer;
@@ -13,7 +13,7 @@ TEST_CASE("a host is read from the snapshot as it was: TLS from the first byte, 
         {"smtp.test", 587, 0, 0, decide::Tier::first, true, smtp::Protocol::smtp, "ann@example.com"},
     };
     for (const auto& host : hosts) {
-        const auto read = spool::fields::read<KeptHost>(Writer::bytes_of(KeptHost{host}), "host");
+        const auto read = spool::fields::read<SnapshotHost>(Writer::bytes_of(SnapshotHost{host}), "host");
         REQUIRE(read);
         CHECK(read->host == host);
     }

@@ -8,8 +8,8 @@
 using namespace queue_manager;
 using proto::categorize::Categorize;
 using Message = proto::categorize::Message;
-using Parts = ipc::Parts<Categorize, &Categorize::recipients>;
-using Joined = ipc::Joined<Categorize, &Categorize::recipients>;
+using Parts = ipc::PartSplitter<Categorize, &Categorize::recipients>;
+using PartAssembler = ipc::PartAssembler<Categorize, &Categorize::recipients>;
 
 namespace {
 
@@ -40,7 +40,7 @@ struct World {
     void ask(std::uint64_t request, std::uint32_t recipients) {
         using Part = Service<Message>::Part;
         service.ask_in_parts(request, [this, parts = Parts(question(request, recipients))]() mutable {
-            CHECK(service.ask(parts.next()) == ipc::Sent::yes);
+            CHECK(service.ask(parts.next()) == ipc::SendResult::yes);
             return parts.more() ? Part::more : Part::last;
         });
     }
@@ -53,7 +53,7 @@ struct World {
     int downs = 0;
     Service<Message> service{loop, {[] {}, [this] { ++downs; }, [](Message&&) {}}};
     std::unique_ptr<ipc::Channel<Message>> peer;
-    Joined joined{proto::categorize::largest_questions};
+    PartAssembler joined{proto::categorize::largest_questions};
     std::vector<std::pair<std::uint64_t, std::size_t>> whole_ones; // request, recipients
     std::size_t awaited = 0;
 };
@@ -85,7 +85,7 @@ TEST_CASE("what fits no frame is refused to who asks, and nobody else notices") 
     World w;
     Categorize odd = World::question(1, 1);
     odd.recipients.front().address.assign(2 << 20, 'x');
-    CHECK(w.service.ask(odd) == ipc::Sent::too_long);
+    CHECK(w.service.ask(odd) == ipc::SendResult::too_long);
     w.ask(2, 1);
     w.await(1);
     CHECK(w.whole_ones.front().first == 2);

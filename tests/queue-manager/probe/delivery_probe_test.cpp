@@ -1,4 +1,4 @@
-// What is asked of whom in a trial, and what the operator is told of it.
+// What is asked of whom in a probe, and what the operator is told of it.
 #include "daemons/queue-manager/probe/delivery_probe.h"
 #include <cerrno>
 #include <doctest/doctest.h>
@@ -13,17 +13,17 @@ using spool::Fate;
 namespace {
 
 struct Bench {
-    std::vector<Inquiry::Done> inquiries;
-    std::vector<delivery::Try> sent;
+    std::vector<RouteQuery::Done> inquiries;
+    std::vector<delivery::Probe> sent;
     std::vector<std::uint64_t> ended;
-    std::vector<std::string> hindrances;
+    std::vector<std::string> obstacles;
     bool agent = true;
     smtp::RemoteReply failed = {.stage = delivery::Stage::rcpt}; // how
     std::string advice; // the last
     std::string pool;
     std::string told; // a line per step: "finding step text"
-    Trials trials{{
-        .inquire = [this](const auto&, const auto&, auto done) { inquiries.push_back(std::move(done)); },
+    DeliveryProbes trials{{
+        .query_route = [this](const auto&, const auto&, auto done) { inquiries.push_back(std::move(done)); },
         .connect =
             [this](const route::Routed& routed) {
                 delivery::Connect out;
@@ -32,18 +32,18 @@ struct Bench {
                 out.pool = pool;
                 return out;
             },
-        .send = [this](const delivery::Try& order) -> std::optional<Trials::AgentId> {
+        .send = [this](const delivery::Probe& order) -> std::optional<DeliveryProbes::AgentId> {
             if (!agent) return {};
             sent.push_back(order);
             return 7;
         },
-        .end = [this](auto, const delivery::EndTry& order) { ended.push_back(order.attempt); },
-        .hindrances = [this](const auto&) { return hindrances; },
-        .sends_as = [] { return std::string("postrider"); },
+        .end = [this](auto, const delivery::EndProbe& order) { ended.push_back(order.attempt); },
+        .obstacles = [this](const auto&) { return obstacles; },
+        .agent_user = [] { return std::string("postrider"); },
     }};
 
-    std::uint64_t begin(Trials::Order order) {
-        return trials.begin(std::move(order), {[this](const TrialLine& line) {
+    std::uint64_t begin(DeliveryProbes::Order order) {
+        return trials.begin(std::move(order), {[this](const ProbeLine& line) {
                                             told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
                                                                 line.step, line.text);
                                             advice = line.advice;
@@ -51,26 +51,26 @@ struct Bench {
                                         [this] { told += "over\n"; },
                                         [this](auto error) { told += fmt::format("refused: {}\n", error); }});
     }
-    void found(std::vector<Inquiry::Road> roads, std::string error = "") {
+    void found(std::vector<RouteQuery::RecipientRoute> routes, std::string error = "") {
         REQUIRE(!inquiries.empty());
-        inquiries.back()({std::move(roads), std::move(error)});
+        inquiries.back()({std::move(routes), std::move(error)});
     }
-    void step(delivery::Step what, std::string text, Trials::AgentId from = 7) {
-        delivery::TryStep out;
+    void step(delivery::Step what, std::string text, DeliveryProbes::AgentId from = 7) {
+        delivery::ProbeStep out;
         out.attempt = sent.back().attempt;
         out.step = what;
         out.reply.text = std::move(text);
         trials.said(from, out);
     }
-    void tried(delivery::Outcome outcome, std::string text = "", Trials::AgentId from = 7) {
-        delivery::Tried out{sent.back().attempt, outcome, failed, ""};
+    void tried(delivery::Outcome outcome, std::string text = "", DeliveryProbes::AgentId from = 7) {
+        delivery::ProbeResult out{sent.back().attempt, outcome, failed, ""};
         out.reason.text = std::move(text);
         trials.said(from, out);
     }
 };
 
-Inquiry::Road remote(std::string address, std::string domain = "y.example") {
-    Inquiry::Road out;
+RouteQuery::RecipientRoute remote(std::string address, std::string domain = "y.example") {
+    RouteQuery::RecipientRoute out;
     out.outcome.fate = Fate::remote;
     out.outcome.address = std::move(address);
     out.route.emplace();
@@ -81,8 +81,8 @@ Inquiry::Road remote(std::string address, std::string domain = "y.example") {
     return out;
 }
 
-Inquiry::Road here(Fate fate, std::string who, std::string status = "") {
-    Inquiry::Road out;
+RouteQuery::RecipientRoute here(Fate fate, std::string who, std::string status = "") {
+    RouteQuery::RecipientRoute out;
     out.outcome.fate = fate;
     out.outcome.address = out.outcome.user = who;
     out.outcome.status = out.outcome.text = std::move(status);
@@ -145,7 +145,7 @@ TEST_CASE("the result is the worst that was found, of servers and of our own") {
 }
 
 TEST_CASE("what is advised is about what stands in the way") {
-    using Demand = smtp::Circumstances::Demand;
+    using Demand = smtp::FailureDetails::Demand;
     using Stage = delivery::Stage;
     struct Row {
         Stage stage;
@@ -156,7 +156,7 @@ TEST_CASE("what is advised is about what stands in the way") {
                                               Row{Stage::rcpt, Demand::level, "Not now"}}) {
         Bench b;
         b.failed.stage = stage;
-        b.failed.seen.demand = demand;
+        b.failed.details.demand = demand;
         b.begin({.address = "a@y.example"});
         b.found({remote("a@y.example")});
         b.tried(delivery::Outcome::deferred, "no");
@@ -167,22 +167,22 @@ TEST_CASE("what is advised is about what stands in the way") {
 TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the advice") {
     using Stage = delivery::Stage;
     struct Row {
-        delivery::Tried tried;
+        delivery::ProbeResult tried;
         std::string_view word;
     };
-    delivery::Tried silent, forbidden, nowhere, wrapped;
+    delivery::ProbeResult silent, forbidden, nowhere, wrapped;
     for (auto* each : {&silent, &forbidden, &nowhere, &wrapped}) {
         each->outcome = delivery::Outcome::deferred;
         each->reason.status = "4.4.2";
         each->host = "mx.y.example[192.0.2.1]:465";
     }
     silent.reason.stage = Stage::banner;
-    silent.reason.seen.silent = true;
+    silent.reason.details.timed_out = true;
     forbidden.reason.stage = nowhere.reason.stage = Stage::connect;
     forbidden.host = "localhost[/run/lmtp]";
-    forbidden.reason.seen.error = EACCES;
-    nowhere.reason.seen.error = EADDRNOTAVAIL;
-    wrapped.reason.seen.wrapped = true;
+    forbidden.reason.details.error = EACCES;
+    nowhere.reason.details.error = EADDRNOTAVAIL;
+    wrapped.reason.details.implicit_tls = true;
     wrapped.reason.stage = Stage::tls;
     const Row rows[] = {{silent, "does not greet"},
                         {forbidden, "/run/lmtp may not be used by postrider"},
@@ -192,10 +192,10 @@ TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the
         Bench b;
         b.pool = "bulk";
         b.begin({.address = "a@y.example"});
-        auto road = remote("a@y.example");
-        road.route->link = "y.example@bulk";
-        road.route->hosts = {{.name = "mx.y.example", .port = 465, .tls_wrap = true}};
-        b.found({road});
+        auto recipient_route = remote("a@y.example");
+        recipient_route.route->link = "y.example@bulk";
+        recipient_route.route->hosts = {{.name = "mx.y.example", .port = 465, .tls_wrap = true}};
+        b.found({recipient_route});
         auto tried = row.tried;
         tried.attempt = b.sent.back().attempt;
         b.trials.said(7, tried);
@@ -207,12 +207,12 @@ TEST_CASE("the records that were asked for are named, whose they are") {
     for (const bool by_srv : {false, true}) {
         Bench b;
         b.begin({.address = "a@y.example"});
-        auto road = remote("a@y.example");
-        road.route->kind = decide::RouteKind::permanent;
-        road.route->status = "5.4.4";
-        road.route->records_of = "provider.example";
-        road.route->by_srv = by_srv;
-        b.found({road});
+        auto recipient_route = remote("a@y.example");
+        recipient_route.route->kind = decide::RouteKind::permanent;
+        recipient_route.route->status = "5.4.4";
+        recipient_route.route->records_of = "provider.example";
+        recipient_route.route->by_srv = by_srv;
+        b.found({recipient_route});
         CHECK_MESSAGE(b.advice.contains(by_srv ? "dig SRV _submissions._tcp.provider.example" : "dig MX provider.example"), b.advice);
         CHECK(!b.advice.contains("MX y.example"));
     }
@@ -221,12 +221,12 @@ TEST_CASE("the records that were asked for are named, whose they are") {
 TEST_CASE("a socket has no port, a command is named") {
     Bench b;
     b.begin({.address = "list@x.example"});
-    auto road = remote("a@y.example");
-    road.route->kind = decide::RouteKind::configured;
-    road.route->hosts = {{.name = "/run/lmtp", .port = 0}};
+    auto recipient_route = remote("a@y.example");
+    recipient_route.route->kind = decide::RouteKind::configured;
+    recipient_route.route->hosts = {{.name = "/run/lmtp", .port = 0}};
     auto command = here(Fate::local, "ann");
     command.outcome.target = "|/usr/bin/robot";
-    b.found({command, road});
+    b.found({command, recipient_route});
     CHECK(b.told.contains("is delivered here, to the command \"/usr/bin/robot\", as ann"));
     CHECK(b.told.contains("the socket /run/lmtp"));
     CHECK(!b.told.contains("port 0"));
@@ -260,7 +260,7 @@ TEST_CASE("a route that leads nowhere ends it, unless a host was named") {
 
 TEST_CASE("what would hold mail up is said and does not hold up the trial") {
     Bench b;
-    b.hindrances = {"link mx is paused by ann"};
+    b.obstacles = {"link mx is paused by ann"};
     b.begin({.address = "a@y.example"});
     b.found({remote("a@y.example")});
     CHECK(b.told == to_mx + "1 queue link mx is paused by ann\n");
@@ -270,17 +270,17 @@ TEST_CASE("what would hold mail up is said and does not hold up the trial") {
 TEST_CASE("an alias of very many is tried for some, and the others are said to be left out") {
     Bench b;
     b.begin({.address = "all@x.example"});
-    std::vector<Inquiry::Road> roads;
-    for (std::size_t n = 0; n < Trials::most_recipients + 1; ++n) roads.push_back(remote(fmt::format("u{}@y.example", n)));
-    for (std::size_t n = 0; n < Trials::most_transactions; ++n)
-        roads.push_back(remote("u@z.example", fmt::format("z{}.example", n)));
-    b.found(std::move(roads));
+    std::vector<RouteQuery::RecipientRoute> routes;
+    for (std::size_t n = 0; n < DeliveryProbes::most_recipients + 1; ++n) routes.push_back(remote(fmt::format("u{}@y.example", n)));
+    for (std::size_t n = 0; n < DeliveryProbes::most_transactions; ++n)
+        routes.push_back(remote("u@z.example", fmt::format("z{}.example", n)));
+    b.found(std::move(routes));
     std::size_t left_out = 0;
     for (auto at = b.told.find("left out"); at != b.told.npos; at = b.told.find("left out", at + 1)) ++left_out;
     CHECK(left_out == 2);
-    CHECK(b.sent[0].recipients.size() == Trials::most_recipients);
-    for (std::size_t n = 0; n < Trials::most_transactions; ++n) b.tried(delivery::Outcome::delivered);
-    CHECK(b.sent.size() == Trials::most_transactions);
+    CHECK(b.sent[0].recipients.size() == DeliveryProbes::most_recipients);
+    for (std::size_t n = 0; n < DeliveryProbes::most_transactions; ++n) b.tried(delivery::Outcome::delivered);
+    CHECK(b.sent.size() == DeliveryProbes::most_transactions);
     CHECK(b.told.ends_with("over\n"));
 }
 
@@ -311,25 +311,25 @@ TEST_CASE("when nobody listens any more the agent is told to end it, and nothing
     const auto number = b.begin({.address = "a@y.example"});
     b.found({remote("a@y.example")});
     b.step(delivery::Step::connect, "connected");
-    b.trials.abandon(number);
+    b.trials.cancel(number);
     CHECK(b.ended == std::vector<std::uint64_t>{b.sent[0].attempt});
     b.step(delivery::Step::greeting, "220 hello");
     b.tried(delivery::Outcome::delivered);
     b.trials.gone(7);
     CHECK(b.told == to_mx + "0 connect connected\n");
-    b.trials.abandon(number);
+    b.trials.cancel(number);
     CHECK(b.ended.size() == 1);
 }
 
 TEST_CASE("a trial that is abandoned before an agent has it, or after its end, disturbs no agent") {
     Bench b;
-    b.trials.abandon(b.begin({.address = "a@y.example"}));
+    b.trials.cancel(b.begin({.address = "a@y.example"}));
     b.found({remote("a@y.example")});
     CHECK(b.sent.empty());
     CHECK(b.told.empty());
     const auto over = b.begin({.address = "ann@x.example"});
     b.found({here(Fate::local, "ann")});
-    b.trials.abandon(over);
+    b.trials.cancel(over);
     CHECK(b.told.ends_with("over\n"));
     CHECK(b.ended.empty());
 }

@@ -11,8 +11,8 @@ struct Bench {
     std::vector<categorize::Categorize> asked;
     std::vector<route::Route> routes;
     bool categorizer = true, router = true;
-    std::vector<Inquiry::Findings> found;
-    Inquiry inquiry{{[this](const auto& q) { return asked.push_back(q), categorizer; },
+    std::vector<RouteQuery::Findings> found;
+    RouteQuery inquiry{{[this](const auto& q) { return asked.push_back(q), categorizer; },
                      [this](const auto& q) { return routes.push_back(q), router; }}};
     void ask(const std::string& address) {
         inquiry.ask(address, "", [this](const auto& findings) { found.push_back(findings); });
@@ -55,9 +55,9 @@ TEST_CASE("an address becomes its final recipients, each with its route") {
     CHECK(b.inquiry.answered(routed(number, "two.example")));
     REQUIRE(b.found.size() == 1);
     CHECK(b.found[0].error.empty());
-    CHECK(b.found[0].roads.at(0).outcome.address == "list@here.example");
-    CHECK(!b.found[0].roads[0].route);
-    CHECK(b.found[0].roads.at(2).route->link == "mx");
+    CHECK(b.found[0].routes.at(0).outcome.address == "list@here.example");
+    CHECK(!b.found[0].routes[0].route);
+    CHECK(b.found[0].routes.at(2).route->link == "mx");
     CHECK(b.inquiry.answered(routed(number, "one.example"))); // late, ours, no harm
     CHECK(b.found.size() == 1);
 }

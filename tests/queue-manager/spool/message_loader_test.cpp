@@ -26,7 +26,7 @@ struct World {
         size = disk.contents(path_of(id, Location::incoming)).size();
         return id;
     }
-    Readings::Then note(std::string word) {
+    MessageLoader::Then note(std::string word) {
         return [this, word = std::move(word)](const spool::MessageState& state, std::uint64_t) {
             told += word + ":" + state.recipients[0].address + " ";
         };
@@ -39,7 +39,7 @@ struct World {
     spool::test::FakeDisk disk;
     spool::Result<> prepared = spool::prepare_spool(disk, {3});
     spool::CommitPool pool{disk, 0, [] {}};
-    Readings readings{pool, [this] { ++asked_for; }, [this](QueueId, const std::string&) { told += "unreadable "; }};
+    MessageLoader readings{pool, [this] { ++asked_for; }, [this](QueueId, const std::string&) { told += "unreadable "; }};
 };
 
 } // namespace

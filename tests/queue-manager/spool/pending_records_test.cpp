@@ -1,13 +1,13 @@
 #include "daemons/queue-manager/spool/pending_records.h"
 #include <doctest/doctest.h>
 
-using queue_manager::Unwritten;
+using queue_manager::PendingRecords;
 using Numbers = std::vector<std::uint32_t>;
 
 static constexpr spool::QueueId first{0x0A1B2C3D4E5F10}, second{0x0A1B2C3D4E5F11};
 
 TEST_CASE("who is still here after a while is written down, once") {
-    Unwritten unwritten;
+    PendingRecords unwritten;
     unwritten.add(first, Numbers{0, 2});
     CHECK(unwritten.passed().empty()); // it may have come this instant
     unwritten.add(second, Numbers{1});
@@ -22,7 +22,7 @@ TEST_CASE("who is still here after a while is written down, once") {
 }
 
 TEST_CASE("what is gone, or written with something else, is not written again") {
-    Unwritten unwritten;
+    PendingRecords unwritten;
     unwritten.add(first, Numbers{0});
     unwritten.passed();
     unwritten.add(second, Numbers{0});
@@ -33,7 +33,7 @@ TEST_CASE("what is gone, or written with something else, is not written again") 
 }
 
 TEST_CASE("a message that is settled bit by bit has one record") {
-    Unwritten unwritten;
+    PendingRecords unwritten;
     unwritten.add(first, Numbers{0});
     unwritten.passed();
     unwritten.add(first, Numbers{3});

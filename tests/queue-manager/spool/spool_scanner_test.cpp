@@ -84,8 +84,8 @@ struct Load {
          std::vector<spool::SnapshotMessage> first = {}) {
         spool::test::Waker waker;
         spool::CommitPool pool(disk, threads, [&] { waker.wake(); });
-        Loader loader(pool, {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
-                             [this](const spool::PutAside& each) { aside.push_back(each); },
+        SpoolScanner loader(pool, {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
+                             [this](const spool::QuarantinedFile& each) { aside.push_back(each); },
                              [this](const spool::Error& error) { unreadable.push_back(error); },
                              [this] { ++ended; }});
         for (const auto id : finished) loader.finished(id);
@@ -107,7 +107,7 @@ struct Load {
     }
 
     std::vector<spool::Found> found;
-    std::vector<spool::PutAside> aside;
+    std::vector<spool::QuarantinedFile> aside;
     std::vector<spool::Error> unreadable;
     int ended = 0;
 };
@@ -207,20 +207,20 @@ TEST_CASE("a scan that is quicker than the message's writer: what the writer tel
     file_of(spool.disk, *ids, *directory, durable);
     spool::CommitPool pool(spool.disk, 0, {});
     std::vector<QueueId> found;
-    Loader loader(pool, {[&](spool::Found&& each) { found.push_back(each.id); }, [](const spool::PutAside&) {}, {}, {}});
+    SpoolScanner loader(pool, {[&](spool::Found&& each) { found.push_back(each.id); }, [](const spool::QuarantinedFile&) {}, {}, {}});
     loader.load_writer(7);
     pool.drain();
     CHECK(std::ranges::count(found, durable) == 1);
     loader.finished(durable); // delivered at once; the file is about to be removed
-    CHECK(loader.found_before(durable));
-    CHECK_FALSE(loader.found_before(durable)); // told once
+    CHECK(loader.found_already(durable));
+    CHECK_FALSE(loader.found_already(durable)); // told once
     file_of(spool.disk, *ids, *directory, later);
-    CHECK_FALSE(loader.found_before(later)); // no scan has seen it
-    CHECK_FALSE(loader.found_before(spool.good[0])); // its writer has died: nobody will tell
+    CHECK_FALSE(loader.found_already(later)); // no scan has seen it
+    CHECK_FALSE(loader.found_already(spool.good[0])); // its writer has died: nobody will tell
     loader.load_writer(7);
     pool.drain();
     loader.writer_left(7);
-    CHECK_FALSE(loader.found_before(later));
+    CHECK_FALSE(loader.found_already(later));
 }
 
 TEST_CASE("a message that is finished while the spool is read does not come back") {
@@ -366,7 +366,7 @@ TEST_CASE("a message an agent holds stays taken when its file has moved meanwhil
     Spool spool(2);
     const auto id = spool.good[0]; // in incoming/
     spool::CommitPool pool(spool.disk, 0, {});
-    Loader loader(pool, {});
+    SpoolScanner loader(pool, {});
     bool free = false;
     const auto look = [&] {
         loader.when_unlocked(id, Location::incoming, [&] { free = true; });

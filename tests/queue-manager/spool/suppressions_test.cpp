@@ -28,7 +28,7 @@ struct Keeper {
           list({.loop = loop,
                 .pool = pool,
                 .spool = spool,
-                .trouble = [this](std::string text) { trouble = std::move(text); },
+                .report_problem = [this](std::string text) { report_problem = std::move(text); },
                 .added =
                     [this](std::span<const Suppression> entries) {
                         for (const auto& each : entries) added.push_back(each.recipient);
@@ -40,11 +40,11 @@ struct Keeper {
     void drain() {
         for (int n = 0; n < 10; ++n) pool.drain();
     }
-    Suppressions::Tally change(Suppressions::Order order) {
-        Suppressions::Tally out;
-        order.done = [&](const spool::Result<Suppressions::Tally>& tally) {
-            REQUIRE(tally);
-            out = *tally;
+    Suppressions::ChangeCounts change(Suppressions::Order order) {
+        Suppressions::ChangeCounts out;
+        order.done = [&](const spool::Result<Suppressions::ChangeCounts>& counts) {
+            REQUIRE(counts);
+            out = *counts;
         };
         list.change(std::move(order));
         drain();
@@ -64,13 +64,13 @@ struct Keeper {
     common::Loop loop;
     std::unique_ptr<spool::RealDisk> disk;
     spool::CommitPool pool;
-    std::string trouble = "?";
+    std::string report_problem = "?";
     std::vector<std::string> added;
     std::vector<bool> changed;
     Suppressions list;
 };
 
-using Doing = Suppressions::Doing;
+using Operation = Suppressions::Operation;
 
 } // namespace
 
@@ -78,10 +78,10 @@ TEST_CASE("put, counted, taken away; durable for the next keeper") {
     TemporaryDirectory place;
     {
         Keeper k(place.path());
-        CHECK(k.trouble.empty());
+        CHECK(k.report_problem.empty());
         CHECK_FALSE(k.list.any());
-        const auto tally = k.change({.entries = {entry("ann@example.org"), entry("@whole.example")}});
-        CHECK(tally.made == 2);
+        const auto counts = k.change({.entries = {entry("ann@example.org"), entry("@whole.example")}});
+        CHECK(counts.made == 2);
         CHECK(k.added == std::vector<std::string>{"ann@example.org", "@whole.example"});
         CHECK(k.changed.back());
         CHECK(k.change({.entries = {entry("ann@example.org")}}).other == 1);
@@ -91,10 +91,10 @@ TEST_CASE("put, counted, taken away; durable for the next keeper") {
     CHECK(k.list.any());
     CHECK(k.list.figures(common::Loop::now().wall).entries == 2);
     CHECK(k.who("x@whole.example") == "root");
-    const auto tally = k.change({.doing = Doing::erase, .entries = {entry("ann@example.org"), entry("bob@example.org")}});
-    CHECK(tally.made == 1);
-    CHECK(tally.other == 1);
-    k.change({.doing = Doing::erase, .entries = {entry("@whole.example")}});
+    const auto counts = k.change({.doing = Operation::erase, .entries = {entry("ann@example.org"), entry("bob@example.org")}});
+    CHECK(counts.made == 1);
+    CHECK(counts.other == 1);
+    k.change({.doing = Operation::erase, .entries = {entry("@whole.example")}});
     CHECK_FALSE(k.changed.back());
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("a dry run changes nothing") {
     CHECK(k.added.empty());
     CHECK_FALSE(k.list.any());
     k.change({.entries = {entry("ann@example.org")}});
-    CHECK(k.change({.doing = Doing::erase, .entries = {entry("ann@example.org")}, .dry_run = true}).made == 1);
+    CHECK(k.change({.doing = Operation::erase, .entries = {entry("ann@example.org")}, .dry_run = true}).made == 1);
     CHECK(k.list.any());
 }
 
@@ -132,26 +132,26 @@ TEST_CASE("a list that was damaged is put aside, and that is said until its file
     std::ofstream(file) << std::string(size, 'x');
     for (int start = 0; start < 2; ++start) {
         Keeper k(place.path());
-        CHECK(k.trouble.find("data.mdb.damaged") != std::string::npos);
+        CHECK(k.report_problem.find("data.mdb.damaged") != std::string::npos);
         CHECK_FALSE(k.list.any());
         k.change({.entries = {entry("bob@example.org")}});
-        CHECK(k.trouble.find("data.mdb.damaged") != std::string::npos);
-        k.change({.doing = Doing::erase, .entries = {entry("bob@example.org")}});
+        CHECK(k.report_problem.find("data.mdb.damaged") != std::string::npos);
+        k.change({.doing = Operation::erase, .entries = {entry("bob@example.org")}});
     }
     std::filesystem::remove(place.path() / "suppression/data.mdb.damaged");
-    CHECK(Keeper(place.path()).trouble.empty());
+    CHECK(Keeper(place.path()).report_problem.empty());
 }
 
 TEST_CASE("a list that cannot be opened: nobody knows who is on it") {
     TemporaryDirectory place;
     std::ofstream(place.path() / "suppression") << "no directory";
     Keeper k(place.path());
-    CHECK(k.trouble.find("mail waits") != std::string::npos);
+    CHECK(k.report_problem.find("mail waits") != std::string::npos);
     CHECK(k.list.any());
     bool asked = false;
     k.list.look([&](const common::SuppressionList* list) { asked = list == nullptr; });
     CHECK(asked);
     bool refused = false;
-    k.list.change({.entries = {entry("ann@example.org")}, .done = [&](const auto& tally) { refused = !tally; }});
+    k.list.change({.entries = {entry("ann@example.org")}, .done = [&](const auto& counts) { refused = !counts; }});
     CHECK(refused);
 }

@@ -9,35 +9,35 @@ using smtp::Stage;
 TEST_CASE("replies, silence, refusals and lost connections, each at its stage") {
     struct Case {
         const char* text;
-        Ailment how;
+        FaultKind kind;
         Stage at;
         int code = 0;
     };
     const Case all[] = {
-        {"connect to mx.a[192.0.2.1]:25: Connection refused", Ailment::refuses, Stage::connect},
-        {"connect to mx.a[192.0.2.1]:25: No route to host", Ailment::refuses, Stage::connect},
-        {"connect to mx.a[192.0.2.1]:25: Connection timed out", Ailment::silent, Stage::connect},
-        {"host mx.a[192.0.2.1] refused to talk to me: 421 4.7.0 too many connections", Ailment::replies, Stage::banner, 421},
-        {"host mx.a[192.0.2.1] said: 450 4.2.0 busy (in reply to RCPT TO command)", Ailment::replies, Stage::rcpt, 450},
-        {"host mx.a[192.0.2.1] said: 552-5.3.4 too big 552 5.3.4 really (in reply to MAIL FROM command)", Ailment::replies, Stage::mail, 552},
-        {"host mx.a[192.0.2.1] said: 554 5.7.1 spam (in reply to end of DATA command)", Ailment::replies, Stage::final_dot, 554},
-        {"host mx.a[192.0.2.1] said: 451 4.3.0 later (in reply to DATA command)", Ailment::replies, Stage::data, 451},
-        {"lost connection with mx.a[192.0.2.1] while receiving the initial server greeting", Ailment::drops, Stage::banner},
-        {"lost connection with mx.a[192.0.2.1] while performing the EHLO handshake", Ailment::drops, Stage::ehlo},
-        {"lost connection with mx.a[192.0.2.1] while sending end of data -- message may be sent more than once", Ailment::drops,
+        {"connect to mx.a[192.0.2.1]:25: Connection refused", FaultKind::refuses, Stage::connect},
+        {"connect to mx.a[192.0.2.1]:25: No route to host", FaultKind::refuses, Stage::connect},
+        {"connect to mx.a[192.0.2.1]:25: Connection timed out", FaultKind::silent, Stage::connect},
+        {"host mx.a[192.0.2.1] refused to talk to me: 421 4.7.0 too many connections", FaultKind::replies, Stage::banner, 421},
+        {"host mx.a[192.0.2.1] said: 450 4.2.0 busy (in reply to RCPT TO command)", FaultKind::replies, Stage::rcpt, 450},
+        {"host mx.a[192.0.2.1] said: 552-5.3.4 too big 552 5.3.4 really (in reply to MAIL FROM command)", FaultKind::replies, Stage::mail, 552},
+        {"host mx.a[192.0.2.1] said: 554 5.7.1 spam (in reply to end of DATA command)", FaultKind::replies, Stage::final_dot, 554},
+        {"host mx.a[192.0.2.1] said: 451 4.3.0 later (in reply to DATA command)", FaultKind::replies, Stage::data, 451},
+        {"lost connection with mx.a[192.0.2.1] while receiving the initial server greeting", FaultKind::drops, Stage::banner},
+        {"lost connection with mx.a[192.0.2.1] while performing the EHLO handshake", FaultKind::drops, Stage::ehlo},
+        {"lost connection with mx.a[192.0.2.1] while sending end of data -- message may be sent more than once", FaultKind::drops,
          Stage::final_dot},
-        {"conversation with mx.a[192.0.2.1] timed out while sending RCPT TO", Ailment::silent, Stage::rcpt},
-        {"Host or domain name not found. Name service error for name=a type=MX: Host not found, try again", Ailment::no_dns, Stage::connect},
-        {"Host or domain name not found. Name service error for name=a type=A: Host not found", Ailment::no_name, Stage::connect},
+        {"conversation with mx.a[192.0.2.1] timed out while sending RCPT TO", FaultKind::silent, Stage::rcpt},
+        {"Host or domain name not found. Name service error for name=a type=MX: Host not found, try again", FaultKind::no_dns, Stage::connect},
+        {"Host or domain name not found. Name service error for name=a type=A: Host not found", FaultKind::no_name, Stage::connect},
     };
     for (const auto& each : all) {
         CAPTURE(each.text);
         const auto found = parse_failure(each.text);
         REQUIRE(found);
-        CHECK(found->how == each.how);
+        CHECK(found->kind == each.kind);
         CHECK(found->at == each.at);
         CHECK(found->reply.code == each.code);
-        CHECK(found->host.has_value() == !of_names(each.how));
+        CHECK(found->host.has_value() == !is_dns_fault(each.kind));
     }
 }
 

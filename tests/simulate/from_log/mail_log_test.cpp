@@ -69,7 +69,7 @@ TEST_CASE("returned, expired, still waiting") {
     CHECK(log.recipients()[3].state == State::waiting);
     CHECK(log.hosts().at("mx.example.net").unknown_users == 1);
     CHECK(log.hosts().at("mx.example.net").attempts.size() == 3); // suspended is not tried
-    CHECK(log.messages().back().ours);
+    CHECK(log.messages().back().is_report);
 }
 
 TEST_CASE("mail that a content filter requeues is counted once") {
@@ -92,8 +92,8 @@ TEST_CASE("greylisting: the longest wait that was rejected and the shortest that
     log.delivery("Nov 22 10:04:00", "AAAAA1", "b@example.net", 240, "deferred", greylisted);
     log.delivery("Nov 22 10:06:00", "AAAAA1", "b@example.net", 360, "sent", "250 ok");
     const auto& host = log.hosts().at("mx.example.net");
-    CHECK(host.put_off_at_most == 241s);
-    CHECK(host.taken_after_at_least == 360s);
+    CHECK(host.max_rejected_wait == 241s);
+    CHECK(host.min_accepted_wait == 360s);
     CHECK(host.attempts.size() == 1);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("mail that arrived before the log begins arrives at its start") {
 }
 
 TEST_CASE("what is kept of a log is bounded") {
-    Log log({.recipients = 100, .hosts = 10, .attempts = 500, .samples = 5, .kinds = 3, .of_a_domain = 4});
+    Log log({.recipients = 100, .hosts = 10, .attempts = 500, .samples = 5, .kinds = 3, .hosts_per_domain = 4});
     for (int n = 0; n < 2000; ++n) {
         const auto id = fmt::format("AAAAA{}", n);
         log.queued("Nov 22 10:00:00", id, std::string(5000, 's'));
@@ -136,7 +136,7 @@ TEST_CASE("what is kept of a log is bounded") {
     CHECK(log.messages().size() <= 100);
     CHECK(log.messages()[0].sender.size() <= 320);
     CHECK(log.hosts().size() <= 10);
-    CHECK(log.counts().beyond > 0);
+    CHECK(log.counts().over_limit > 0);
     std::size_t attempts = 0;
     for (const auto& [name, host] : log.hosts()) {
         attempts += host.attempts.size();

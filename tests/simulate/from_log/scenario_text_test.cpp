@@ -45,38 +45,38 @@ HostRecord conduct(int tries, auto fails) {
 TEST_CASE("an outage begins and ends halfway between a failure and a success") {
     const auto told = find_incidents(conduct(1000, [](int n) { return n >= 100 && n < 200; }), 3h);
     REQUIRE(told.size() == 1);
-    CHECK(told[0].trouble.from == 995s);
-    CHECK(told[0].trouble.until() == 1995s);
-    CHECK(told[0].trouble.share == 1);
+    CHECK(told[0].fault.from == 995s);
+    CHECK(told[0].fault.until() == 1995s);
+    CHECK(told[0].fault.share == 1);
     const auto first = find_incidents(conduct(10, [](int n) { return n >= 3; }), 3h);
     REQUIRE(first.size() == 1);
-    CHECK(first[0].trouble.from == 25s);
+    CHECK(first[0].fault.from == 25s);
     const auto never = find_incidents(conduct(10, [](int) { return true; }), 3h);
     REQUIRE(never.size() == 1);
-    CHECK(never[0].trouble.from == 0s);
-    CHECK(never[0].trouble.until() == 3h);
+    CHECK(never[0].fault.from == 0s);
+    CHECK(never[0].fault.until() == 3h);
 }
 
 TEST_CASE("two outages are two incidents; one without a later success lasts until the end") {
     const auto told = find_incidents(conduct(1000, [](int n) { return (n >= 100 && n < 200) || n >= 900; }), 3h);
     REQUIRE(told.size() == 2);
-    CHECK(told[0].trouble.from == 995s);
-    CHECK(told[1].trouble.from == 8995s);
-    CHECK(told[1].trouble.until() == 3h);
+    CHECK(told[0].fault.from == 995s);
+    CHECK(told[1].fault.from == 8995s);
+    CHECK(told[1].fault.until() == 3h);
 }
 
 TEST_CASE("a host that fails half of the time is one incident with a share") {
     const auto told = find_incidents(conduct(1000, [](int n) { return n >= 100 && n < 200 && n % 2 == 0; }), 3h);
     REQUIRE(told.size() == 1);
-    CHECK(told[0].trouble.share == doctest::Approx(0.5).epsilon(0.02));
+    CHECK(told[0].fault.share == doctest::Approx(0.5).epsilon(0.02));
 }
 
 TEST_CASE("sporadic failures are a small share of the whole period") {
     const auto told = find_incidents(conduct(1000, [](int n) { return n % 250 == 3; }), 3h);
     REQUIRE(told.size() == 1);
-    CHECK(told[0].trouble.from == 0s);
-    CHECK(told[0].trouble.lasts == 3h);
-    CHECK(told[0].trouble.share == doctest::Approx(0.004));
+    CHECK(told[0].fault.from == 0s);
+    CHECK(told[0].fault.duration == 3h);
+    CHECK(told[0].fault.share == doctest::Approx(0.004));
 }
 
 TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
@@ -109,13 +109,13 @@ TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
     CHECK(scenario.hosts[0].connect == 200ms);
     CHECK(scenario.hosts[0].transaction == 400ms);
     CHECK(scenario.hosts[0].unknown == doctest::Approx(1 / 23.0).epsilon(0.01));
-    REQUIRE(scenario.troubles.size() == 2);
-    const auto silent = std::ranges::find(scenario.troubles, Ailment::silent, &Trouble::how);
-    REQUIRE(silent != scenario.troubles.end());
+    REQUIRE(scenario.faults.size() == 2);
+    const auto silent = std::ranges::find(scenario.faults, FaultKind::silent, &Fault::kind);
+    REQUIRE(silent != scenario.faults.end());
     CHECK(silent->at == smtp::Stage::rcpt);
     CHECK(silent->from == 38000s); // halfway from 10:00:01
     CHECK(silent->until() == 40785s);
-    CHECK(std::ranges::count(scenario.troubles, Ailment::no_name, &Trouble::how) == 1);
+    CHECK(std::ranges::count(scenario.faults, FaultKind::no_name, &Fault::kind) == 1);
 }
 
 TEST_CASE("the scenario is valid whatever names and replies the log contains") {
@@ -151,15 +151,15 @@ TEST_CASE("the comparison has the same figures for the log and the simulation") 
     for (int n = 0; n < 10; ++n) log.take(delivery(100 + n, fmt::format("AAAAA{}", n), "x@example.net", n, n == 9 ? "bounced" : "sent", "250 ok"));
     log.end();
     const TrafficGroups played(log);
-    Chronicle chronicle(1h, 1h, 10);
-    chronicle.of_traffic("example.net") = {.accepted = 10, .delivered = 8, .returned = 1, .delays = {1, 2, 3, 4, 5, 6, 7, 8}};
-    const auto facts = comparison_json(log, played, chronicle);
+    Timeline timeline(1h, 1h, 10);
+    timeline.traffic_stats("example.net") = {.accepted = 10, .delivered = 8, .returned = 1, .delays = {1, 2, 3, 4, 5, 6, 7, 8}};
+    const auto facts = comparison_json(log, played, timeline);
     CHECK(facts["log"]["delivered"] == 9);
     CHECK(facts["log"]["delay_longest"] == 8);
     CHECK(facts["simulated"]["delivered"] == 8);
     CHECK(facts["simulated"]["waiting"] == 1);
     CHECK(facts["traffic"][0]["traffic"] == "example.net");
-    const auto text = comparison(log, played, chronicle, 80);
+    const auto text = comparison(log, played, timeline, 80);
     for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
         end = text.find('\n', at);
         CHECK(end - at <= 80);

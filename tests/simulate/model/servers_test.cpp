@@ -23,7 +23,7 @@ struct Side {
 
     Answer greet(smtp::Duration at = 0s) { return servers.greet(mx, at); }
     Answer take(smtp::Duration at = 0s) {
-        Acquaintance recipient;
+        RemoteRecipient recipient;
         return servers.take(mx, recipient, at);
     }
 };
@@ -32,10 +32,10 @@ struct Side {
 
 TEST_CASE("a server that is well takes mail, in about the time its manner says") {
     Side side("[host.\"mx.example\"]\ntransaction = \"1s\"\nconnect = \"100ms\"\n");
-    CHECK(side.greet().good);
+    CHECK(side.greet().ok);
     for (int n = 0; n < 100; ++n) {
         const auto answer = side.take();
-        CHECK(answer.good);
+        CHECK(answer.ok);
         CHECK(answer.takes >= 800ms);
         CHECK(answer.takes <= 1200ms);
     }
@@ -43,35 +43,35 @@ TEST_CASE("a server that is well takes mail, in about the time its manner says")
 
 TEST_CASE("so many connections at once and no more") {
     Side side("[host.\"mx.example\"]\nconnections = 2\n");
-    CHECK(side.greet().good);
-    CHECK(side.greet().good);
+    CHECK(side.greet().ok);
+    CHECK(side.greet().ok);
     const auto third = side.greet();
-    CHECK(!third.good);
+    CHECK(!third.ok);
     CHECK(third.code == 421);
     CHECK(third.stage == Stage::banner);
-    Servers::leave(side.mx);
-    CHECK(side.greet().good);
+    Servers::disconnect(side.mx);
+    CHECK(side.greet().ok);
 }
 
 TEST_CASE("so many messages a minute, by its own clock, and the reply it is known for") {
     Side side("[host.\"mx.example\"]\nmessages_per_minute = 3\nover_rate = \"421 4.7.28 slow down\"\n");
-    for (int n = 0; n < 3; ++n) CHECK(side.take(30s).good);
+    for (int n = 0; n < 3; ++n) CHECK(side.take(30s).ok);
     const auto over = side.take(59s);
     CHECK(over.code == 421);
     CHECK(over.stage == Stage::mail);
-    CHECK(over.gone);
+    CHECK(over.closes);
     CHECK(over.reason.status == "4.7.28");
-    CHECK(side.take(60s).good);
+    CHECK(side.take(60s).ok);
 }
 
 TEST_CASE("greylisting is of one recipient, from its first try on") {
     Side side("[host.\"mx.example\"]\ngreylist = \"5m\"\n");
-    Acquaintance one, other;
+    RemoteRecipient one, other;
     CHECK(side.servers.take(side.mx, one, 1h).code == 450);
     CHECK(side.servers.take(side.mx, one, 1h + 299s).code == 450);
     CHECK(side.servers.take(side.mx, other, 1h + 299s).code == 450);
-    CHECK(side.servers.take(side.mx, one, 1h + 300s).good);
-    CHECK(!side.servers.take(side.mx, other, 1h + 300s).good);
+    CHECK(side.servers.take(side.mx, one, 1h + 300s).ok);
+    CHECK(!side.servers.take(side.mx, other, 1h + 300s).ok);
 }
 
 TEST_CASE("troubles: what is said, where, and how long it takes") {
@@ -100,28 +100,28 @@ TEST_CASE("troubles: what is said, where, and how long it takes") {
     for (const auto& each : cases) {
         CAPTURE(each.how);
         Side side("[trouble.x]\nhosts = \"mx.example:25\"\nfrom = \"1h\"\n" + std::string(each.how) + "\n");
-        CHECK(side.greet(0s).good);
-        CHECK(side.take(0s).good);
+        CHECK(side.greet(0s).ok);
+        CHECK(side.take(0s).ok);
         const auto answer = each.at_greeting ? side.greet(90min) : side.take(90min);
-        CHECK(!answer.good);
+        CHECK(!answer.ok);
         CHECK(answer.stage == each.stage);
         CHECK(answer.code == each.code);
-        CHECK(answer.gone == each.gone);
+        CHECK(answer.closes == each.gone);
         CHECK(answer.takes <= each.most);
         CHECK(!answer.reason.text.empty());
-        CHECK((each.at_greeting ? side.take(90min) : side.greet(90min)).good);
-        CHECK(side.greet(2h).good);
-        CHECK(side.servers.greet(side.servers.at({"mx.example", 26, 0}), 90min).good); // another port
+        CHECK((each.at_greeting ? side.take(90min) : side.greet(90min)).ok);
+        CHECK(side.greet(2h).ok);
+        CHECK(side.servers.greet(side.servers.at({"mx.example", 26, 0}), 90min).ok); // another port
     }
 }
 
 TEST_CASE("a tarpit takes its time; half of the time is half of the messages") {
     Side slow("[trouble.x]\nhosts = \"mx.example\"\nhow = \"slow\"\ntransaction = \"40s\"\n");
-    CHECK(slow.take().good);
+    CHECK(slow.take().ok);
     CHECK(slow.take().takes >= 32s);
     Side half("[trouble.x]\nhosts = \"mx.example\"\nhow = \"rejects\"\nshare = 0.5\n");
     int refused = 0;
-    for (int n = 0; n < 1000; ++n) refused += half.take().good ? 0 : 1;
+    for (int n = 0; n < 1000; ++n) refused += half.take().ok ? 0 : 1;
     CHECK(refused > 400);
     CHECK(refused < 600);
 }

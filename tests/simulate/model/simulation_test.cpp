@@ -8,31 +8,31 @@ namespace simulate = postrider::simulate;
 namespace {
 
 // What came of it; also that no message is lost or made up.
-simulate::Chronicle play(std::string_view scenario, std::string_view configuration = "") {
+simulate::Timeline play(std::string_view scenario, std::string_view configuration = "") {
     const auto config = config::parse(std::string("[queue]\njitter = 0\n") + std::string(configuration),
                                       "c.toml", {"h.example", "user", 2});
     REQUIRE(config);
     const auto read = simulate::parse(scenario, "s.toml");
     REQUIRE_MESSAGE(read, (read ? "" : read.error().front().to_string()));
-    simulate::World world(*config, *read);
-    world.run();
+    simulate::Simulation simulation(*config, *read);
+    simulation.run();
     std::uint64_t in = 0, out = 0;
-    for (const auto& [name, link] : world.chronicle().links()) {
+    for (const auto& [name, link] : simulation.timeline().links()) {
         in += link.accepted;
         out += link.delivered + link.returned() + link.queued;
     }
     CHECK(in > 0);
     CHECK(in == out);
-    return world.chronicle();
+    return simulation.timeline();
 }
 
-const simulate::Chronicle::Link& link(const simulate::Chronicle& chronicle, const std::string& name) {
-    REQUIRE(chronicle.links().contains(name));
-    return chronicle.links().at(name);
+const simulate::Timeline::Link& link(const simulate::Timeline& timeline, const std::string& name) {
+    REQUIRE(timeline.links().contains(name));
+    return timeline.links().at(name);
 }
 
-bool told(const simulate::Chronicle& chronicle, std::string_view what) {
-    return std::ranges::any_of(chronicle.happenings(),
+bool told(const simulate::Timeline& timeline, std::string_view what) {
+    return std::ranges::any_of(timeline.events(),
                                [&](const auto& each) { return each.text.find(what) != std::string::npos; });
 }
 
@@ -45,75 +45,75 @@ constexpr std::string_view one =
     "[traffic.t]\ndomains = [\"a.example\"]\nprofile = \"burst\"\nmessages = 1\n";
 
 // When a link's tries failed, in whole seconds.
-std::vector<long> tries(const simulate::Chronicle& chronicle, const std::string& name) {
+std::vector<long> tries(const simulate::Timeline& timeline, const std::string& name) {
     std::vector<long> out;
-    for (const auto& each : chronicle.happenings())
+    for (const auto& each : timeline.events())
         if (each.link == name &&
-            (each.what == simulate::Event::glitch || each.what == simulate::Event::retry))
+            (each.kind == simulate::EventKind::glitch || each.kind == simulate::EventKind::retry))
             out.push_back(std::chrono::floor<std::chrono::seconds>(each.at).count());
     return out;
 }
 
 // The link that has this host among its own.
-const simulate::Chronicle::Link& of_host(const simulate::Chronicle& chronicle, std::string_view host) {
-    const auto found = std::ranges::find_if(chronicle.links(), [&](auto& each) { return each.first.find(host) != std::string::npos; });
-    REQUIRE(found != chronicle.links().end());
+const simulate::Timeline::Link& of_host(const simulate::Timeline& timeline, std::string_view host) {
+    const auto found = std::ranges::find_if(timeline.links(), [&](auto& each) { return each.first.find(host) != std::string::npos; });
+    REQUIRE(found != timeline.links().end());
     return found->second;
 }
 
 // The order of events of some kinds, for one link: "glitch retry down".
-std::string order(const simulate::Chronicle& chronicle, const std::string& name) {
+std::string order(const simulate::Timeline& timeline, const std::string& name) {
     std::string out;
-    for (const auto& each : chronicle.happenings())
-        if (each.link == name && each.brief)
-            out += (out.empty() ? "" : " ") + std::string(word_of(each.what));
+    for (const auto& each : timeline.events())
+        if (each.link == name && each.in_summary)
+            out += (out.empty() ? "" : " ") + std::string(name_of(each.kind));
     return out;
 }
 
 } // namespace
 
 TEST_CASE("when all is well mail goes at once") {
-    const auto chronicle = play(traffic, relay);
-    const auto& to = link(chronicle, "[relay.example]");
+    const auto timeline = play(traffic, relay);
+    const auto& to = link(timeline, "[relay.example]");
     CHECK(to.accepted > 6000);
     CHECK(to.queued < 5);
     CHECK(to.returned() == 0);
-    CHECK(chronicle.happenings().empty());
+    CHECK(timeline.events().empty());
     for (const auto& row : to.rows) CHECK(row.delay(1) < 2);
 }
 
 TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is back") {
     for (const char* how : {"refuses", "silent"}) {
-        const auto chronicle =
+        const auto timeline =
             play(std::string(traffic) +
                      "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\nhow = \"" + how +
                      "\"\n",
                  relay);
-        const auto& to = link(chronicle, "[relay.example]");
+        const auto& to = link(timeline, "[relay.example]");
         CHECK(to.rows.at(1).state == "ready");
         CHECK(to.rows.at(3).delivered == 0);
         CHECK(to.rows.at(4).backlog > 1500);
         CHECK(to.rows.at(5).backlog < 5);
         CHECK(to.rows.at(3).state == "down");
         CHECK(to.rows.at(11).state == "ready");
-        CHECK(told(chronicle, "in retry after 3 failures"));
-        CHECK(told(chronicle, "is up again"));
-        CHECK(told(chronicle, "the backlog is gone"));
+        CHECK(told(timeline, "in retry after 3 failures"));
+        CHECK(told(timeline, "is up again"));
+        CHECK(told(timeline, "the backlog is gone"));
         CHECK(to.rows[5].delay(1) > 2.9 * 3600);
         CHECK(to.rows[5].delay(1) < 3.4 * 3600);
     }
 }
 
 TEST_CASE("the configuration's numbers are what is played") {
-    const auto chronicle =
+    const auto timeline =
         play(std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"11h\"\n",
              "expiry = \"4h\"\ndelay_notice = \"1h\"\n" + std::string(relay));
-    const auto& to = link(chronicle, "[relay.example]");
+    const auto& to = link(timeline, "[relay.example]");
     CHECK(to.returned() > 3000);
     CHECK(to.notices > 5000);
     CHECK(to.rows.at(3).returned == 0);
     CHECK(to.rows.at(5).returned > 500);
-    CHECK(told(chronicle, "returned to its sender"));
+    CHECK(told(timeline, "returned to its sender"));
 }
 
 TEST_CASE("servers' ways: unknown users, limits, greylists, refusals") {
@@ -128,12 +128,12 @@ TEST_CASE("servers' ways: unknown users, limits, greylists, refusals") {
         play(std::string(traffic) + "messages = 36000\n[host.\"relay.example\"]\nconnections = 4\n", relay);
     CHECK(link(limited, "[relay.example]").queued < 100);
     for (const char* how : {"busy", "defers", "drops"}) {
-        const auto chronicle =
+        const auto timeline =
             play(std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"" +
                      how + "\"\n",
                  relay);
-        CHECK(link(chronicle, "[relay.example]").rows.at(1).backlog > 500);
-        CHECK(link(chronicle, "[relay.example]").rows.at(4).backlog < 20);
+        CHECK(link(timeline, "[relay.example]").rows.at(1).backlog > 500);
+        CHECK(link(timeline, "[relay.example]").rows.at(4).backlog < 20);
     }
     const auto rejected = play(
         std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"rejects\"\n",
@@ -143,7 +143,7 @@ TEST_CASE("servers' ways: unknown users, limits, greylists, refusals") {
 }
 
 TEST_CASE("without a route a domain has its MX hosts; names in trouble keep mail where it is") {
-    const auto chronicle = play(std::string(traffic) + R"(
+    const auto timeline = play(std::string(traffic) + R"(
 [traffic.other]
 domains = ["b.example"]
 [traffic.home]
@@ -157,11 +157,11 @@ how = "no_dns"
 domains = ["b.example"]
 lasts = "2h"
 )");
-    CHECK(link(chronicle, "mx1.example;mx2.example").queued < 5); // the second host takes it
-    CHECK(link(chronicle, "(not routed)").rows.at(0).backlog > 500);
-    CHECK(link(chronicle, "(not routed)").queued == 0);
-    CHECK(link(chronicle, "mx.b.example").queued < 5);
-    CHECK(link(chronicle, "local").delivered > 6000);
+    CHECK(link(timeline, "mx1.example;mx2.example").queued < 5); // the second host takes it
+    CHECK(link(timeline, "(not routed)").rows.at(0).backlog > 500);
+    CHECK(link(timeline, "(not routed)").queued == 0);
+    CHECK(link(timeline, "mx.b.example").queued < 5);
+    CHECK(link(timeline, "local").delivered > 6000);
 }
 
 TEST_CASE("what no mail had to do with is named") {
@@ -170,18 +170,18 @@ TEST_CASE("what no mail had to do with is named") {
         simulate::parse(std::string(traffic) + "[trouble.x]\nhosts = \"rely.example\"\n", "s.toml");
     REQUIRE(config);
     REQUIRE(read);
-    simulate::World world(*config, *read);
-    world.run();
-    CHECK(world.untouched() == std::vector<std::string>{"host rely.example"});
+    simulate::Simulation simulation(*config, *read);
+    simulation.run();
+    CHECK(simulation.unused_names() == std::vector<std::string>{"host rely.example"});
 }
 
 TEST_CASE("the ladder of a link, with jitter 0: 0, 1, 2, 12, 22, 32, 47, 62 minutes") {
-    const auto chronicle =
+    const auto timeline =
         play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"61m\"\n", relay);
     const std::vector<long> expected{0, 60, 120, 720, 1320, 1920, 2820};
-    CHECK(tries(chronicle, "[relay.example]") == expected);
-    CHECK(link(chronicle, "[relay.example]").delivered == 1);
-    CHECK(link(chronicle, "[relay.example]").delay(1) == doctest::Approx(62 * 60).epsilon(0.001));
+    CHECK(tries(timeline, "[relay.example]") == expected);
+    CHECK(link(timeline, "[relay.example]").delivered == 1);
+    CHECK(link(timeline, "[relay.example]").delay(1) == doctest::Approx(62 * 60).epsilon(0.001));
 }
 
 TEST_CASE("a route's own ladder, and its named policy") {
@@ -205,45 +205,45 @@ TEST_CASE("a route's own ladder, and its named policy") {
 }
 
 TEST_CASE("a route's rate: what waits drains in the time it takes") {
-    const auto chronicle = play("[world]\nduration = \"12h\"\n[traffic.t]\ndomains = \"a.example\"\nprofile "
+    const auto timeline = play("[world]\nduration = \"12h\"\n[traffic.t]\ndomains = \"a.example\"\nprofile "
                                 "= \"burst\"\nmessages = 600\n",
                                 std::string(relay) + "messages_per_hour = 100\n");
-    const auto& to = link(chronicle, "[relay.example]");
+    const auto& to = link(timeline, "[relay.example]");
     CHECK(to.delivered == 600);
     CHECK(to.delay(1) == doctest::Approx(599 * 36).epsilon(0.001));
     CHECK(to.failures == 0);
 }
 
 TEST_CASE("several next hops: the backup takes over, and the first comes back after two good probes") {
-    const auto chronicle =
+    const auto timeline =
         play(std::string(traffic) + "[trouble.x]\nhosts = \"first.example\"\nfrom = \"1h\"\nlasts = \"2h\"\n",
              "[route.\"*\"]\nnext_hop = [\"[first.example]:25\", \"[second.example]:25\"]\n");
-    CHECK(order(chronicle, "[first.example]") == "glitch retry peak down rerouted up drained");
-    const auto& first = link(chronicle, "[first.example]");
-    const auto& second = link(chronicle, "[second.example]");
+    CHECK(order(timeline, "[first.example]") == "glitch retry peak down rerouted up drained");
+    const auto& first = link(timeline, "[first.example]");
+    const auto& second = link(timeline, "[second.example]");
     CHECK(first.queued < 5); // on its way
     CHECK(second.queued == 0);
     CHECK(second.moved_in > 50);
     CHECK(second.delivered > 1000);
-    for (const auto& each : chronicle.happenings()) {
-        if (each.what == simulate::Event::down) { // the third failure in a row came two minutes in
+    for (const auto& each : timeline.events()) {
+        if (each.kind == simulate::EventKind::down) { // the third failure in a row came two minutes in
             CHECK(each.at >= 1h + 7min);
             CHECK(each.at < 1h + 8min);
         }
-        if (each.what == simulate::Event::up) { // the first good probe, and one five minutes later
+        if (each.kind == simulate::EventKind::up) { // the first good probe, and one five minutes later
             CHECK(each.at > 3h + 5min);
             CHECK(each.at < 3h + 21min);
         }
     }
-    CHECK(std::ranges::count(chronicle.happenings(), simulate::Event::reset, &simulate::Happening::what) ==
+    CHECK(std::ranges::count(timeline.events(), simulate::EventKind::reset, &simulate::TimelineEvent::kind) ==
           2);
 }
 
 TEST_CASE("equals share a link; one of them down is no trouble") {
-    const auto chronicle =
+    const auto timeline =
         play(std::string(traffic) + "[trouble.x]\nhosts = \"one.example\"\nfrom = \"1h\"\n",
              "[route.\"*\"]\nnext_hop = [[\"[one.example]:25\", \"[two.example]:25\"]]\n");
-    const auto& both = link(chronicle, "[one.example],[two.example]");
+    const auto& both = link(timeline, "[one.example],[two.example]");
     CHECK(both.queued < 5);
     CHECK(both.failures == 0);
     CHECK(both.delay(1) < 2);
@@ -253,7 +253,7 @@ TEST_CASE("a route's own reading of a reply") {
     const auto refused = std::string(one) +
                          "[trouble.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"MAIL\"\n"
                          "reply = \"550 5.7.1 not from you\"\nlasts = \"5m\"\n";
-    CHECK(link(play(refused, relay), "[relay.example]").refused == 1);
+    CHECK(link(play(refused, relay), "[relay.example]").rejected == 1);
     const auto reread =
         play(refused, std::string(relay) + "replies = [\"550 5.7.1 at MAIL is temporary\"]\n");
     CHECK(link(reread, "[relay.example]").delivered == 1);
@@ -261,39 +261,39 @@ TEST_CASE("a route's own reading of a reply") {
 
 TEST_CASE("time is up after five days, and the report is mail of its own") {
     const auto down = std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n";
-    const auto chronicle = play(down, relay);
-    const auto& to = link(chronicle, "[relay.example]");
+    const auto timeline = play(down, relay);
+    const auto& to = link(timeline, "[relay.example]");
     CHECK(to.expired == 1);
     CHECK(to.notices == 1);
     CHECK(to.last_return >= 120h);
     CHECK(to.last_return < 121h);
-    CHECK(chronicle.reports() == 2);
-    CHECK(link(chronicle, "local").delivered == 2);
+    CHECK(timeline.reports() == 2);
+    CHECK(link(timeline, "local").delivered == 2);
     // Where the sender is elsewhere, its reports go there: after two days of trying nobody is left to tell.
     const auto lost = play(std::string(one) + "sender = \"app@relay.example\"\n"
                                               "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
                            relay);
-    CHECK(link(lost, "[relay.example]").nobody_to_tell == 2);
+    CHECK(link(lost, "[relay.example]").no_sender == 2);
     CHECK(link(lost, "[relay.example]").last_return >= 168h);
     const auto null = play(std::string(one) + "sender = \"<>\"\n"
                                               "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
                            relay);
-    CHECK(link(null, "[relay.example]").nobody_to_tell == 1);
+    CHECK(link(null, "[relay.example]").no_sender == 1);
     CHECK(link(null, "[relay.example]").last_return < 49h);
     CHECK(null.reports() == 0);
 }
 
 TEST_CASE("bulk does not delay transactional mail; one sender's flood does not starve the others") {
     const auto longest_wait = [](std::string_view flood, std::string_view single) {
-        const auto chronicle = play(
+        const auto timeline = play(
             "[world]\nduration = \"6h\"\n[host.\"relay.example\"]\ntransaction = \"1s\"\n"
             "[traffic.flood]\ndomains = \"a.example\"\nprofile = \"burst\"\nmessages = 30000\n" +
                 std::string(flood) +
                 "[traffic.single]\ndomains = \"a.example\"\nmessages = 60\nfrom = \"2m\"\nuntil = \"3m\"\n" +
                 std::string(single),
             std::string(relay) + "connections = 10\n");
-        CHECK(chronicle.traffic().at("flood").delay(1) > 2000);
-        return chronicle.traffic().at("single").delay(1);
+        CHECK(timeline.traffic().at("flood").delay(1) > 2000);
+        return timeline.traffic().at("single").delay(1);
     };
     CHECK(longest_wait("", "") < 10); // a sender of its own: its turn comes at once
     CHECK(longest_wait("lane = \"bulk\"\n", "") < 10);
@@ -301,10 +301,10 @@ TEST_CASE("bulk does not delay transactional mail; one sender's flood does not s
 }
 
 TEST_CASE("rate refusals of a server: 452 puts messages off, nobody is returned") {
-    const auto chronicle =
+    const auto timeline =
         play(std::string(traffic) + "messages = 1200\n[host.\"relay.example\"]\nmessages_per_minute = 15\n",
              relay);
-    const auto& to = link(chronicle, "[relay.example]");
+    const auto& to = link(timeline, "[relay.example]");
     CHECK(to.returned() == 0);
     CHECK(to.failures > 500);
     CHECK(to.delivered <= 12 * 60 * 15);
@@ -324,12 +324,12 @@ TEST_CASE(
     CHECK(order(at("DATA", "451 4.3.0 later"), "[relay.example]") == "queue queue");
     CHECK(order(at("RCPT", "550 5.1.1 no"), "[relay.example]") == "first_return");
     for (const char* how : {"silent", "drops"}) {
-        const auto chronicle =
+        const auto timeline =
             play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nat = \"DATA\"\nhow = \"" + how +
                      "\"\nlasts = \"90s\"\n",
                  relay);
-        CHECK(link(chronicle, "[relay.example]").delivered == 1);
-        CHECK(link(chronicle, "[relay.example]").failures >= 1);
+        CHECK(link(timeline, "[relay.example]").delivered == 1);
+        CHECK(link(timeline, "[relay.example]").failures >= 1);
     }
 }
 
@@ -342,9 +342,9 @@ TEST_CASE("hosts past those that one attempt may try are owed to the next attemp
     world += "[domain.\"a.example\"]\nmx = [" + mx + "]\n";
     for (const std::string how : {"refuses", "silent", "replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed"}) {
         CAPTURE(how);
-        const auto chronicle = play(world + "[trouble.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
+        const auto timeline = play(world + "[trouble.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
                                     "[smtp_client]\nworkers = 1\n");
-        const auto& to = of_host(chronicle, "mx1.example");
+        const auto& to = of_host(timeline, "mx1.example");
         CHECK(to.delivered == 1);
         CHECK(to.delay(1) < 600);
     }

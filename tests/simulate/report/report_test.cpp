@@ -10,7 +10,7 @@ namespace simulate = postrider::simulate;
 
 namespace {
 
-simulate::Chronicle play(std::string_view more = "", std::uint32_t seed = 1, std::size_t width = 80) {
+simulate::Timeline play(std::string_view more = "", std::uint32_t seed = 1, std::size_t width = 80) {
     const auto config =
         config::parse("[queue]\njitter = 0\n[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n", "c.toml",
                       {"h.example", "user", 2});
@@ -20,9 +20,9 @@ simulate::Chronicle play(std::string_view more = "", std::uint32_t seed = 1, std
                                               std::string(more),
                                           "s.toml", {.seed = seed});
     REQUIRE_MESSAGE(scenario, (scenario ? "" : scenario.error().front().to_string()));
-    simulate::World world(*config, *scenario, simulate::columns_within(width));
-    world.run();
-    return world.chronicle();
+    simulate::Simulation simulation(*config, *scenario, simulate::chart_columns(width));
+    simulation.run();
+    return simulation.timeline();
 }
 
 constexpr std::string_view outage = "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\n";
@@ -59,13 +59,13 @@ TEST_CASE("the timetable begins with the first mail") {
 }
 
 TEST_CASE("what happens, in short") {
-    const auto text = simulate::in_short(play(outage));
+    const auto text = simulate::conclusion(play(outage));
     CHECK(text.starts_with("In short: in 12 h 0 min, 7"));
     CHECK(text.find(" delivered, 0 returned, and nothing is left.") != text.npos);
     CHECK(text.find("waited at a time, for [relay.example], at 5:0") != text.npos);
     CHECK(text.find("after the trouble had ended.") != text.npos);
     CHECK(text.find("the longest 3 h") != text.npos);
-    const auto still = simulate::in_short(play("[trouble.x]\nhosts = \"relay.example\"\nlasts = \"12h\"\n"));
+    const auto still = simulate::conclusion(play("[trouble.x]\nhosts = \"relay.example\"\nlasts = \"12h\"\n"));
     CHECK(still.find(" still wait.") != still.npos);
     CHECK(still.find("that backlog is not gone") != still.npos);
 }
@@ -112,7 +112,7 @@ TEST_CASE("times and numbers") {
 
 TEST_CASE("a drawing") {
     const double values[] = {0, 1, 4, 8, 8, 0.1};
-    CHECK(simulate::draw({"mail", simulate::short_number, 4}, values) == R"(           mail
+    CHECK(simulate::draw_chart({"mail", simulate::short_number, 4}, values) == R"(           mail
          8 |   ##
            |   ##
          4 |  ###
@@ -120,7 +120,7 @@ TEST_CASE("a drawing") {
          0 +------
 )");
     const double none[] = {0, 0};
-    CHECK(simulate::draw({"mail", simulate::short_number, 4}, none) == "           mail\n         0 +--\n");
+    CHECK(simulate::draw_chart({"mail", simulate::short_number, 4}, none) == "           mail\n         0 +--\n");
     CHECK(simulate::time_axis(24, 4h) == "            0:00        2:00\n");
     CHECK(simulate::time_axis(68, 18h) == // round hours, wherever they fall
           "            0:00       3:00        6:00       9:00       12:00       15:00\n");

@@ -77,12 +77,12 @@ how = "no_dns"
     CHECK(read->host("mx.example.org", 25).unknown == 0.5);
     CHECK(read->domain("example.net")->mx.size() == 2);
     CHECK(read->domain("example.com") == nullptr);
-    REQUIRE(read->troubles.size() == 2);
-    const auto& night = read->troubles[read->troubles[0].name == "night" ? 0 : 1];
+    REQUIRE(read->faults.size() == 2);
+    const auto& night = read->faults[read->faults[0].name == "night" ? 0 : 1];
     CHECK(night.until() == 90min);
     CHECK(night.hosts.at(1).covers("2001:db8::1", 25));
     CHECK(!night.hosts[1].covers("2001:db8::1", 26));
-    CHECK(night.how == simulate::Ailment::replies);
+    CHECK(night.kind == simulate::FaultKind::replies);
     CHECK(night.at == smtp::Stage::banner);
     CHECK(night.reply.code == 421);
 }

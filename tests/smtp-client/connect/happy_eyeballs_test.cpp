@@ -6,7 +6,7 @@
 
 using namespace smtp_client;
 using namespace std::chrono_literals;
-using Family = Race::Family;
+using Family = HappyEyeballs::Family;
 
 namespace {
 
@@ -20,11 +20,11 @@ std::vector<common::IpAddress> addresses(const std::vector<std::string>& texts) 
 
 // Moves the clock from due time to due time; "0 2001:db8::1" for each attempt, in milliseconds.
 struct Clock {
-    Race race{Race::Delays{}};
+    HappyEyeballs race{HappyEyeballs::Delays{}};
     smtp::Monotonic now = start;
 
-    void knows(Family family, const std::vector<std::string>& good, const std::vector<std::string>& bad = {}) {
-        race.known(family, {addresses(good), addresses(bad)}, now);
+    void has_answer(Family family, const std::vector<std::string>& good, const std::vector<std::string>& bad = {}) {
+        race.add_answer(family, {addresses(good), addresses(bad)}, now);
     }
     std::string next() {
         const auto due = race.due();
@@ -70,8 +70,8 @@ TEST_CASE("families in turn, IPv6 first, 250 ms apart, those that failed lately 
              Case{{}, {}, {}, {}, {}},
          }) {
         Clock clock;
-        clock.knows(Family::v6, v6, v6_bad);
-        clock.knows(Family::v4, v4, v4_bad);
+        clock.has_answer(Family::v6, v6, v6_bad);
+        clock.has_answer(Family::v4, v4, v4_bad);
         CHECK(clock.all() == order);
     }
 }
@@ -79,22 +79,22 @@ TEST_CASE("families in turn, IPv6 first, 250 ms apart, those that failed lately 
 TEST_CASE("A before AAAA waits 50 ms for it, and no longer") {
     Clock clock;
     CHECK(clock.next() == "waits");
-    clock.knows(Family::v4, {"192.0.2.1", "192.0.2.2"});
+    clock.has_answer(Family::v4, {"192.0.2.1", "192.0.2.2"});
     SUBCASE("it comes in time") {
         CHECK_FALSE(clock.race.next(start + 49ms));
         clock.now = start + 20ms;
-        clock.knows(Family::v6, {"2001:db8::1"});
+        clock.has_answer(Family::v6, {"2001:db8::1"});
         CHECK(clock.all() == Order{"20 2001:db8::1", "270 192.0.2.1", "520 192.0.2.2"});
     }
     SUBCASE("it comes too late, and has its turn") {
         CHECK(clock.next() == "50 192.0.2.1");
         clock.now = start + 100ms;
-        clock.knows(Family::v6, {"2001:db8::1"});
+        clock.has_answer(Family::v6, {"2001:db8::1"});
         CHECK(clock.all() == Order{"300 2001:db8::1", "550 192.0.2.2"});
     }
     SUBCASE("it says that there is none: no need to wait") {
         clock.now = start + 10ms;
-        clock.knows(Family::v6, {});
+        clock.has_answer(Family::v6, {});
         CHECK(clock.next() == "10 192.0.2.1");
     }
     SUBCASE("it never comes") {
@@ -108,23 +108,23 @@ TEST_CASE("A before AAAA waits 50 ms for it, and no longer") {
 TEST_CASE("AAAA before A begins at once, unless all it names failed lately") {
     Clock clock;
     SUBCASE("good") {
-        clock.knows(Family::v6, {"2001:db8::1"});
+        clock.has_answer(Family::v6, {"2001:db8::1"});
         CHECK(clock.next() == "0 2001:db8::1");
-        clock.knows(Family::v4, {"192.0.2.1"});
+        clock.has_answer(Family::v4, {"192.0.2.1"});
         CHECK(clock.next() == "250 192.0.2.1");
     }
     SUBCASE("bad: A may do better") {
-        clock.knows(Family::v6, {}, {"2001:db8::1"});
+        clock.has_answer(Family::v6, {}, {"2001:db8::1"});
         clock.now = start + 20ms;
-        clock.knows(Family::v4, {"192.0.2.1"});
+        clock.has_answer(Family::v4, {"192.0.2.1"});
         CHECK(clock.all() == Order{"20 192.0.2.1", "270 2001:db8::1"});
     }
 }
 
 TEST_CASE("after a failure the next need not wait; what was put back comes next") {
     Clock clock;
-    clock.knows(Family::v6, {"2001:db8::1", "2001:db8::2"});
-    clock.knows(Family::v4, {"192.0.2.1"});
+    clock.has_answer(Family::v6, {"2001:db8::1", "2001:db8::2"});
+    clock.has_answer(Family::v4, {"192.0.2.1"});
     CHECK(clock.next() == "0 2001:db8::1");
     clock.now = start + 30ms;
     clock.race.failed();

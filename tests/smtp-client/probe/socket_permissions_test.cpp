@@ -10,20 +10,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-using smtp_client::socket_seen;
+using smtp_client::describe_socket;
 
 TEST_CASE("what stands where a socket was to be") {
     const TemporaryDirectory here;
     const std::string folder = here.path(), path = folder + "/lmtp";
     const auto we = fmt::format("we are user {} and group {}", geteuid(), getegid());
-    CHECK(socket_seen(path) == fmt::format("{}: No such file or directory; {}", path, we));
-    CHECK(socket_seen(folder + "/dovecot/lmtp") == fmt::format("{}/dovecot: No such file or directory; {}", folder, we));
+    CHECK(describe_socket(path) == fmt::format("{}: No such file or directory; {}", path, we));
+    CHECK(describe_socket(folder + "/dovecot/lmtp") == fmt::format("{}/dovecot: No such file or directory; {}", folder, we));
 
     std::ofstream(path) << "no socket";
     REQUIRE(chmod(path.c_str(), 0640) == 0);
-    CHECK(socket_seen(path) ==
+    CHECK(describe_socket(path) ==
           fmt::format("{} is no socket, mode 0640, of user {} and group {}; {}", path, geteuid(), getegid(), we));
-    CHECK(socket_seen(path + "/x").starts_with(path + " is no directory; "));
+    CHECK(describe_socket(path + "/x").starts_with(path + " is no directory; "));
 
     std::filesystem::remove(path);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -32,6 +32,6 @@ TEST_CASE("what stands where a socket was to be") {
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     REQUIRE(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     REQUIRE(chmod(path.c_str(), 0600) == 0);
-    CHECK(socket_seen(path).starts_with(path + " is a socket, mode 0600, of user "));
+    CHECK(describe_socket(path).starts_with(path + " is a socket, mode 0600, of user "));
     close(fd);
 }

@@ -29,7 +29,7 @@ void requires_tls(World& world, const std::string& domain, decide::TlsLevel leve
     decide::RouteRule rule;
     rule.pattern = domain;
     rule.tls = level;
-    world.office().tls_routes.emplace(std::vector{rule});
+    world.context().tls_routes.emplace(std::vector{rule});
 }
 
 const std::string starttls = "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\n"
@@ -41,7 +41,7 @@ const std::string no_tls = "S: 220 mx.test\nC: EHLO client.test\nS: 250 mx.test\
 TEST_CASE("TLS that is required for a domain is required under all its names") {
     Server server({no_tls});
     World world;
-    world.office().tls = client_context();
+    world.context().tls = client_context();
     requires_tls(world, "xn--bcher-kva.example", decide::TlsLevel::encrypt);
     world.connect({{"127.0.0.1", server.port, 0}});
     world.deliver(world.write("x\r\n", {"b@B\u00dcCHER.example"}));
@@ -52,7 +52,7 @@ TEST_CASE("TLS that is required for a domain is required under all its names") {
 TEST_CASE("recipients of several domains, rerouted to one next hop: TLS as the strictest requires it") {
     Server server({no_tls});
     World world;
-    world.office().tls = client_context();
+    world.context().tls = client_context();
     requires_tls(world, "strict.example", decide::TlsLevel::encrypt);
     world.connect({{"127.0.0.1", server.port, 0}});
     world.deliver(world.write("x\r\n", {"b@lax.example", "c@strict.example"}), {0, 1});
@@ -64,9 +64,9 @@ TEST_CASE("a UNIX socket needs no TLS; the next host of the link, over the netwo
     const SilentSocket silent;
     Server server({no_tls});
     World world;
-    world.office().tls = client_context();
-    world.office().settings.greeting_timeout = 100ms; // of the socket, which never greets
-    world.office().settings.tls = decide::TlsLevel::encrypt;
+    world.context().tls = client_context();
+    world.context().settings.greeting_timeout = 100ms; // of the socket, which never greets
+    world.context().settings.tls = decide::TlsLevel::encrypt;
     proto::route::Host store{silent.path, 24, 0}, network{"127.0.0.1", server.port, 10};
     world.connect({store, network});
     world.deliver(world.write("x\r\n"));
@@ -83,8 +83,8 @@ TEST_CASE("TLS is required: the next host serves when the first ends the convers
                               "C: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"},
                   context);
     World world;
-    world.office().tls = client_context();
-    world.office().settings.tls = decide::TlsLevel::encrypt;
+    world.context().tls = client_context();
+    world.context().settings.tls = decide::TlsLevel::encrypt;
     auto& connection = world.connect({{"127.0.0.1", first.port, 10}, {"127.0.0.1", second.port, 20}});
     world.deliver(world.write("x\r\n"));
     connection.close();
@@ -103,14 +103,14 @@ TEST_CASE("a TLS session whose certificate was refused is not come back to, one 
         CAPTURE(trusted);
         Server server({trusted ? served : starttls, served}, context);
         World world;
-        auto& office = world.office();
-        office.settings.tls = decide::TlsLevel::verify;
+        auto& context = world.context();
+        context.settings.tls = decide::TlsLevel::verify;
         tls::ClientOptions options;
         if (trusted) options.authorities = certificate.chain;
         for (int n = 0; n < 2; ++n) {
             auto made = tls::Context::client(options);
             REQUIRE(made);
-            if (n == 0 || !trusted) office.tls = *made;
+            if (n == 0 || !trusted) context.tls = *made;
             auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
             world.on_connected = [&] { connection.close(); };
             world.run();
@@ -142,10 +142,10 @@ TEST_CASE("what came of every try to have TLS is told, for reports") {
     for (const auto& row : table) {
         Server server({row.script}, context);
         World world;
-        world.office().tls = client_context();
-        world.office().settings.tls = row.level;
+        world.context().tls = client_context();
+        world.context().settings.tls = row.level;
         std::vector<decide::TlsOutcome> outcomes;
-        world.office().tls_outcome = [&](const decide::TlsOutcome& outcome) { outcomes.push_back(outcome); };
+        world.context().tls_outcome = [&](const decide::TlsOutcome& outcome) { outcomes.push_back(outcome); };
         auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
         world.deliver(world.write("x\r\n"));
         connection.close();
@@ -161,15 +161,15 @@ TEST_CASE("what came of every try to have TLS is told, for reports") {
 }
 
 namespace {
-struct Onlooker final : Watcher {
+struct Onlooker final : SessionObserver {
     void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
     void connected(const std::string&, const std::string&) override {}
     void unreachable(const Candidate&, const smtp::Verdict&) override {}
     void published(const std::string&, const Published&) override {}
-    void introduces(const std::string&) override {}
-    void sent(const std::string&, const smtp::client_event::Sent&) override {}
-    void said(const std::string&, const smtp::client_event::Said&) override {}
-    void shook_hands(const std::string&, const tls::Facts&, const tls::Judgement&, std::string_view,
+    void authenticating(const std::string&) override {}
+    void sent(const std::string&, const smtp::client_event::CommandSent&) override {}
+    void received(const std::string&, const smtp::client_event::ReplyReceived&) override {}
+    void handshake_done(const std::string&, const tls::ConnectionInfo&, const tls::CertificateVerdict&, std::string_view,
                      decide::TlsLevel) override {}
     void failed(const std::string&, const smtp::Verdict& why) override { failure = why.text; }
     void probed(const std::string&, const smtp::TransactionResult&) override {}
@@ -181,10 +181,10 @@ TEST_CASE("what an operator tries is no session that reports count") {
     Server server({no_tls});
     World world;
     Onlooker onlooker;
-    world.office().tls = client_context();
-    world.office().settings.tls = decide::TlsLevel::encrypt;
+    world.context().tls = client_context();
+    world.context().settings.tls = decide::TlsLevel::encrypt;
     int outcomes = 0;
-    world.office().tls_outcome = [&](const decide::TlsOutcome&) { ++outcomes; };
+    world.context().tls_outcome = [&](const decide::TlsOutcome&) { ++outcomes; };
     auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, {}, &onlooker);
     smtp::Transaction probe;
     probe.probe = true;
@@ -221,7 +221,7 @@ TEST_CASE("mail that requires TLS all the way goes to the host that promises it,
     Server second({takes_on("REQUIRETLS", served)}, trusted.server);
     World world;
     world.require_tls = world.secure = true;
-    world.office().tls = trusted.client;
+    world.context().tls = trusted.client;
     auto& connection = world.connect({{"127.0.0.1", first.port, 10}, {"127.0.0.1", second.port, 20}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     connection.close();
@@ -235,7 +235,7 @@ TEST_CASE("mail that requires TLS all the way goes to no host that nobody vouche
     Server server({takes_on("REQUIRETLS", "C: QUIT\nclose")}, trusted.server);
     World world;
     world.require_tls = true;
-    world.office().tls = trusted.client;
+    world.context().tls = trusted.client;
     auto& connection = world.connect({{"127.0.0.1", server.port, 10}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     connection.close();
@@ -252,7 +252,7 @@ TEST_CASE("the policy of the domain vouches for its hosts, too") {
     World world;
     world.require_tls = true;
     world.sts = {"y", decide::sts::Mode::testing, "1", 86400, {"127.0.0.1"}};
-    world.office().tls = trusted.client;
+    world.context().tls = trusted.client;
     auto& connection = world.connect({{"127.0.0.1", server.port, 10}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     connection.close();
@@ -265,7 +265,7 @@ TEST_CASE("mail that requires what no reachable host promises waits while anothe
     Server server({takes_on("8BITMIME", "C: QUIT\nclose")}, trusted.server);
     World world;
     world.require_tls = world.secure = true;
-    world.office().tls = trusted.client;
+    world.context().tls = trusted.client;
     world.connect({{"127.0.0.1", closed_port(), 10}, {"127.0.0.1", server.port, 20}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     const auto told = world.run();
@@ -280,7 +280,7 @@ TEST_CASE("a configured hop without the TLS its route demands is its link's fail
         CAPTURE(probe);
         Server server({no_tls});
         World world;
-        world.office().tls = client_context();
+        world.context().tls = client_context();
         requires_tls(world, "strict.example", decide::TlsLevel::encrypt);
         auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, {.rule = "strict.example"});
         world.on_connected = [&] { connection.close(); };
@@ -296,8 +296,8 @@ TEST_CASE("what a message itself requires of a configured hop is no failure of t
     Server server({no_tls});
     World world;
     world.require_tls = true;
-    world.office().tls = client_context();
-    world.office().settings.tls = decide::TlsLevel::may;
+    world.context().tls = client_context();
+    world.context().settings.tls = decide::TlsLevel::may;
     auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
     world.deliver(world.write("x\r\n"));
     connection.close();

@@ -13,7 +13,7 @@ TEST_CASE("a server that refuses one address of the pool is tried from the next,
     pool->name = "bulk";
     pool->addresses = {{*common::IpAddress::parse("127.0.0.2"), "two.test", 1000},
                        {*common::IpAddress::parse("127.0.0.3"), "client.test", 1}};
-    world.office().pools.emplace("bulk", pool);
+    world.context().pools.emplace("bulk", pool);
     const auto id = world.write("1\r\n");
     delivery::Connect order;
     order.pool = "bulk";
@@ -33,7 +33,7 @@ TEST_CASE("an address that is not this host's is passed over; a pool that is not
     pool->name = "bulk";
     pool->addresses = {{*common::IpAddress::parse("192.0.2.77"), "gone.test", 1000},
                        {*common::IpAddress::parse("127.0.0.3"), "client.test", 1}};
-    world.office().pools.emplace("bulk", pool);
+    world.context().pools.emplace("bulk", pool);
     const auto id = world.write("1\r\n");
     delivery::Connect order;
     SUBCASE("passed over") {
@@ -59,12 +59,12 @@ TEST_CASE("a UNIX socket is reached whatever addresses the pool has") {
     World world;
     auto pool = std::make_shared<config::Pool>();
     pool->name = "bulk";
-    world.office().settings.greeting_timeout = 100ms;
+    world.context().settings.greeting_timeout = 100ms;
     delivery::Connect order;
     order.pool = "bulk";
     SUBCASE("IPv4 alone") { pool->addresses = {{*common::IpAddress::parse("127.0.0.3"), "client.test", 1}}; }
     SUBCASE("IPv6 alone") { pool->addresses = {{*common::IpAddress::parse("::1"), "client.test", 1}}; }
-    world.office().pools.emplace("bulk", pool);
+    world.context().pools.emplace("bulk", pool);
     world.connect({{silent.path, 24, 0}}, order);
     world.deliver(world.write("1\r\n"));
     CHECK(world.run().find(silent.timed_out()) != std::string::npos);
@@ -79,7 +79,7 @@ struct TwoAddresses : World {
         pool->name = "bulk";
         pool->addresses = {{*common::IpAddress::parse("127.0.0.2"), "client.test", 1000},
                            {*common::IpAddress::parse("127.0.0.3"), "client.test", 1}};
-        office().pools.emplace("bulk", pool);
+        context().pools.emplace("bulk", pool);
         order.pool = "bulk";
     }
     std::string run_with(const Server& server, int messages = 1, std::vector<std::string> to = {"b@y"}) {
@@ -199,7 +199,7 @@ TEST_CASE("greylisted mail comes from the address that it was put off at, each m
     pool->addresses = {{*common::IpAddress::parse("127.0.0.2"), "client.test", 1'000'000},
                        {*common::IpAddress::parse("127.0.0.3"), "client.test", 1},
                        {*common::IpAddress::parse("127.0.0.4"), "client.test", 1}};
-    world.office().pools.emplace("bulk", pool);
+    world.context().pools.emplace("bulk", pool);
     const auto put_off = [&](spool::QueueId id, std::string source) {
         spool::Attempt attempt;
         attempt.recipients = {0};

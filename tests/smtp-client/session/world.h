@@ -86,7 +86,7 @@ private:
             }
             if (line == "tls") {
                 secure = tls::Session::accept(context_);
-                while (secure->shake_hands() == tls::Session::Progress::wants_more) {
+                while (secure->handshake() == tls::Session::Progress::wants_more) {
                     send(secure->output());
                     const auto sealed = receive();
                     if (sealed.empty()) return;
@@ -94,7 +94,7 @@ private:
                 }
                 buffer += opened(*secure); // what came with the handshake's end
                 send(secure->output());
-                resumed += secure->facts().resumed;
+                resumed += secure->info().resumed;
                 continue;
             }
             const auto words = line.substr(std::min<std::size_t>(3, line.size()));
@@ -154,7 +154,7 @@ public:
         log_reader_.open(log_file());
         config::SmtpClient client;
         client.helo = "client.test";
-        office_.emplace(Office{loop_,
+        context_.emplace(ClientContext{loop_,
                                log_,
                                deadlines_,
                                *disk_,
@@ -167,10 +167,10 @@ public:
     }
     ~World() {
         connection_.reset();
-        office_.reset();
+        context_.reset();
     }
 
-    Office& office() { return *office_; }
+    ClientContext& context() { return *context_; }
 
     spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
         spool::Envelope envelope;
@@ -212,10 +212,10 @@ public:
         connection_->deliver(std::move(order));
     }
     Connection& connect(std::vector<proto::route::Host> hosts, delivery::Connect order = {},
-                        Watcher* watcher = nullptr) {
+                        SessionObserver* observer = nullptr) {
         order.connection = 7;
         order.hosts = std::move(hosts);
-        connection_.emplace(*office_, static_cast<Connection::Owner&>(*this), std::move(order), watcher);
+        connection_.emplace(*context_, static_cast<Connection::Owner&>(*this), std::move(order), observer);
         return *connection_;
     }
     // Until Closed.
@@ -256,11 +256,11 @@ public:
     std::set<std::string> crowded; // addresses that have all the connections they may have
 
 private:
-    void left(Connection&, const std::string&) override {}
+    void released(Connection&, const std::string&) override {}
     void may_connect(Connection& connection, const std::string& address, bool) override {
-        if (address == unasked) return connection.close(Connection::Unbegun::drop);
+        if (address == unasked) return connection.close(Connection::NotStarted::drop);
         if (crowded.contains(address)) told += "no room at " + address + "\n";
-        connection.permit(crowded.contains(address) ? Connection::Permit::crowded : Connection::Permit::yes);
+        connection.permit(crowded.contains(address) ? Connection::Permit::at_limit : Connection::Permit::yes);
     }
     void connected(Connection&) override {
         told += "connected\n";
@@ -271,7 +271,7 @@ private:
                                              : refused.by == delivery::SourceRefused::By::mail ? " (mail)"
                                                                                                : "") + "\n";
     }
-    void source_taken(Connection&, delivery::SourceTaken taken) override { told += "taken " + taken.source + "\n"; }
+    void source_taken(Connection&, delivery::SourceAccepted taken) override { told += "taken " + taken.source + "\n"; }
     void done(Connection&, delivery::Done done, std::optional<spool::MessageReader>) override {
         told += "done " + std::to_string(done.delivery);
         if (!done.source.empty()) told += " from " + done.source;
@@ -284,7 +284,7 @@ private:
         told += "\n";
     }
     void closed(Connection&, delivery::Closed closed) override {
-        told += closed.failed ? "failed: " + closed.reason.text + "\n" : closed.crowded ? "crowded\n" : "closed\n";
+        told += closed.failed ? "failed: " + closed.reason.text + "\n" : closed.at_address_limit ? "crowded\n" : "closed\n";
         loop_.stop();
     }
     std::string log_file() const { return directory_ + "/log"; }
@@ -297,7 +297,7 @@ private:
     std::unique_ptr<spool::RealDisk> disk_;
     std::unique_ptr<spool::CommitPool> pool_;
     std::unique_ptr<spool::SharedDirectory> shared_;
-    std::optional<Office> office_;
+    std::optional<ClientContext> context_;
     std::optional<Connection> connection_;
     std::optional<common::TurnHook> look_;
     std::ifstream log_reader_;

@@ -26,17 +26,17 @@ TEST_CASE("a thousand outcomes with records of the longest kind arrive, all on o
                                                      [](const std::string& why) { FAIL(why); }});
                             });
     const ipc::Identity identity{Role::smtp_client, 0, {{"router", ipc::token_of("key", Role::smtp_client, 0)}}};
-    TlsResults results(premises.loop, premises.log, premises.surroundings().run, identity);
+    TlsResults results(premises.loop, premises.log, premises.context().run_directory, identity);
     decide::TlsOutcome outcome;
     outcome.records.assign(20, "3 1 1 " + std::string(1000, 'A'));
     outcome.reason.assign(512, 'x');
-    for (std::size_t n = 0; n < TlsResults::most; ++n) {
+    for (std::size_t n = 0; n < TlsResults::max_pending; ++n) {
         outcome.domain = std::to_string(n) + std::string(240, 'd');
         results.add(outcome);
     }
     results.add(outcome); // the last one again
-    while (sessions < TlsResults::most + 1) {
-        if (peer) results.tell();
+    while (sessions < TlsResults::max_pending + 1) {
+        if (peer) results.flush();
         uv_run(&premises.loop.uv(), UV_RUN_ONCE);
     }
     CHECK(connections == 1);

@@ -6,17 +6,17 @@ using State = PolicyAnswer::State;
 
 namespace {
 
-Facts facts() {
-    Facts facts;
-    facts.client = client_of({*common::IpAddress::parse("203.0.113.5"), 12345});
-    facts.client.name = "mail.client.example";
-    facts.helo = "client.example";
-    facts.protocol = "ESMTP";
-    facts.sender = "ann@client.example";
-    facts.recipient = "bob@here.example";
-    facts.instance = "1.2";
-    facts.size = 1000;
-    return facts;
+PolicyContext facts() {
+    PolicyContext context;
+    context.client = client_of({*common::IpAddress::parse("203.0.113.5"), 12345});
+    context.client.name = "mail.client.example";
+    context.helo = "client.example";
+    context.protocol = "ESMTP";
+    context.sender = "ann@client.example";
+    context.recipient = "bob@here.example";
+    context.instance = "1.2";
+    context.size = 1000;
+    return context;
 }
 
 State run(PolicyAnswer& answer, std::string_view text, std::size_t piece) {
@@ -74,8 +74,8 @@ TEST_CASE("answers, whole, in sevens, byte by byte") {
 
 TEST_CASE("what actions mean") {
     const auto reply = [](std::string_view action, Stage stage = Stage::rcpt) {
-        const auto opinion = opinion_of(action, stage, facts());
-        return opinion && opinion->kind == Opinion::Kind::refuse ? opinion->reply.line() : std::string("-");
+        const auto verdict = parse_policy_action(action, stage, facts());
+        return verdict && verdict->kind == PolicyVerdict::Kind::reject ? verdict->reply.line() : std::string("-");
     };
     CHECK(reply("REJECT") == "554 5.7.1 <bob@here.example>: Recipient address rejected: Access denied");
     CHECK(reply("reject go away") == "554 5.7.1 <bob@here.example>: Recipient address rejected: go away");
@@ -88,15 +88,15 @@ TEST_CASE("what actions mean") {
     CHECK(reply("421 4.7.0 bye", Stage::helo) == "421 4.7.0 <client.example>: Helo command rejected: bye");
     CHECK(reply("550 4.7.1 odd") == "550 5.7.1 <bob@here.example>: Recipient address rejected: 4.7.1 odd");
     CHECK(reply("DUNNO") == "-");
-    CHECK(opinion_of("OK", Stage::rcpt, facts())->kind == Opinion::Kind::permit);
-    CHECK(opinion_of("PREPEND X-Greylist: delayed 5 s", Stage::rcpt, facts())->fields.at(0) ==
+    CHECK(parse_policy_action("OK", Stage::rcpt, facts())->kind == PolicyVerdict::Kind::permit);
+    CHECK(parse_policy_action("PREPEND X-Greylist: delayed 5 s", Stage::rcpt, facts())->fields.at(0) ==
           "X-Greylist: delayed 5 s");
-    CHECK(opinion_of("HOLD look at it", Stage::rcpt, facts())->hold == "look at it");
-    CHECK(opinion_of("DISCARD", Stage::data, facts())->discard == "discarded by policy");
-    CHECK(opinion_of("BCC spy@here.example", Stage::data, facts())->copies.at(0) == "spy@here.example");
-    CHECK(opinion_of("WARN careful", Stage::connect, facts())->warning == "careful");
+    CHECK(parse_policy_action("HOLD look at it", Stage::rcpt, facts())->hold == "look at it");
+    CHECK(parse_policy_action("DISCARD", Stage::data, facts())->discard == "discarded by policy");
+    CHECK(parse_policy_action("BCC spy@here.example", Stage::data, facts())->added_recipients.at(0) == "spy@here.example");
+    CHECK(parse_policy_action("WARN careful", Stage::connect, facts())->warning == "careful");
     for (auto odd : {"", "FROBNICATE", "PREPEND nonsense", "PREPEND : x", "600 x", "99", "HOLD"}) {
         const auto stage = std::string_view(odd) == "HOLD" ? Stage::connect : Stage::rcpt;
-        CHECK_MESSAGE(!opinion_of(odd, stage, facts()), odd);
+        CHECK_MESSAGE(!parse_policy_action(odd, stage, facts()), odd);
     }
 }

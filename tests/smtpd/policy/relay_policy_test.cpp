@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 using namespace smtpd;
-using Kind = Judgement::Kind;
+using Kind = RelayDecision::Kind;
 
 namespace {
 
@@ -22,13 +22,13 @@ std::shared_ptr<const Rules> rules(config::Service service) {
 
 Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }
 
-Judgement to(std::string_view client, std::string_view path,
+RelayDecision to(std::string_view client, std::string_view path,
              config::Service service = config::Service::relay) {
-    return judge_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
+    return evaluate_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
 }
-Judgement sender(std::string_view client, std::string_view path,
+RelayDecision sender(std::string_view client, std::string_view path,
                  config::Service service = config::Service::relay) {
-    return judge_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
+    return evaluate_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
 }
 
 constexpr auto stranger = "203.0.113.5", ours = "192.0.2.7", submitter = "198.51.100.1";
@@ -40,14 +40,14 @@ TEST_CASE("nobody relays by accident") {
                       "\"user@remote.example\"@elsewhere.example", "user@[203.0.113.9]",
                       "user@sub.here.example", "user@nothere.example", "user@ere.example"}) {
         const auto judged = to(stranger, path);
-        CHECK_MESSAGE(judged.kind == Kind::refuse, path);
+        CHECK_MESSAGE(judged.kind == Kind::reject, path);
         CHECK(judged.reply.code == 554);
         CHECK(judged.reply.status == smtp::EnhancedStatus{5, 7, 1});
     }
     CHECK(to(stranger, "user@remote.example").reply.text == "<user@remote.example>: Relay access denied");
     CHECK(to(ours, "user@remote.example").kind == Kind::accept);
     CHECK(to(submitter, "user@remote.example").kind ==
-          Kind::refuse); // a submitter only on the submission listener
+          Kind::reject); // a submitter only on the submission listener
 }
 
 TEST_CASE("our own domains are asked about, relay domains are taken") {
@@ -60,7 +60,7 @@ TEST_CASE("our own domains are asked about, relay domains are taken") {
 
 TEST_CASE("bare addresses") {
     CHECK(to(stranger, "postmaster").kind == Kind::accept);
-    CHECK(to(stranger, "root").kind == Kind::refuse);
+    CHECK(to(stranger, "root").kind == Kind::reject);
     CHECK(to(stranger, "root").reply.line() ==
           "550 5.1.3 <root>: Recipient address rejected: a full address is needed");
     const auto completed = to(ours, "root");
@@ -76,7 +76,7 @@ TEST_CASE("bare addresses") {
 TEST_CASE("submission wants to know who it is") {
     constexpr auto service = config::Service::submission;
     const auto refused = sender(stranger, "a@here.example", service);
-    CHECK(refused.kind == Kind::refuse);
+    CHECK(refused.kind == Kind::reject);
     CHECK(refused.reply.line() == "530 5.7.0 Authentication required");
     CHECK(sender(submitter, "a@here.example", service).kind == Kind::accept);
     CHECK(to(submitter, "user@remote.example", service).kind == Kind::accept);
@@ -96,7 +96,7 @@ TEST_CASE("XCLIENT makes it another client, of whom only what is said is known")
     former.user = "ann";
     former.auth_method = "PLAIN";
     const auto described = [&](std::string_view text) {
-        return client_by_xclient(former, *smtp::parse_client_attributes(smtp::ClientCommand::xclient, text));
+        return apply_xclient(former, *smtp::parse_client_attributes(smtp::ClientCommand::xclient, text));
     };
     const auto spike = *described("NAME=spike.example ADDR=203.0.113.5 PORT=4711 DESTADDR=IPV6:2001:db8::25 "
                                   "DESTPORT=587 REVERSE_NAME=ptr.example");
@@ -121,7 +121,7 @@ TEST_CASE("XCLIENT makes it another client, of whom only what is said is known")
     const auto nobody = *described("ADDR=[UNAVAILABLE]");
     CHECK(nobody.peer() == "unknown[unknown]");
     CHECK_FALSE(nobody.has_address());
-    CHECK(judge_recipient(*rules(config::Service::relay), nobody,
+    CHECK(evaluate_recipient(*rules(config::Service::relay), nobody,
                           *smtp::ForwardPath::parse("user@remote.example"))
-              .kind == Kind::refuse);
+              .kind == Kind::reject);
 }

@@ -46,7 +46,7 @@ TEST_CASE("who authenticated before STARTTLS is nobody after it") {
         said.push_back(client.say("AUTH PLAIN " + smtp::encode_base64(std::string("\0ann\0secret", 11))));
         said.push_back(client.say("STARTTLS"));
         const tls::SslContext context(SSL_CTX_new(TLS_client_method()));
-        const std::unique_ptr<SSL, tls::Freeing<SSL_free>> ssl(SSL_new(context.get()));
+        const std::unique_ptr<SSL, tls::Deleter<SSL_free>> ssl(SSL_new(context.get()));
         SSL_set_fd(ssl.get(), client.number());
         if (SSL_connect(ssl.get()) != 1) return;
         for (const std::string line : {"EHLO c\r\n", "MAIL FROM:<ann@here.example>\r\n",

@@ -67,9 +67,9 @@ TEST_CASE("a redirection to what is no address does not happen, and the log does
 
 TEST_CASE("a copy is added where nobody sees it, and its fate is nobody's business") {
     Worker worker([](config::Config& config) {
-        config.copies.always = {"archive@x.example"};
-        config.copies.by_recipient = {{"bob@here.example", "boss@x.example"}};
-        config.copies.by_sender = {{"@client.example", "Far@remote.example"}};
+        config.automatic_bcc.always = {"archive@x.example"};
+        config.automatic_bcc.by_recipient = {{"bob@here.example", "boss@x.example"}};
+        config.automatic_bcc.by_sender = {{"@client.example", "Far@remote.example"}};
     });
     worker.with([&] {
         Client client(worker.port);

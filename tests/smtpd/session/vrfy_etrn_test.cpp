@@ -108,8 +108,8 @@ TEST_CASE("ETRN: what the queue-manager found") {
     CHECK(said_to(worker, {"ETRN @remote.example"}).at(0).starts_with("458 "));
     REQUIRE(worker.wishes.size() == 6);
     CHECK(worker.wishes[0].domain == "remote.example");
-    CHECK_FALSE(worker.wishes[0].and_below);
-    CHECK(worker.wishes[5].and_below);
+    CHECK_FALSE(worker.wishes[0].with_subdomains);
+    CHECK(worker.wishes[5].with_subdomains);
     CHECK(worker.logged().find("etrn: remote.example from localhost[127.0.0.1]: 7 deliveries") !=
           std::string::npos);
 }

@@ -14,45 +14,45 @@
 namespace config {
 
 // Where a value goes. A setter returns what is wrong with the text, or "".
-struct Text {
+struct TextKey {
     std::function<std::string(std::string_view)> set;
     std::function<std::string()> show;
 };
-struct List {
+struct ListKey {
     std::function<void()> clear; // before the first one
     std::function<std::string(std::string_view)> add;
     std::function<std::vector<std::string>()> show;
     bool of_tables = false; // its texts name lookup tables
 };
-struct Count {
+struct IntKey {
     std::uint32_t* value;
-    std::uint32_t least = 0, most = 0;
+    std::uint32_t min = 0, max = 0;
 };
-struct Size {
+struct SizeKey {
     std::uint64_t* value;
-    std::uint64_t least = 0, most = 0;
+    std::uint64_t min = 0, max = 0;
 };
-struct Span {
+struct DurationKey {
     Duration* value;
-    Duration least{}, most{};
+    Duration min{}, max{};
 };
-struct Flag {
+struct BoolKey {
     bool* value;
 };
-struct Fraction {
+struct FractionKey {
     double* value; // 0 to 1
 };
-struct Counts { // as many as there are, in order
+struct IntListKey { // as many as there are, in order
     std::span<std::uint32_t> values;
-    std::uint32_t least = 0, most = 0;
+    std::uint32_t min = 0, max = 0;
 };
-struct NextHops {
+struct NextHopsKey {
     std::vector<std::vector<decide::NextHop>>* value;
 };
 
 struct Key {
     std::string_view name;
-    std::variant<Text, List, Count, Size, Span, Flag, Fraction, Counts, NextHops> target;
+    std::variant<TextKey, ListKey, IntKey, SizeKey, DurationKey, BoolKey, FractionKey, IntListKey, NextHopsKey> target;
     std::string_view meaning; // plain sentences, for the sample and the manual
     std::string_view example; // shown instead of the default where that depends on the machine; TOML
 };

@@ -5,7 +5,7 @@
 
 namespace config {
 
-Text any_text(std::string& value) {
+TextKey any_text(std::string& value) {
     return {
         [&](std::string_view text) -> std::string {
             if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
@@ -16,7 +16,7 @@ Text any_text(std::string& value) {
         [&] { return value; }};
 }
 
-Text word(std::string& value) {
+TextKey non_empty_text(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 const auto odd = [](unsigned char c) {
                     return c <= 0x20 || c >= 0x7f || c == ':' || c == '[';
@@ -29,7 +29,7 @@ Text word(std::string& value) {
             [&] { return value; }};
 }
 
-Text domain(std::string& value) {
+TextKey domain(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 const auto name = domain_name(text);
                 if (name.empty() || (name.find('.') == name.npos && name != "localhost"))
@@ -40,7 +40,7 @@ Text domain(std::string& value) {
             [&] { return value; }};
 }
 
-Text service_address(common::ServiceAddress& value) {
+TextKey service_address(common::ServiceAddress& value) {
     return {[&](std::string_view text) -> std::string {
                 const auto read = common::ServiceAddress::parse(text);
                 if (!read && text.size() > common::longest_socket_name &&
@@ -57,20 +57,20 @@ Text service_address(common::ServiceAddress& value) {
             [&] { return value.to_string(); }};
 }
 
-Text span_or_never(Duration& value, Duration least, Duration most) {
-    return {[&value, least, most](std::string_view text) -> std::string {
+TextKey duration_or_never(Duration& value, Duration min, Duration max) {
+    return {[&value, min, max](std::string_view text) -> std::string {
                 if (text == "never") return value = decide::queue::Settings::never, "";
                 const auto read = parse_duration(text);
-                if (!read || *read < least || *read > most)
+                if (!read || *read < min || *read > max)
                     return fmt::format("\"{}\" is neither a duration from \"{}\" to \"{}\" nor \"never\"", text,
-                                       print_duration(least), print_duration(most));
+                                       print_duration(min), print_duration(max));
                 value = *read;
                 return "";
             },
             [&value] { return value == decide::queue::Settings::never ? std::string("never") : print_duration(value); }};
 }
 
-List networks(std::vector<common::Network>& values) {
+ListKey networks(std::vector<common::Network>& values) {
     return list_of<common::Network>(values, [](std::string_view text, common::Network& value) -> std::string {
         const auto read = common::Network::parse(text);
         if (!read)
@@ -82,7 +82,7 @@ List networks(std::vector<common::Network>& values) {
     });
 }
 
-List endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port) {
+ListKey endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port) {
     return list_of<common::Endpoint>(
         values, [=](std::string_view text, common::Endpoint& value) -> std::string {
             std::string plain(text);
@@ -103,9 +103,9 @@ static std::string read_domain(std::string_view text, std::string& value) {
     return value.empty() ? fmt::format("\"{}\" is not a domain", text) : "";
 }
 
-List domains(std::vector<std::string>& values) { return list_of<std::string>(values, read_domain); }
+ListKey domains(std::vector<std::string>& values) { return list_of<std::string>(values, read_domain); }
 
-List domain_set(std::set<std::string, std::less<>>& values) {
+ListKey domain_set(std::set<std::string, std::less<>>& values) {
     return {[&] { values.clear(); },
             [&](std::string_view text) -> std::string {
                 const bool below = text.starts_with('.');
@@ -118,7 +118,7 @@ List domain_set(std::set<std::string, std::less<>>& values) {
             [&] { return std::vector<std::string>(values.begin(), values.end()); }};
 }
 
-List one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words) {
+ListKey one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words) {
     return list_of<std::string>(values, [words](std::string_view text, std::string& value) -> std::string {
         if (std::ranges::find(words, text) == words.end())
             return fmt::format("\"{}\" is none of {}", text, fmt::join(words, ", "));
@@ -127,7 +127,7 @@ List one_of_list(std::vector<std::string>& values, std::span<const std::string_v
     });
 }
 
-List words(std::vector<std::string>& values) {
+ListKey non_empty_texts(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         const auto odd = [](unsigned char c) { return c <= 0x20 || c == 0x7f || c == '/' || c == ':'; };
         if (text.empty() || text == "." || text == ".." || std::any_of(text.begin(), text.end(), odd))
@@ -137,7 +137,7 @@ List words(std::vector<std::string>& values) {
     });
 }
 
-List paths(std::vector<std::string>& values) {
+ListKey paths(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         if (text.empty() || text.find('\0') != text.npos) return "expected the name of a file";
         value = text;

@@ -12,22 +12,22 @@ namespace config {
 
 inline constexpr std::uint64_t GiB = 1024 * MiB;
 
-Text any_text(std::string& value);
+TextKey any_text(std::string& value);
 // A name that must not be empty: users, groups, the log's name.
-Text word(std::string& value);
-Text domain(std::string& value);
+TextKey non_empty_text(std::string& value);
+TextKey domain(std::string& value);
 
-Text service_address(common::ServiceAddress& value);
+TextKey service_address(common::ServiceAddress& value);
 
 // "10m", or "never": Settings::never.
-Text span_or_never(Duration& value, Duration least, Duration most);
+TextKey duration_or_never(Duration& value, Duration min, Duration max);
 
-template <class E> struct Word {
+template <class E> struct EnumValue {
     std::string_view name;
     E value;
 };
 
-template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N]) {
+template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&words)[N]) {
     return {[&value, &words](std::string_view text) -> std::string {
                 std::string known;
                 for (const auto& word : words) {
@@ -47,7 +47,7 @@ template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N
 }
 
 template <class T>
-List list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
+ListKey list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
     return {[&] { values.clear(); },
             [&values, read](std::string_view text) {
                 T value;
@@ -70,15 +70,15 @@ List list_of(std::vector<T>& values, std::function<std::string(std::string_view,
 }
 
 // Each of them one of these words.
-List one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words);
-List networks(std::vector<common::Network>& values);
-List endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port);
-List domains(std::vector<std::string>& values);
-List domain_set(std::set<std::string, std::less<>>& values);
-List words(std::vector<std::string>& values);
-List paths(std::vector<std::string>& values);
+ListKey one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words);
+ListKey networks(std::vector<common::Network>& values);
+ListKey endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port);
+ListKey domains(std::vector<std::string>& values);
+ListKey domain_set(std::set<std::string, std::less<>>& values);
+ListKey non_empty_texts(std::vector<std::string>& values);
+ListKey paths(std::vector<std::string>& values);
 // Lookup tables, by their specifications: TomlReader notes where they are named, and Config has them all.
-List lookups(std::vector<std::string>& values);
+ListKey lookup_tables(std::vector<std::string>& values);
 
 // "example.com": letters, digits, hyphens and underscores between dots; lower case on return, and as the DNS
 // has it where it was "bücher.example" (IDNA); "" if it is none.

@@ -96,7 +96,7 @@ std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view 
         };
         Account account;
         if (const auto why = read_line(line, account); !why.empty()) return bad(why);
-        if (out.accounts.size() == most) return bad(fmt::format("more than {} accounts", most));
+        if (out.accounts.size() == max_accounts) return bad(fmt::format("more than {} accounts", max_accounts));
         if (!taken.emplace(account.host, account.port, account.user).second)
             return bad("that user has an account at that host and port already");
         out.accounts.push_back(std::move(account));

@@ -25,7 +25,7 @@ struct Account {
 };
 
 struct Credentials {
-    static constexpr std::size_t most = 10'000; // accounts
+    static constexpr std::size_t max_accounts = 10'000;
 
     std::vector<Account> accounts;
 

@@ -35,8 +35,8 @@ bool is_user_name(std::string_view user);
 extern const smtp::ScramCrypto scram_crypto;
 // smtp::ScramClient::Derive by OpenSSL (PBKDF2), of the prepared password (RFC 5802, 3).
 smtp::Secret salted_password(std::string_view password, std::string_view salt, std::uint32_t iterations);
-inline constexpr std::uint32_t usual_iterations = 10'000;
-inline constexpr std::size_t usual_salt = 16;
+inline constexpr std::uint32_t default_iterations = 10'000;
+inline constexpr std::size_t default_salt_size = 16;
 smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations);
 // A hash that somebody else made may be of the password as it was typed. Takes its time on purpose: never on a loop.
 bool matches(const Entry& entry, std::string_view password);

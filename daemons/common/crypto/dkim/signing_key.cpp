@@ -15,7 +15,7 @@ using spool::Result;
 
 namespace {
 
-using Bio = std::unique_ptr<BIO, tls::Freeing<BIO_free>>;
+using Bio = std::unique_ptr<BIO, tls::Deleter<BIO_free>>;
 
 // A key behind a pass phrase cannot be used by a daemon: it must not ask the terminal.
 int no_pass_phrase(char*, int, int, void*) { return 0; }
@@ -33,9 +33,9 @@ Result<SigningKey> SigningKey::read(std::string_view pem, const std::string& sou
     if (!key) return failed(source, "there is no private key in it that can be read (PEM, without a pass phrase)");
     if (EVP_PKEY_is_a(key.get(), "ED25519")) return SigningKey(std::move(key), Algorithm::ed25519_sha256);
     if (!EVP_PKEY_is_a(key.get(), "RSA")) return failed(source, "the key is neither RSA nor Ed25519");
-    if (EVP_PKEY_get_bits(key.get()) < least_rsa_bits)
+    if (EVP_PKEY_get_bits(key.get()) < min_rsa_bits)
         return failed(source, fmt::format("the RSA key has {} bits; what has less than {} is not believed",
-                                          EVP_PKEY_get_bits(key.get()), least_rsa_bits));
+                                          EVP_PKEY_get_bits(key.get()), min_rsa_bits));
     return SigningKey(std::move(key), Algorithm::rsa_sha256);
 }
 
@@ -60,7 +60,7 @@ std::optional<std::string> SigningKey::sign(std::string_view data) const {
         data = hash = sha.finish();
         digest = nullptr; // it hashes in its own way
     }
-    const std::unique_ptr<EVP_MD_CTX, tls::Freeing<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
+    const std::unique_ptr<EVP_MD_CTX, tls::Deleter<EVP_MD_CTX_free>> context(EVP_MD_CTX_new());
     const auto* bytes = reinterpret_cast<const unsigned char*>(data.data());
     std::size_t size = 0;
     if (EVP_DigestSignInit(context.get(), nullptr, digest, nullptr, key_.get()) != 1 ||

@@ -12,7 +12,7 @@
 
 namespace dkim {
 
-inline constexpr int least_rsa_bits = 1024; // RFC 8301: what is shorter nobody verifies
+inline constexpr int min_rsa_bits = 1024; // RFC 8301: what is shorter nobody verifies
 
 class SigningKey {
 public:

@@ -17,9 +17,9 @@ using spool::Result;
 
 namespace {
 
-using Bio = std::unique_ptr<BIO, Freeing<BIO_free>>;
-using Certificate = std::unique_ptr<X509, Freeing<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Freeing<EVP_PKEY_free>>;
+using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
+using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 Bio reading(const std::string& text) {
     return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
@@ -84,7 +84,7 @@ Result<> check(const proto::secrets::Certificate& certificate, const std::string
     return used;
 }
 
-std::optional<smtp::WallTime> end_of(const std::string& chain) {
+std::optional<smtp::WallTime> certificate_expiry(const std::string& chain) {
     std::optional<smtp::WallTime> end;
     const auto bytes = reading(chain);
     while (true) {
@@ -135,7 +135,7 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
     if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "cannot be had");
     SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged all the same: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-    SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumption);
+    SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumable_session);
     return context;
 }
 

@@ -13,12 +13,12 @@
 
 namespace tls {
 
-template <auto Free> struct Freeing {
+template <auto Free> struct Deleter {
     template <class T> void operator()(T* what) const { Free(what); }
 };
-using SslContext = std::unique_ptr<SSL_CTX, Freeing<SSL_CTX_free>>;
+using SslContext = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
 // What a server gave a client to come back with. It remembers how the certificate was judged.
-using Resumption = std::unique_ptr<SSL_SESSION, Freeing<SSL_SESSION_free>>;
+using ResumableSession = std::unique_ptr<SSL_SESSION, Deleter<SSL_SESSION_free>>;
 
 enum class Version : std::uint8_t { tls_1_2, tls_1_3 };
 enum class ClientCertificates : std::uint8_t { no, ask };
@@ -68,7 +68,7 @@ private:
 // `key_file`: what the error names.
 spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
 // When the first certificate of this chain ends; nothing: there is none in it.
-std::optional<smtp::WallTime> end_of(const std::string& chain);
+std::optional<smtp::WallTime> certificate_expiry(const std::string& chain);
 // Do these certificates (PEM) vouch for others? `file` is what the error names.
 spool::Result<> check_authorities(const std::string& text, const std::string& file);
 // Do these words (openssl-ciphers(1)) name a cipher of TLS 1.2? "" does. `key`: of the configuration, for the error.

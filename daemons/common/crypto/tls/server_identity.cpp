@@ -67,7 +67,7 @@ std::string ServerIdentity::fingerprint() const {
     return out;
 }
 
-bool expect(SSL* ssl, const ServerIdentity& identity) {
+bool set_expected_identity(SSL* ssl, const ServerIdentity& identity) {
     auto* const wanted = SSL_get0_param(ssl);
     X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (!identity.records.empty()) return expect_records(ssl, identity);
@@ -76,8 +76,8 @@ bool expect(SSL* ssl, const ServerIdentity& identity) {
            (SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1);
 }
 
-Judgement judge(SSL* ssl, const ServerIdentity& identity) {
-    Judgement out;
+CertificateVerdict verify_certificate(SSL* ssl, const ServerIdentity& identity) {
+    CertificateVerdict out;
     auto* const peer = SSL_get0_peer_certificate(ssl);
     if (!peer) return out;
     out.certificate = record_of(peer);
@@ -87,7 +87,7 @@ Judgement judge(SSL* ssl, const ServerIdentity& identity) {
         out.problem = X509_verify_cert_error_string(verdict);
         return out;
     }
-    out.proof = identity.records.empty() ? Judgement::Proof::authority : Judgement::Proof::records;
+    out.proof = identity.records.empty() ? CertificateVerdict::Proof::authority : CertificateVerdict::Proof::records;
     const auto names_issuer = [](const TlsaRecord& record) { return record.usage == 2; };
     out.of_host = identity.other_names.empty() || std::ranges::none_of(identity.records, names_issuer) ||
                   X509_check_host(peer, identity.host.data(), identity.host.size(),

@@ -21,7 +21,7 @@ struct ServerIdentity {
 };
 
 // What a certificate came to. Default: there was none.
-struct Judgement {
+struct CertificateVerdict {
     using Proof = decide::TlsState::Proof;
     Proof proof = Proof::none;
     bool of_host = false;    // the proof is of `host`; else of one of the other names only
@@ -31,9 +31,9 @@ struct Judgement {
 };
 
 // Before the handshake. False: OpenSSL has no memory for it.
-bool expect(SSL* ssl, const ServerIdentity& identity);
+bool set_expected_identity(SSL* ssl, const ServerIdentity& identity);
 // After it.
-Judgement judge(SSL* ssl, const ServerIdentity& identity);
+CertificateVerdict verify_certificate(SSL* ssl, const ServerIdentity& identity);
 
 // A record that holds a whole certificate or key (matching type 0) holds one that can be read.
 bool is_well_formed(const decide::TlsaRecord& record);

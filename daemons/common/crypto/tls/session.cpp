@@ -35,7 +35,7 @@ BIO_METHOD* Session::method() {
 }
 
 // Makes OpenSSL's half and puts our wire into it.
-bool Session::plug_in() {
+bool Session::attach_bio() {
     ssl_.reset(SSL_new(context_->first()));
     auto* wire = BIO_new(method());
     if (!ssl_ || !wire) {
@@ -50,7 +50,7 @@ bool Session::plug_in() {
 
 std::unique_ptr<Session> Session::accept(std::shared_ptr<const Context> context) {
     std::unique_ptr<Session> session(new Session(std::move(context)));
-    if (!session->plug_in()) return nullptr;
+    if (!session->attach_bio()) return nullptr;
     SSL_set_app_data(session->ssl_.get(), const_cast<Context*>(session->context_.get()));
     SSL_set_accept_state(session->ssl_.get());
     return session;
@@ -59,19 +59,19 @@ std::unique_ptr<Session> Session::accept(std::shared_ptr<const Context> context)
 std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context, ServerIdentity identity,
                                           SSL_SESSION* from) {
     std::unique_ptr<Session> session(new Session(std::move(context)));
-    if (!session->plug_in()) return nullptr;
+    if (!session->attach_bio()) return nullptr;
     auto* const ssl = session->ssl_.get();
     SSL_set_app_data(ssl, session.get());
     session->identity_ = std::move(identity);
-    if (!expect(ssl, session->identity_)) return nullptr;
+    if (!set_expected_identity(ssl, session->identity_)) return nullptr;
     ERR_clear_error();
     if (from) SSL_set_session(ssl, from);
     SSL_set_connect_state(ssl);
     return session;
 }
 
-int Session::keep_resumption(SSL* ssl, SSL_SESSION* fresh) {
-    static_cast<Session*>(SSL_get_app_data(ssl))->resumption_.reset(fresh);
+int Session::keep_resumable_session(SSL* ssl, SSL_SESSION* fresh) {
+    static_cast<Session*>(SSL_get_app_data(ssl))->resumable_session_.reset(fresh);
     return 1; // ours now
 }
 
@@ -89,7 +89,7 @@ Session::Progress Session::ended(int result) {
     }
 }
 
-Session::Progress Session::shake_hands() {
+Session::Progress Session::handshake() {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1) return ended(result);
@@ -120,12 +120,12 @@ void Session::close() {
     up_ = false;
 }
 
-std::string Facts::text() const {
+std::string ConnectionInfo::text() const {
     return fmt::format("{} with cipher {} ({}/{} bits)", version, cipher, bits, cipher_bits);
 }
 
-Facts Session::facts() const {
-    Facts facts;
+ConnectionInfo Session::info() const {
+    ConnectionInfo facts;
     facts.version = SSL_get_version(ssl_.get());
     const auto* cipher = SSL_get_current_cipher(ssl_.get());
     facts.cipher = SSL_CIPHER_get_name(cipher);
@@ -136,8 +136,8 @@ Facts Session::facts() const {
     auto* const peer = SSL_get0_peer_certificate(ssl_.get());
     if (!peer) return facts;
     facts.peer =
-        SSL_get_verify_result(ssl_.get()) == X509_V_OK ? Facts::Peer::trusted : Facts::Peer::untrusted;
-    if (facts.peer != Facts::Peer::trusted) return facts;
+        SSL_get_verify_result(ssl_.get()) == X509_V_OK ? ConnectionInfo::Peer::trusted : ConnectionInfo::Peer::untrusted;
+    if (facts.peer != ConnectionInfo::Peer::trusted) return facts;
     char name[256] = "";
     const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
     if (n > 0) facts.peer_name = smtp::printable({name, static_cast<std::size_t>(n)}, 255);

@@ -11,7 +11,7 @@
 namespace tls {
 
 // What was agreed on, for logs, Received: and policy.
-struct Facts {
+struct ConnectionInfo {
     std::string version, cipher;
     int bits = 0, cipher_bits = 0; // in use, of the cipher
     bool resumed = false;
@@ -33,7 +33,7 @@ public:
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Sealed bytes from the peer; a view that must stay valid while shake_hands() and read() use it up. Call
+    // Sealed bytes from the peer; a view that must stay valid while handshake() and read() use it up. Call
     // these until they want more before the next feed().
     void feed(std::string_view sealed) { in_ = sealed; }
 
@@ -43,7 +43,7 @@ public:
         closed,     // by the peer, in good order
         failed,     // error() says why
     };
-    Progress shake_hands();
+    Progress handshake();
     // done: `plain` holds the first `taken` bytes.
     Progress read(std::span<char> space, std::size_t& taken);
 
@@ -57,28 +57,28 @@ public:
     std::string output() { return std::exchange(out_, {}); }
 
     bool is_of(const Context* context) const { return context_.get() == context; }
-    Facts facts() const;
-    Judgement judgement() const { return judge(ssl_.get(), identity_); } // the client's, after the handshake
+    ConnectionInfo info() const;
+    CertificateVerdict verdict() const { return verify_certificate(ssl_.get(), identity_); } // the client's, after the handshake
     const std::string& error() const { return error_; }
     // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
-    Resumption resumption() { return std::move(resumption_); }
+    ResumableSession resumable_session() { return std::move(resumable_session_); }
     // For SCRAM-…-PLUS (RFC 9266, RFC 5929): "tls-exporter" or "tls-server-end-point"; "" if there is none.
     std::string channel_binding(std::string_view type) const;
 
 private:
     friend class Context;
-    static int keep_resumption(SSL* ssl, SSL_SESSION* fresh);
-    bool plug_in();
+    static int keep_resumable_session(SSL* ssl, SSL_SESSION* fresh);
+    bool attach_bio();
     explicit Session(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
     static BIO_METHOD* method();
     Progress ended(int result);
 
     std::shared_ptr<const Context> context_;
     ServerIdentity identity_; // the client's
-    std::unique_ptr<SSL, Freeing<SSL_free>> ssl_;
+    std::unique_ptr<SSL, Deleter<SSL_free>> ssl_;
     std::string_view in_;
     std::string out_, error_;
-    Resumption resumption_;
+    ResumableSession resumable_session_;
     bool up_ = false;
 };
 

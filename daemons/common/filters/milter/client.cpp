@@ -5,19 +5,19 @@ namespace milter {
 
 using config::OnFailure;
 using config::Stage;
-using What = Word::What;
+using ResponseKind = Response::What;
 
 static constexpr std::size_t largest_chunk = 65'535;
 static constexpr std::size_t most_waiting = 256 * 1024; // bytes the filter has not taken
 
-common::Availability availability_of(const config::Milter& milter, common::Troubles& troubles) {
+common::ServiceStatus service_status_of(const config::Milter& milter, common::Problems& problems) {
     const auto what = "milter " + milter.name;
-    return {troubles.about(what), what, milter.on_failure};
+    return {problems.reporter(what), what, milter.on_failure};
 }
 
-Client::Client(common::Loop& loop, common::Log& log, config::Milter milter, common::Availability availability)
-    : loop_(loop), log_(log), milter_(std::move(milter)), availability_(std::move(availability)),
-      patience_(loop, [this] { fail("no answer in time"); }) {}
+Client::Client(common::Loop& loop, common::Log& log, config::Milter milter, common::ServiceStatus service_status)
+    : loop_(loop), log_(log), milter_(std::move(milter)), service_status_(std::move(service_status)),
+      timeout_(loop, [this] { fail("no answer in time"); }) {}
 
 Client::~Client() {
     if (!stream_ || broken_) return;
@@ -25,10 +25,10 @@ Client::~Client() {
     stream_->send(session_.output());
 }
 
-std::optional<Word> Client::ask(Event event, Done done) {
-    if (dismissed_ || through_) return Word{};
+std::optional<Response> Client::ask(Event event, Done done) {
+    if (accepts_all_ || finished_) return Response{};
     event_ = std::move(event);
-    if (broken_) return by_default();
+    if (broken_) return default_response();
     done_ = std::move(done);
     if (event_.stage == Stage::mail) in_mail_ = true;
     if (!stream_) {
@@ -36,35 +36,35 @@ std::optional<Word> Client::ask(Event event, Done done) {
         connect();
         send(session_.negotiate());
     } else {
-        tell_stage();
+        send_stage();
     }
     advancing_ = true; // whatever is known at once is returned
     while (phase_ != Phase::idle && !waiting_) advance();
     advancing_ = false;
     if (phase_ != Phase::idle || !done_) return {};
     done_ = nullptr;
-    return std::exchange(early_, {});
+    return std::exchange(response_, {});
 }
 
 void Client::connect() {
     stream_ = std::make_unique<common::ClientStream>(
         loop_, milter_.address,
-        common::ClientStream::Callbacks{[this](std::string_view bytes) { heard(bytes); },
+        common::ClientStream::Callbacks{[this](std::string_view bytes) { on_data(bytes); },
                                         [this](const std::string& why) { fail(why); }});
     stream_->on_drained([this] {
         if (!std::exchange(stalled_, false)) return;
-        patience_.stop();
+        timeout_.stop();
         waiting_ = false;
         go_on();
     });
 }
 
 void Client::transaction_over() {
-    if (std::exchange(in_mail_, false) && !through_ && !broken_ && stream_) {
+    if (std::exchange(in_mail_, false) && !finished_ && !broken_ && stream_) {
         session_.abort();
         stream_->send(session_.output());
     }
-    through_ = false;
+    finished_ = false;
 }
 
 void Client::send(bool word_follows) {
@@ -72,43 +72,43 @@ void Client::send(bool word_follows) {
     auto bytes = session_.output();
     if (!bytes.empty()) stream_->send(std::move(bytes));
     if (word_follows)
-        patience_.start(phase_ == Phase::negotiating      ? milter_.connect_timeout
+        timeout_.start(phase_ == Phase::negotiating      ? milter_.connect_timeout
                         : phase_ == Phase::end_of_message ? milter_.message_timeout
                                                           : milter_.timeout);
 }
 
-void Client::heard(std::string_view bytes) {
+void Client::on_data(std::string_view bytes) {
     session_.feed(bytes);
     for (;;) {
         auto word = session_.next();
         if (!word) return fail(word.error().why);
         if (!*word) return;
-        if ((*word)->what == What::progress) {
-            patience_.start(milter_.message_timeout);
+        if ((*word)->what == ResponseKind::progress) {
+            timeout_.start(milter_.message_timeout);
             continue;
         }
         waiting_ = false;
-        patience_.stop();
-        availability_.answered();
-        return said(**std::move(word)); // may destroy this
+        timeout_.stop();
+        service_status_.answered();
+        return on_response(**std::move(word)); // may destroy this
     }
 }
 
-void Client::said(Word word) {
+void Client::on_response(Response word) {
     switch (phase_) {
     case Phase::idle: return;
-    case Phase::negotiating: tell_stage(); break;
+    case Phase::negotiating: send_stage(); break;
     case Phase::asking: finish(std::move(word)); break;
     case Phase::header:
     case Phase::end_of_header:
     case Phase::body:
-        if (word.what == What::skip)
+        if (word.what == ResponseKind::skip)
             phase_ = Phase::end_of_message, send(session_.end_of_message(event_.macros));
-        else if (word.what != What::go_on)
+        else if (word.what != ResponseKind::proceed)
             finish(std::move(word));
         break;
     case Phase::end_of_message:
-        if (word.what == What::go_on || word.what == What::accept) {
+        if (word.what == ResponseKind::proceed || word.what == ResponseKind::accept) {
             if (auto applied = event_.message->apply(word.changes); !applied)
                 return fail(applied.error().why);
         }
@@ -125,7 +125,7 @@ void Client::go_on() {
     advancing_ = false;
     if (phase_ != Phase::idle || !done_) return;
     const auto done = std::exchange(done_, {});
-    done(std::exchange(early_, {})); // may destroy this
+    done(std::exchange(response_, {})); // may destroy this
 }
 
 // The filter has nothing to say to what it was told last: the next thing.
@@ -135,7 +135,7 @@ void Client::advance() {
     case Phase::negotiating:
     case Phase::end_of_message: return;
     case Phase::asking: return finish({});
-    case Phase::header: return tell_header();
+    case Phase::header: return send_header();
     case Phase::end_of_header:
         phase_ = session_.wants_body() ? Phase::body : Phase::end_of_message;
         if (phase_ == Phase::end_of_message) send(session_.end_of_message(event_.macros));
@@ -144,7 +144,7 @@ void Client::advance() {
     }
 }
 
-void Client::tell_stage() {
+void Client::send_stage() {
     phase_ = Phase::asking;
     const auto& e = event_;
     const auto path = "<" + e.text + ">";
@@ -169,7 +169,7 @@ void Client::tell_stage() {
     });
 }
 
-void Client::tell_header() {
+void Client::send_header() {
     const auto& fields = event_.message->fields();
     if (event_.message->is_own(next_field_)) ++next_field_;
     if (next_field_ >= fields.size()) {
@@ -184,7 +184,7 @@ void Client::read_body() {
     waiting_ = true; // for the disk, or for the filter to take what it has been sent
     if (stream_->waiting() > most_waiting) {
         stalled_ = true;
-        return patience_.start(milter_.timeout);
+        return timeout_.start(milter_.timeout);
     }
     event_.message->read_body(body_offset_, largest_chunk, [this](spool::Result<std::string> piece) {
         if (broken_) return; // the filter went meanwhile, and the message went on without it
@@ -204,40 +204,40 @@ void Client::read_body() {
 void Client::fail(const std::string& why) {
     if (std::exchange(broken_, true)) return;
     log_.warning("milter {}: {}", milter_.name, why);
-    availability_.failed(why);
-    patience_.stop();
+    service_status_.failed(why);
+    timeout_.stop();
     stream_.reset();
     waiting_ = false;
     if (phase_ == Phase::idle) return; // it went between two questions: the next one is answered by default
-    finish(by_default());
+    finish(default_response());
     go_on();
 }
 
-void Client::finish(Word word) {
+void Client::finish(Response word) {
     const auto stage = event_.stage;
     phase_ = Phase::idle;
     waiting_ = false;
-    patience_.stop();
+    timeout_.stop();
     if (stage <= Stage::helo)
-        dismissed_ = word.what == What::accept;
+        accepts_all_ = word.what == ResponseKind::accept;
     else if (stage != Stage::unknown)
-        through_ = word.what == What::accept || word.what == What::discard || stage == Stage::end_of_data ||
-                   (word.what == What::refuse && stage != Stage::rcpt);
-    early_ = std::move(word);
+        finished_ = word.what == ResponseKind::accept || word.what == ResponseKind::discard || stage == Stage::end_of_data ||
+                   (word.what == ResponseKind::refuse && stage != Stage::rcpt);
+    response_ = std::move(word);
 }
 
 // Before there is a message there is nothing to refuse: a client may only want to say goodbye.
-Word Client::by_default() const {
-    Word word;
+Response Client::default_response() const {
+    Response word;
     if (event_.stage < Stage::mail || event_.stage == Stage::unknown) return word;
     switch (milter_.on_failure) {
     case OnFailure::accept: break;
     case OnFailure::tempfail:
-        word.what = What::refuse;
+        word.what = ResponseKind::refuse;
         word.reply = {451, {4, 7, 1}, "Service unavailable - try again later"};
         break;
     case OnFailure::reject:
-        word.what = What::refuse;
+        word.what = ResponseKind::refuse;
         word.reply = {550, {5, 7, 1}, "Service unavailable"};
         break;
     case OnFailure::quarantine:

@@ -12,22 +12,22 @@
 
 namespace milter {
 
-// What status says of a milter that does not answer, in its place among `troubles`, which must live as long.
-common::Availability availability_of(const config::Milter& milter, common::Troubles& troubles);
+// What status says of a milter that does not answer, in its place among `problems`, which must live as long.
+common::ServiceStatus service_status_of(const config::Milter& milter, common::Problems& problems);
 
 class Client {
 public:
     // Never progress or skip. changes.quarantine says whether the message is to be held; all other changes
     // have been applied.
-    using Done = std::function<void(Word)>;
+    using Done = std::function<void(Response)>;
 
-    Client(common::Loop& loop, common::Log& log, config::Milter milter, common::Availability availability = {});
+    Client(common::Loop& loop, common::Log& log, config::Milter milter, common::ServiceStatus service_status = {});
     ~Client();
     Client(const Client&) = delete;
 
     // The filter's word at once (it need not be asked), or later by `done`: once, from the loop. One question
     // at a time; connect is the first.
-    std::optional<Word> ask(Event event, Done done);
+    std::optional<Response> ask(Event event, Done done);
     // The message that Stage::mail had begun is gone, by whichever way.
     void transaction_over();
 
@@ -43,34 +43,34 @@ private:
     };
 
     void connect();
-    void heard(std::string_view bytes);
+    void on_data(std::string_view bytes);
     void go_on();
     void advance();
-    void tell_stage();
-    void tell_header();
+    void send_stage();
+    void send_header();
     void read_body();
-    void said(Word word);
+    void on_response(Response word);
     void send(bool word_follows);
     void fail(const std::string& why);
-    void finish(Word word);
-    Word by_default() const;
+    void finish(Response word);
+    Response default_response() const;
 
     common::Loop& loop_;
     common::Log& log_;
     const config::Milter milter_;
-    const common::Availability availability_;
+    const common::ServiceStatus service_status_;
     Session session_;
     std::unique_ptr<common::ClientStream> stream_;
-    common::Timer patience_;
+    common::Timer timeout_;
     Event event_;
     Done done_;
     Phase phase_ = Phase::idle;
-    Word early_;                              // the answer, until it is handed out
+    Response response_;                              // the answer, until it is handed out
     bool waiting_ = false;                    // for a word, or for the disk
     bool advancing_ = false;                  // go_on() is under way
     bool stalled_ = false;                    // the filter does not take the body
-    bool broken_ = false, dismissed_ = false; // for the session: failed; it has accepted all of it
-    bool in_mail_ = false, through_ = false;  // a message is under way; the filter has had its say on it
+    bool broken_ = false, accepts_all_ = false; // for the session: failed; it has accepted all of it
+    bool in_mail_ = false, finished_ = false;  // a message is under way; the filter has had its say on it
     std::size_t next_field_ = 0;
     std::uint64_t body_offset_ = 0;
 };

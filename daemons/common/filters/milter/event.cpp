@@ -5,7 +5,7 @@ namespace milter {
 
 using config::Stage;
 
-Event event_of(Stage stage, const Subject& subject) {
+Event event_of(Stage stage, const EventContext& subject) {
     Event event;
     event.stage = stage;
     const auto address = subject.client_address.empty() ? "" : fmt::format("[{}]", subject.client_address);

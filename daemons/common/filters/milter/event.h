@@ -17,7 +17,7 @@ struct Event {
 };
 
 // What is known of a session and its mail; what is not is "".
-struct Subject {
+struct EventContext {
     std::string_view server;   // our name
     std::string_view listener; // [listen.<name>]
     std::string_view client_name = "unknown", client_address;
@@ -26,6 +26,6 @@ struct Subject {
     std::string_view sasl_method, sasl_user, sasl_sender, tls_version, tls_cipher, tls_peer;
     Message* message = nullptr;
 };
-Event event_of(config::Stage stage, const Subject& subject);
+Event event_of(config::Stage stage, const EventContext& subject);
 
 } // namespace milter

@@ -84,21 +84,21 @@ bool Session::connect(const std::string& name, const std::string& address, std::
         data += static_cast<char>(port & 0xff);
         data += text(v6 ? "IPv6:" + address : address);
     }
-    return tell('C', data, macros, no_connect, silent_connect);
+    return tell('C', data, macros, no_connect, no_reply_connect);
 }
 
 bool Session::helo(const std::string& name, const Macros& macros) {
-    return tell('H', text(name), macros, no_helo, silent_helo);
+    return tell('H', text(name), macros, no_helo, no_reply_helo);
 }
 bool Session::mail(const std::string& path, const Macros& macros) {
-    return tell('M', text(path), macros, no_mail, silent_mail);
+    return tell('M', text(path), macros, no_mail, no_reply_mail);
 }
 bool Session::rcpt(const std::string& path, const Macros& macros) {
-    return tell('R', text(path), macros, no_rcpt, silent_rcpt);
+    return tell('R', text(path), macros, no_rcpt, no_reply_rcpt);
 }
-bool Session::data(const Macros& macros) { return tell('T', "", macros, no_data, silent_data); }
+bool Session::data(const Macros& macros) { return tell('T', "", macros, no_data, no_reply_data); }
 bool Session::unknown(const std::string& line) {
-    return tell('U', text(line), {}, no_unknown, silent_unknown);
+    return tell('U', text(line), {}, no_unknown, no_reply_unknown);
 }
 
 bool Session::header(std::string_view name, std::string_view value) {
@@ -107,13 +107,13 @@ bool Session::header(std::string_view name, std::string_view value) {
     for (const char c : value)
         if (c != '\r' && c != '\0') data += c; // folds are LF alone in this protocol
     data += '\0';
-    return tell('L', data, {}, no_header, silent_header);
+    return tell('L', data, {}, no_header, no_reply_header);
 }
 
 bool Session::end_of_header(const Macros& macros) {
-    return tell('N', "", macros, no_end_of_header, silent_end_of_header);
+    return tell('N', "", macros, no_end_of_header, no_reply_end_of_header);
 }
-bool Session::body(std::string_view chunk) { return tell('B', chunk, {}, no_body, silent_body); }
+bool Session::body(std::string_view chunk) { return tell('B', chunk, {}, no_body, no_reply_body); }
 
 bool Session::end_of_message(const Macros& macros) {
     changes_ = {};
@@ -124,7 +124,7 @@ bool Session::end_of_message(const Macros& macros) {
 void Session::abort() { append_packet(output_, 'A'); }
 void Session::quit() { append_packet(output_, 'Q'); }
 
-std::expected<std::optional<Word>, smtp::Malformed> Session::next() {
+std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
     for (;;) {
         auto packet = reader_.next();
         if (!packet) return std::unexpected(std::move(packet).error());
@@ -132,34 +132,34 @@ std::expected<std::optional<Word>, smtp::Malformed> Session::next() {
         const auto& [command, data] = **packet;
         if (!waiting_) return malformed(fmt::format("said {:#x} without having been asked", command));
         if (negotiating_) return negotiated(**packet);
-        Word word;
+        Response word;
         switch (command) {
-        case 'p': word.what = Word::What::progress; return word;
+        case 'p': word.what = Response::What::progress; return word;
         case 'c': break;
-        case 'a': word.what = Word::What::accept; break;
-        case 'd': word.what = Word::What::discard; break;
+        case 'a': word.what = Response::What::accept; break;
+        case 'd': word.what = Response::What::discard; break;
         case 's':
             if (!skipped(may_skip)) return malformed("skips without having announced it");
-            word.what = Word::What::skip;
+            word.what = Response::What::skip;
             break;
         case 'r':
-            word.what = Word::What::refuse;
+            word.what = Response::What::refuse;
             word.reply = {550, {5, 7, 1}, "Command rejected"};
             break;
         case 't':
         case 'f':
-            word.what = Word::What::refuse;
+            word.what = Response::What::refuse;
             word.reply = {451, {4, 7, 1}, "Service unavailable - try again later"};
             break;
         case '4':
-            word.what = Word::What::refuse;
+            word.what = Response::What::refuse;
             word.reply = {421, {4, 7, 0}, "Service unavailable - closing"};
             break;
         case 'y': {
             const auto said = DataReader(data).text();
             const auto reply = said ? reply_of(*said) : std::nullopt;
             if (!reply) return malformed("an odd reply");
-            word.what = Word::What::refuse;
+            word.what = Response::What::refuse;
             word.reply = *reply;
             break;
         }
@@ -168,20 +168,20 @@ std::expected<std::optional<Word>, smtp::Malformed> Session::next() {
             continue;
         }
         if (!data.empty() && command != 'y') return malformed("more was said than its word");
-        return said(std::move(word));
+        return on_response(std::move(word));
     }
 }
 
 // The answer to what was asked is complete.
-std::expected<std::optional<Word>, smtp::Malformed> Session::said(Word word) {
+std::expected<std::optional<Response>, smtp::Malformed> Session::on_response(Response word) {
     if (!reader_.empty()) return malformed("said more than it was asked");
     waiting_ = negotiating_ = false;
-    if (std::exchange(at_end_, false) && (word.what == Word::What::go_on || word.what == Word::What::accept))
+    if (std::exchange(at_end_, false) && (word.what == Response::What::proceed || word.what == Response::What::accept))
         word.changes = std::exchange(changes_, {});
     return word;
 }
 
-std::expected<std::optional<Word>, smtp::Malformed> Session::negotiated(const Packet& packet) {
+std::expected<std::optional<Response>, smtp::Malformed> Session::negotiated(const Packet& packet) {
     DataReader data(packet.data);
     const auto version = data.number(), actions = data.number(), steps = data.number();
     if (packet.command != 'O' || !steps) return malformed("does not negotiate");
@@ -190,7 +190,7 @@ std::expected<std::optional<Word>, smtp::Malformed> Session::negotiated(const Pa
         return malformed("wants what was not offered");
     actions_ = *actions;
     steps_ = *steps; // lists of macros may follow: all that there are get sent anyway
-    return said({});
+    return on_response({});
 }
 
 std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {

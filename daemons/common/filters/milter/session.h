@@ -34,9 +34,9 @@ struct Modifications {
 };
 
 // What a filter says.
-struct Word {
-    enum class What : std::uint8_t { go_on, accept, discard, refuse, skip, progress };
-    What what = What::go_on;
+struct Response {
+    enum class What : std::uint8_t { proceed, accept, discard, refuse, skip, progress };
+    What what = What::proceed;
     smtp::Reply reply;     // refuse
     Modifications changes; // to the end of a message
 };
@@ -66,7 +66,7 @@ public:
     void feed(std::string_view bytes) { reader_.feed(bytes); }
     // The word waited for; none: more input is needed. Malformed: the filter is not to be believed. That is also
     // who says more than it was asked, for the rest would pass for an answer to the next question.
-    std::expected<std::optional<Word>, smtp::Malformed> next();
+    std::expected<std::optional<Response>, smtp::Malformed> next();
 
 private:
     enum Step : std::uint32_t {
@@ -77,18 +77,18 @@ private:
         no_body = 0x10,
         no_header = 0x20,
         no_end_of_header = 0x40,
-        silent_header = 0x80,
+        no_reply_header = 0x80,
         no_unknown = 0x100,
         no_data = 0x200,
         may_skip = 0x400,
-        silent_connect = 0x1000,
-        silent_helo = 0x2000,
-        silent_mail = 0x4000,
-        silent_rcpt = 0x8000,
-        silent_data = 0x10000,
-        silent_unknown = 0x20000,
-        silent_end_of_header = 0x40000,
-        silent_body = 0x80000,
+        no_reply_connect = 0x1000,
+        no_reply_helo = 0x2000,
+        no_reply_mail = 0x4000,
+        no_reply_rcpt = 0x8000,
+        no_reply_data = 0x10000,
+        no_reply_unknown = 0x20000,
+        no_reply_end_of_header = 0x40000,
+        no_reply_body = 0x80000,
         leading_space = 0x100000,
     };
     bool skipped(Step step) const { return (steps_ & step) != 0; }
@@ -97,8 +97,8 @@ private:
         waiting_ = word;
         return word;
     }
-    std::expected<std::optional<Word>, smtp::Malformed> negotiated(const Packet& packet);
-    std::expected<std::optional<Word>, smtp::Malformed> said(Word word);
+    std::expected<std::optional<Response>, smtp::Malformed> negotiated(const Packet& packet);
+    std::expected<std::optional<Response>, smtp::Malformed> on_response(Response word);
     std::expected<void, smtp::Malformed> modified(const Packet& packet);
 
     PacketReader reader_;

@@ -1,4 +1,4 @@
-// What one process has counted since it last handed its figures over, and what it measured. Counting is one addition
+// What one process has counted since it last handed its metrics over, and what it measured. Counting is one addition
 // to a cell, from any thread, without locks; handing over takes what was counted out, so that who receives it only
 // ever adds, and neither side's restart makes a sum go backwards.
 #pragma once
@@ -15,20 +15,20 @@
 
 namespace common {
 
-class Figures {
+class Metrics {
 public:
-    Figures() : cells_(std::make_unique<std::atomic<std::int64_t>[]>(all_cells())) {}
+    Metrics() : cells_(std::make_unique<std::atomic<std::int64_t>[]>(all_cells())) {}
 
-    // figures.count(Family::rejects, RejectStage::rcpt, RejectKind::permanent)
-    template <class... L> void count(Family family, L... labels) { add(family, 1, labels...); }
-    template <class... L> void add(Family family, std::uint64_t n, L... labels) {
+    // metrics.count(MetricId::rejects, RejectStage::rcpt, RejectClass::permanent)
+    template <class... L> void count(MetricId family, L... labels) { add(family, 1, labels...); }
+    template <class... L> void add(MetricId family, std::uint64_t n, L... labels) {
         cells_[cell(family, labels...)].fetch_add(static_cast<std::int64_t>(n), std::memory_order_relaxed);
     }
     // µs are what a cell of a time holds.
-    template <class... L> void set(Family family, std::int64_t value, L... labels) {
+    template <class... L> void set(MetricId family, std::int64_t value, L... labels) {
         cells_[cell(family, labels...)].store(value, std::memory_order_relaxed);
     }
-    template <class... L> void observe(Family family, smtp::Duration time, L... labels) {
+    template <class... L> void observe(MetricId family, smtp::Duration time, L... labels) {
         observe_at(cell(family, labels...), time);
     }
 
@@ -37,22 +37,22 @@ public:
     // An attempt for a recipient. Of very many links between two hand-overs the last ones are counted together.
     void count_link(std::string_view link, DeliveryOutcome outcome);
     // As they are now: the busiest ones, and one named "" for all others.
-    void set_links(std::vector<proto::figures::LinkState> links) { links_ = std::move(links); }
+    void set_links(std::vector<proto::metrics::LinkState> links) { links_ = std::move(links); }
 
     // Counts are 0 afterwards; what was measured stays.
-    proto::figures::Handed take();
+    proto::metrics::Report take();
 
-    static constexpr std::size_t most_links = 1000; // counted one by one between two hand-overs
+    static constexpr std::size_t max_named_links = 1000; // counted one by one between two hand-overs
 
 private:
-    template <class... L> static std::size_t cell(Family family, L... labels) {
+    template <class... L> static std::size_t cell(MetricId family, L... labels) {
         return cell_of(family, {static_cast<std::size_t>(labels)...});
     }
     void observe_at(std::size_t first, smtp::Duration time);
 
     std::unique_ptr<std::atomic<std::int64_t>[]> cells_;
     std::unordered_map<std::string, std::array<std::uint64_t, 3>> attempts_; // by link, by outcome
-    std::vector<proto::figures::LinkState> links_;
+    std::vector<proto::metrics::LinkState> links_;
 };
 
 } // namespace common

@@ -7,7 +7,7 @@ namespace common {
 
 namespace {
 
-constexpr std::size_t families = static_cast<std::size_t>(Family::last_) + 1;
+constexpr std::size_t families = static_cast<std::size_t>(MetricId::last_) + 1;
 constexpr std::size_t roles = static_cast<std::size_t>(proto::Role::last_) + 1;
 
 constexpr std::string_view sources[] = {"smtp", "local", "report"};
@@ -33,97 +33,97 @@ constexpr auto role_names = [] {
     return out;
 }();
 
-constexpr auto counter = FigureType::counter;
-constexpr auto gauge = FigureType::gauge;
-constexpr auto histogram = FigureType::histogram;
-constexpr auto number = FigureUnit::number;
-constexpr auto microseconds = FigureUnit::microseconds;
-constexpr FigureLabel process{"process", role_names};
+constexpr auto counter = MetricType::counter;
+constexpr auto gauge = MetricType::gauge;
+constexpr auto histogram = MetricType::histogram;
+constexpr auto number = MetricUnit::number;
+constexpr auto microseconds = MetricUnit::microseconds;
+constexpr MetricLabel process{"process", role_names};
 
-constexpr FigureFamily all[] = {
-    {Family::messages_accepted, "postrider_messages_accepted_total", counter, number,
+constexpr MetricDefinition all[] = {
+    {MetricId::messages_accepted, "postrider_messages_accepted_total", counter, number,
      "Messages taken into the spool, by where they came from.", {"source", sources}, {}},
-    {Family::recipients_accepted, "postrider_recipients_accepted_total", counter, number,
+    {MetricId::recipients_accepted, "postrider_recipients_accepted_total", counter, number,
      "Recipients of the messages taken into the spool, before aliases are expanded.", {"source", sources}, {}},
-    {Family::bytes_accepted, "postrider_accepted_bytes_total", counter, number,
+    {MetricId::bytes_accepted, "postrider_accepted_bytes_total", counter, number,
      "Content of the messages taken into the spool.", {"source", sources}, {}},
-    {Family::commit_seconds, "postrider_spool_commit_seconds", histogram, microseconds,
+    {MetricId::commit_seconds, "postrider_spool_commit_seconds", histogram, microseconds,
      "Time from a message's end until it was on stable storage.", {}, {}},
-    {Family::sync_seconds, "postrider_spool_sync_seconds", histogram, microseconds,
+    {MetricId::sync_seconds, "postrider_spool_sync_seconds", histogram, microseconds,
      "Time that syncs of the spool's files and directories took.", {}, {}},
-    {Family::sessions, "postrider_smtpd_sessions_total", counter, number, "SMTP sessions begun by clients.", {}, {}},
-    {Family::sessions_open, "postrider_smtpd_sessions", gauge, number, "SMTP sessions of clients under way.", {}, {}},
-    {Family::session_ends, "postrider_smtpd_session_ends_total", counter, number,
+    {MetricId::sessions, "postrider_smtpd_sessions_total", counter, number, "SMTP sessions begun by clients.", {}, {}},
+    {MetricId::sessions_open, "postrider_smtpd_sessions", gauge, number, "SMTP sessions of clients under way.", {}, {}},
+    {MetricId::session_ends, "postrider_smtpd_session_ends_total", counter, number,
      "SMTP sessions of clients by how they ended.", {"end", endings}, {}},
-    {Family::rejects, "postrider_smtpd_rejects_total", counter, number,
+    {MetricId::rejects, "postrider_smtpd_rejects_total", counter, number,
      "Refusals with a reject line in the log, by command and by 4xx (temporary) or 5xx (permanent).",
      {"stage", stages}, {"kind", kinds}},
-    {Family::tls_sessions, "postrider_smtpd_tls_sessions_total", counter, number,
+    {MetricId::tls_sessions, "postrider_smtpd_tls_sessions_total", counter, number,
      "TLS handshakes with clients that succeeded.", {"version", tls_versions}, {}},
-    {Family::tls_failures, "postrider_smtpd_tls_failures_total", counter, number,
+    {MetricId::tls_failures, "postrider_smtpd_tls_failures_total", counter, number,
      "TLS handshakes with clients that failed.", {}, {}},
-    {Family::authentications, "postrider_smtpd_authentications_total", counter, number,
+    {MetricId::authentications, "postrider_smtpd_authentications_total", counter, number,
      "AUTH attempts of clients.", {"result", auth_results}, {}},
-    {Family::lockouts, "postrider_smtpd_lockouts_total", counter, number,
+    {MetricId::lockouts, "postrider_smtpd_lockouts_total", counter, number,
      "Lock-outs that wrong passwords brought: of one user from a network, or of everybody there.", {"of", locked_out}, {}},
-    {Family::content_memory, "postrider_content_memory_bytes", gauge, number,
+    {MetricId::content_memory, "postrider_content_memory_bytes", gauge, number,
      "Memory held for messages being received, of all writing processes together (spool.content_memory is for each).", {}, {}},
-    {Family::deliveries, "postrider_deliveries_total", counter, number,
+    {MetricId::deliveries, "postrider_deliveries_total", counter, number,
      "Attempts to deliver to a recipient, by what came of them; a deferred one is counted again at its next attempt.",
      {"transport", transports}, {"outcome", outcomes}},
-    {Family::delay_seconds, "postrider_delay_seconds", histogram, microseconds,
+    {MetricId::delay_seconds, "postrider_delay_seconds", histogram, microseconds,
      "Time from a message's arrival until a recipient's delivery.", {}, {}},
-    {Family::delay_stage_seconds, "postrider_delay_stage_seconds", histogram, microseconds,
+    {MetricId::delay_stage_seconds, "postrider_delay_stage_seconds", histogram, microseconds,
      "The same time in parts, as delays=a/b/c/d in the log has it.", {"stage", delay_stages}, {}},
-    {Family::connections, "postrider_client_connections_total", counter, number,
+    {MetricId::connections, "postrider_client_connections_total", counter, number,
      "Connections to next hops.", {"result", connection_results}, {}},
-    {Family::client_tls_sessions, "postrider_client_tls_sessions_total", counter, number,
+    {MetricId::client_tls_sessions, "postrider_client_tls_sessions_total", counter, number,
      "TLS handshakes with next hops that succeeded.", {"version", tls_versions}, {}},
-    {Family::source_refusals, "postrider_client_source_refusals_total", counter, number,
+    {MetricId::source_refusals, "postrider_client_source_refusals_total", counter, number,
      "Refusals, by next hops, of an address of a pool that mail comes from.", {"what", refused}, {}},
-    {Family::messages_removed, "postrider_messages_removed_total", counter, number,
+    {MetricId::messages_removed, "postrider_messages_removed_total", counter, number,
      "Messages that left the queue, everything owed to them done.", {}, {}},
-    {Family::messages_expired, "postrider_messages_expired_total", counter, number,
+    {MetricId::messages_expired, "postrider_messages_expired_total", counter, number,
      "Messages returned to their senders because their time was over.", {}, {}},
-    {Family::queue_loading, "postrider_queue_loading", gauge, number,
+    {MetricId::queue_loading, "postrider_queue_loading", gauge, number,
      "1 while the spool is being read after a start: the queue is larger than it looks.", {}, {}},
-    {Family::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},
-    {Family::queue_deliveries, "postrider_queue_deliveries", gauge, number,
+    {MetricId::queue_messages, "postrider_queue_messages", gauge, number, "Messages in the queue.", {}, {}},
+    {MetricId::queue_deliveries, "postrider_queue_deliveries", gauge, number,
      "Deliveries in the queue by what they wait for; held, uncategorized and report: messages.", {"state", states}, {}},
-    {Family::queue_connections, "postrider_queue_connections", gauge, number,
+    {MetricId::queue_connections, "postrider_queue_connections", gauge, number,
      "Connections to next hops that are open or being made.", {}, {}},
-    {Family::queue_oldest_age, "postrider_queue_oldest_age_seconds", gauge, microseconds,
+    {MetricId::queue_oldest_age, "postrider_queue_oldest_age_seconds", gauge, microseconds,
      "Age of the oldest message in the queue; 0 when it is empty.", {}, {}},
-    {Family::queue_links, "postrider_queue_links", gauge, number, "Links that are known at the moment.", {}, {}},
-    {Family::queue_links_failing, "postrider_queue_links_failing", gauge, number,
+    {MetricId::queue_links, "postrider_queue_links", gauge, number, "Links that are known at the moment.", {}, {}},
+    {MetricId::queue_links_failing, "postrider_queue_links_failing", gauge, number,
      "Links that are not well: their last attempt failed, or they are down.", {}, {}},
-    {Family::accepting, "postrider_accepting", gauge, number, "1 while new mail is taken.", {}, {}},
-    {Family::delivering, "postrider_delivering", gauge, number, "1 while mail is delivered.", {}, {}},
-    {Family::spool_free_bytes, "postrider_spool_free_bytes", gauge, number,
+    {MetricId::accepting, "postrider_accepting", gauge, number, "1 while new mail is taken.", {}, {}},
+    {MetricId::delivering, "postrider_delivering", gauge, number, "1 while mail is delivered.", {}, {}},
+    {MetricId::spool_free_bytes, "postrider_spool_free_bytes", gauge, number,
      "Free space on the spool's file system.", {}, {}},
-    {Family::spool_size_bytes, "postrider_spool_size_bytes", gauge, number, "Size of the spool's file system.", {}, {}},
-    {Family::spool_free_inodes, "postrider_spool_free_inodes", gauge, number,
+    {MetricId::spool_size_bytes, "postrider_spool_size_bytes", gauge, number, "Size of the spool's file system.", {}, {}},
+    {MetricId::spool_free_inodes, "postrider_spool_free_inodes", gauge, number,
      "Free inodes on the spool's file system; 0 where it does not count them.", {}, {}},
-    {Family::put_aside_bytes, "postrider_put_aside_bytes", gauge, number,
+    {MetricId::put_aside_bytes, "postrider_put_aside_bytes", gauge, number,
      "Disk space of what was put aside: bad/, quarantine/, quarantine/incomplete/, and removed/ by operators.", {"place", asides}, {}},
-    {Family::put_aside_removed, "postrider_put_aside_removed_total", counter, number,
+    {MetricId::put_aside_removed, "postrider_put_aside_removed_total", counter, number,
      "Files of these that went for good, being too old or beyond the limit together.", {"place", asides}, {}},
-    {Family::processes, "postrider_processes", gauge, number,
+    {MetricId::processes, "postrider_processes", gauge, number,
      "Processes that answer, by program.", process, {}},
-    {Family::restarts, "postrider_process_restarts_total", counter, number,
+    {MetricId::restarts, "postrider_process_restarts_total", counter, number,
      "Processes that ended without having been told to, and were started again.", process, {}},
-    {Family::crashes, "postrider_process_crashes_total", counter, number,
+    {MetricId::crashes, "postrider_process_crashes_total", counter, number,
      "Of these: ended by a signal nobody sent, or by a failed assertion.", process, {}},
-    {Family::memory, "postrider_process_resident_memory_bytes", gauge, number,
+    {MetricId::memory, "postrider_process_resident_memory_bytes", gauge, number,
      "Resident memory of the processes of a program together.", process, {}},
-    {Family::cpu_seconds, "postrider_process_cpu_seconds_total", counter, microseconds,
+    {MetricId::cpu_seconds, "postrider_process_cpu_seconds_total", counter, microseconds,
      "Processor time of the processes of a program together.", process, {}},
-    {Family::log_lines, "postrider_log_lines_total", counter, number, "Log lines by severity.",
+    {MetricId::log_lines, "postrider_log_lines_total", counter, number, "Log lines by severity.",
      {"severity", severities}, {}},
-    {Family::log_lines_lost, "postrider_log_lines_lost_total", counter, number,
+    {MetricId::log_lines_lost, "postrider_log_lines_lost_total", counter, number,
      "Log lines that could not be written fast enough.", {}, {}},
-    {Family::scrapes, "postrider_scrapes_total", counter, number, "Rounds of asking all processes.", {}, {}},
-    {Family::late_answers, "postrider_scrape_late_answers_total", counter, number,
+    {MetricId::scrapes, "postrider_scrapes_total", counter, number, "Rounds of asking all processes.", {}, {}},
+    {MetricId::late_answers, "postrider_scrape_late_answers_total", counter, number,
      "Processes that had not answered when a round was over; their former gauges are shown.", process, {}},
 };
 static_assert(std::size(all) == families);
@@ -137,10 +137,10 @@ constexpr std::int64_t bounds[] = {1'000,      5'000,      10'000,      50'000, 
                                    1'000'000,  5'000'000,  10'000'000,  60'000'000,  300'000'000,  1'800'000'000,
                                    7'200'000'000, 86'400'000'000};
 
-constexpr std::size_t extent(const FigureLabel& label) { return label.name.empty() ? 1 : label.values.size(); }
-constexpr std::size_t series_of(const FigureFamily& f) { return extent(f.first) * extent(f.second); }
-constexpr std::size_t cells_of(const FigureFamily& f) {
-    return f.type == FigureType::histogram ? std::size(bounds) + 2 : 1;
+constexpr std::size_t extent(const MetricLabel& label) { return label.name.empty() ? 1 : label.values.size(); }
+constexpr std::size_t series_of(const MetricDefinition& f) { return extent(f.first) * extent(f.second); }
+constexpr std::size_t cells_of(const MetricDefinition& f) {
+    return f.type == MetricType::histogram ? std::size(bounds) + 2 : 1;
 }
 
 // Where each family's cells begin; behind them, how many there are.
@@ -156,17 +156,17 @@ TlsUsed tls_used(std::string_view version) {
     return version == "TLSv1.2" ? TlsUsed::tls_1_2 : version == "TLSv1.3" ? TlsUsed::tls_1_3 : TlsUsed::other;
 }
 
-std::size_t FigureFamily::series() const { return series_of(*this); }
-std::size_t FigureFamily::cells_of_one() const { return cells_of(*this); }
-std::span<const FigureFamily> catalogue() { return all; }
+std::size_t MetricDefinition::series() const { return series_of(*this); }
+std::size_t MetricDefinition::cells_of_one() const { return cells_of(*this); }
+std::span<const MetricDefinition> metric_registry() { return all; }
 std::span<const std::int64_t> histogram_bounds() { return bounds; }
 
-std::size_t cell_of(Family family, std::initializer_list<std::size_t> labels) {
+std::size_t cell_of(MetricId family, std::initializer_list<std::size_t> labels) {
     const auto place = static_cast<std::size_t>(family);
     const auto& description = all[place];
     assert(labels.size() == !description.first.name.empty() + 0u + !description.second.name.empty());
     std::size_t series = 0;
-    const FigureLabel* label = &description.first;
+    const MetricLabel* label = &description.first;
     for (const auto value : labels) {
         assert(value < label->values.size());
         series = series * label->values.size() + value;
@@ -175,7 +175,7 @@ std::size_t cell_of(Family family, std::initializer_list<std::size_t> labels) {
     return beginnings[place] + series * cells_of(description);
 }
 
-std::size_t first_cell(Family family) { return beginnings[static_cast<std::size_t>(family)]; }
+std::size_t first_cell(MetricId family) { return beginnings[static_cast<std::size_t>(family)]; }
 std::size_t all_cells() { return beginnings.back(); }
 
 } // namespace common

@@ -1,6 +1,6 @@
 // Everything Postrider counts and measures, once: what it is called in Prometheus' words, what it means, which labels
 // it has and which values these can take. All label sets are closed, so that every figure has its place, a cell's
-// number, known to whoever counts and to whoever shows (both are of one build). Figures of links, whose names nobody
+// number, known to whoever counts and to whoever shows (both are of one build). Metrics of links, whose names nobody
 // knows beforehand, have a table of their own. Knows no daemon and no process.
 #pragma once
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace common {
 
-enum class Family : std::uint8_t {
+enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
     sessions, sessions_open, session_ends, rejects, tls_sessions, tls_failures, authentications,
@@ -29,55 +29,55 @@ enum class Family : std::uint8_t {
     last_ = late_answers,
 };
 
-// The values of labels, in the order the catalogue names them.
-enum class Source : std::uint8_t { smtp, local, report };
-enum class Ending : std::uint8_t { quit, lost, timeout, errors, other };
+// The values of labels, in the order the registry names them.
+enum class MailSource : std::uint8_t { smtp, local, report };
+enum class SessionEnd : std::uint8_t { quit, lost, timeout, errors, other };
 enum class RejectStage : std::uint8_t { connect, helo, mail, rcpt, data, message, auth, other };
-enum class RejectKind : std::uint8_t { temporary, permanent };
+enum class RejectClass : std::uint8_t { temporary, permanent };
 enum class TlsUsed : std::uint8_t { tls_1_2, tls_1_3, other };
 enum class AuthResult : std::uint8_t { succeeded, failed, unavailable };
-enum class LockedOut : std::uint8_t { user, network };
+enum class LockoutTarget : std::uint8_t { user, network };
 enum class Transport : std::uint8_t { smtp, lmtp, local, none };
 enum class DeliveryOutcome : std::uint8_t { delivered, deferred, bounced };
 enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, transmission };
 enum class ConnectionResult : std::uint8_t { made, failed };
-enum class Refused : std::uint8_t { connection, mail };
+enum class RefusedStage : std::uint8_t { connection, mail };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
-enum class Aside : std::uint8_t { bad, quarantine, incomplete, removed };
+enum class SetAsideDirectory : std::uint8_t { bad, quarantine, incomplete, removed };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };
 
 TlsUsed tls_used(std::string_view version); // "TLSv1.3" …
 
-enum class FigureType : std::uint8_t { counter, gauge, histogram };
-enum class FigureUnit : std::uint8_t { number, microseconds }; // of the cell; times are shown in seconds
+enum class MetricType : std::uint8_t { counter, gauge, histogram };
+enum class MetricUnit : std::uint8_t { number, microseconds }; // of the cell; times are shown in seconds
 
-struct FigureLabel {
+struct MetricLabel {
     std::string_view name;
     std::span<const std::string_view> values; // "": a series nobody counts and nobody is shown
 };
 
-struct FigureFamily {
-    Family family;
+struct MetricDefinition {
+    MetricId family;
     std::string_view name; // "postrider_messages_accepted_total"
-    FigureType type;
-    FigureUnit unit;
+    MetricType type;
+    MetricUnit unit;
     std::string_view help; // one sentence
-    FigureLabel first, second; // no name: no such label
+    MetricLabel first, second; // no name: no such label
 
     std::size_t series() const; // combinations of label values
     std::size_t cells_of_one() const; // a histogram: one for each bucket, the last one without a bound, and the sum
 };
 
 // In the order of their numbers.
-std::span<const FigureFamily> catalogue();
-inline const FigureFamily& description_of(Family family) { return catalogue()[static_cast<std::size_t>(family)]; }
+std::span<const MetricDefinition> metric_registry();
+inline const MetricDefinition& definition_of(MetricId family) { return metric_registry()[static_cast<std::size_t>(family)]; }
 
 // Upper ends of a histogram's buckets, µs; behind them one more without an end.
 std::span<const std::int64_t> histogram_bounds();
 
 // The first cell of the series with these label values; and of the family's first series.
-std::size_t cell_of(Family family, std::initializer_list<std::size_t> labels);
-std::size_t first_cell(Family family);
+std::size_t cell_of(MetricId family, std::initializer_list<std::size_t> labels);
+std::size_t first_cell(MetricId family);
 std::size_t all_cells();
 
 } // namespace common

@@ -18,14 +18,14 @@ namespace {
 
 using decide::AliasTarget;
 
-constexpr std::size_t largest_file = 64 << 20, most_included = 1000, most_of_a_file = most_alias_problems;
+constexpr std::size_t max_linted_file = 64 << 20, most_included = 1000, most_of_a_file = most_alias_problems;
 
 class Review {
 public:
-    std::vector<AddressOddity> found;
+    std::vector<AddressProblem> found;
 
     void alias_file(const std::string& path) {
-        const auto text = read_bounded(path, largest_file);
+        const auto text = read_bounded(path, max_linted_file);
         if (!text) return odd(path, 0, std::strerror(text.error()));
         const auto table = AliasTable::parse(*text);
         take(path, table.problems);
@@ -75,7 +75,7 @@ std::string wrong_targets(const std::string& value) {
 
 std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config, std::size_t limit) {
     const auto asked = key.empty() || key.starts_with('@') ? fmt::format("somebody{}", key) : std::string(key);
-    return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).wrong;
+    return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
 }
 
 // What is wrong with a value for that key of the configuration; empty: its values are no addresses.
@@ -89,44 +89,44 @@ Judge judge_of(std::string_view key, const config::Config& config) {
     };
 }
 
-void append(std::vector<AddressOddity>& out, std::vector<AddressOddity>&& more) {
+void append(std::vector<AddressProblem>& out, std::vector<AddressProblem>&& more) {
     for (auto& each : more)
         if (std::ranges::find(out, each) == out.end()) out.push_back(std::move(each));
 }
 
 } // namespace
 
-std::string AddressOddity::text() const {
+std::string AddressProblem::text() const {
     return line == 0 ? fmt::format("{}: {}", file, message) : fmt::format("{}, line {}: {}", file, line, message);
 }
 
-std::vector<AddressOddity> review_alias_file(const std::string& path) {
+std::vector<AddressProblem> lint_alias_file(const std::string& path) {
     Review review;
     review.alias_file(path);
     return std::move(review.found);
 }
 
-std::vector<AddressOddity> review_alias_files(const config::Config& config) {
+std::vector<AddressProblem> lint_alias_files(const config::Config& config) {
     const auto by_default = config::Local{}.aliases;
-    std::vector<AddressOddity> out;
+    std::vector<AddressProblem> out;
     for (const auto& path : config.local.aliases) {
         const bool nobodys = std::ranges::find(by_default, path) != by_default.end();
         if (nobodys && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT) continue;
-        append(out, review_alias_file(path));
+        append(out, lint_alias_file(path));
     }
     return out;
 }
 
-TableReview review_table(const config::Config& config, std::string_view table, std::string_view key) {
+TableLint lint_table(const config::Config& config, std::string_view table, std::string_view key) {
     const auto judge = judge_of(key, config);
     if (!judge) return {};
     const auto what = tables::Specification::parse(table);
     const bool text = what && what->kind == tables::Kind::text;
-    TableReview out;
+    TableLint out;
     std::size_t count = 0;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
         auto wrong = each.groups && key == "local.alias_tables" ? wrong_in_rule(each.value) : std::string();
-        if (wrong.empty()) wrong = tables::judged(each, [&](const std::string& value) { return judge(each.key, value); });
+        if (wrong.empty()) wrong = tables::check_value(each, [&](const std::string& value) { return judge(each.key, value); });
         if (wrong.empty() || ++count > most_of_a_file) return;
         const auto of = each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
         out.odd.push_back({text ? what->name : std::string(table), each.line, of + wrong});
@@ -134,9 +134,9 @@ TableReview review_table(const config::Config& config, std::string_view table, s
     return out;
 }
 
-std::vector<AddressOddity> review_addresses(const config::Config& config) {
-    auto out = review_alias_files(config);
-    for (const auto& named : config.tables_named) append(out, review_table(config, named.table, named.key).odd);
+std::vector<AddressProblem> lint_addresses(const config::Config& config) {
+    auto out = lint_alias_files(config);
+    for (const auto& named : config.table_references) append(out, lint_table(config, named.table, named.key).odd);
     return out;
 }
 

@@ -12,25 +12,25 @@
 
 namespace common {
 
-struct AddressOddity {
+struct AddressProblem {
     std::string file;
     std::uint32_t line = 0; // 0: the file as a whole
     std::string message;
     std::string text() const; // "/etc/aliases, line 3: a quote is not closed"
-    bool operator==(const AddressOddity&) const = default;
+    bool operator==(const AddressProblem&) const = default;
 };
 
 // Of each file the first twenty.
-std::vector<AddressOddity> review_alias_file(const std::string& path);
+std::vector<AddressProblem> lint_alias_file(const std::string& path);
 // Those of the configuration. One that nobody named and that is not there is none.
-std::vector<AddressOddity> review_alias_files(const config::Config& config);
-struct TableReview {
-    std::vector<AddressOddity> odd;
+std::vector<AddressProblem> lint_alias_files(const config::Config& config);
+struct TableLint {
+    std::vector<AddressProblem> odd;
     std::optional<tables::Scan> scan; // nothing: its values are no addresses
 };
 // What `table` answers with as a value of `key` ("virtual_alias.tables"), value by value, as far as they can be listed.
-TableReview review_table(const config::Config& config, std::string_view table, std::string_view key);
+TableLint lint_table(const config::Config& config, std::string_view table, std::string_view key);
 // All of these.
-std::vector<AddressOddity> review_addresses(const config::Config& config);
+std::vector<AddressProblem> lint_addresses(const config::Config& config);
 
 } // namespace common

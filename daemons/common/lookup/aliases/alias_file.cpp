@@ -12,7 +12,7 @@ namespace {
 
 using decide::AliasTarget;
 
-constexpr std::size_t largest_file = 64 << 20;
+constexpr std::size_t max_alias_file = 64 << 20;
 
 class Parser {
 public:
@@ -94,8 +94,8 @@ const std::vector<AliasTarget>* AliasFile::find(const std::string& name) const {
     return found == table_.entries.end() ? nullptr : &found->second;
 }
 
-AliasFile::Change AliasFile::look(smtp::Now now) {
-    switch (file_.look(now)) {
+AliasFile::Change AliasFile::check(smtp::Now now) {
+    switch (file_.check(now)) {
     case WatchedFile::Change::none: return Change::none;
     case WatchedFile::Change::failed:
         if (!file_.missing()) if_missing_ = IfMissing::unreadable;
@@ -103,11 +103,11 @@ AliasFile::Change AliasFile::look(smtp::Now now) {
     case WatchedFile::Change::changed: break;
     }
     if_missing_ = IfMissing::unreadable;
-    const auto text = read_bounded(file_.path(), largest_file);
+    const auto text = read_bounded(file_.path(), max_alias_file);
     if (!text)
         return file_.failed(std::strerror(text.error())) == WatchedFile::Change::none ? Change::none : Change::failed;
     table_ = AliasTable::parse(*text);
-    file_.well();
+    file_.clear_problem();
     return Change::read;
 }
 

@@ -31,10 +31,10 @@ public:
         : file_(std::move(path)), if_missing_(if_missing) {}
 
     // What the file says about `name` (lower case); nothing of this while it is unreadable. Good until the next call of
-    // look().
+    // check().
     const std::vector<decide::AliasTarget>* find(const std::string& name) const;
-    bool readable() const { return file_.trouble().empty() || (file_.missing() && if_missing_ == IfMissing::empty); }
-    std::string trouble() const { return readable() ? "" : path() + ": " + file_.trouble(); }
+    bool readable() const { return file_.problem().empty() || (file_.missing() && if_missing_ == IfMissing::empty); }
+    std::string problem() const { return readable() ? "" : path() + ": " + file_.problem(); }
     bool missing() const { return file_.missing(); }
     IfMissing if_missing() const { return if_missing_; } // now
     const std::string& path() const { return file_.path(); }
@@ -42,7 +42,7 @@ public:
 
     enum class Change : std::uint8_t { none, read, absent, failed };
     // Looks whether the file has changed, if it is time to, and reads it.
-    Change look(smtp::Now now);
+    Change check(smtp::Now now);
     const AliasTable& table() const { return table_; }
 
 private:

@@ -34,7 +34,7 @@ AliasTarget wrong(std::string_view before, std::string_view what) {
 
 void append_addresses(std::string_view item, std::string_view before, std::vector<AliasTarget>& out) {
     if (odd(item)) return out.push_back(wrong(before, "a target is too long or odd"));
-    auto found = decide::written_addresses(item);
+    auto found = decide::addresses_in_item(item);
     if (!found) return out.push_back(wrong(before, found.error().why));
     for (auto& address : *found) out.push_back({AliasTarget::Kind::address, std::move(address)});
 }
@@ -47,7 +47,7 @@ AliasTarget place_of(const std::string& value, std::string_view before) {
         return wrong(before, fmt::format("\"{}\": only one's own home can be meant, ~/", smtp::printable(value, 100)));
     if (smtp::starts_with_ignoring_case(value, include))
         return {AliasTarget::Kind::include, std::string(trimmed_blanks(std::string_view(value).substr(include.size())))};
-    auto user = decide::written_addresses(std::string_view(value).substr(1));
+    auto user = decide::addresses_in_item(std::string_view(value).substr(1));
     if (user && user->size() == 1) return {AliasTarget::Kind::user, std::move(user->front())};
     return wrong(before, user ? fmt::format("\"{}\" is no user", smtp::printable(value, 100)) : user.error().why);
 }
@@ -94,7 +94,7 @@ void append_targets(std::string_view text, std::string_view before, std::vector<
             append_place(text, before, out);
             continue;
         }
-        auto item = trimmed_blanks(decide::take_written(text));
+        auto item = trimmed_blanks(decide::take_list_item(text));
         if (is_place(item)) // of a group
             append_place(item, before, out);
         else

@@ -31,9 +31,9 @@ private:
     std::size_t count_ = 0;
 };
 
-class Contents {
+class TableContents {
 public:
-    virtual ~Contents() = default;
+    virtual ~TableContents() = default;
     // Never not_yet. The `why` says nothing of the table's name.
     virtual Answer find(std::string_view key) const = 0;
     virtual std::size_t entries() const = 0;
@@ -45,6 +45,6 @@ protected:
 };
 
 // Reads a text; of whatever it is, something comes.
-using Read = std::unique_ptr<const Contents> (*)(std::string_view text);
+using Read = std::unique_ptr<const TableContents> (*)(std::string_view text);
 
 } // namespace tables

@@ -15,7 +15,7 @@ constexpr std::int64_t steps_per_message = 5'000'000; // of matching: a tenth of
 constexpr std::int64_t least_steps_of_a_rule = 20'000;
 constexpr std::size_t longest_text = 4'000;
 
-std::unexpected<smtp::Malformed> malformed(std::string why) {
+std::unexpected<smtp::Malformed> malformed_check(std::string why) {
     return std::unexpected(smtp::Malformed{std::move(why)});
 }
 
@@ -64,12 +64,12 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     const auto word = rest.substr(0, rest.find_first_of(" \t"));
     const auto known = std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
     if (known == std::end(words))
-        return malformed(fmt::format("\"{}\" is no action: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, "
+        return malformed_check(fmt::format("\"{}\" is no action: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, "
                                      "IGNORE and DUNNO are known",
                                      smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
-    if (auto wrong = objection(rule.action, rule.text); !wrong.empty()) return malformed(std::move(wrong));
+    if (auto wrong = objection(rule.action, rule.text); !wrong.empty()) return malformed_check(std::move(wrong));
     return rule;
 }
 
@@ -83,7 +83,7 @@ std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const
     return checks;
 }
 
-HeaderChecks::Findings HeaderChecks::judge(std::span<const std::string> fields) const {
+HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) const {
     Findings out;
     if (rules_.empty()) return out;
     PatternMatch match;
@@ -97,7 +97,7 @@ HeaderChecks::Findings HeaderChecks::judge(std::span<const std::string> fields) 
             const auto result = match.match(rule.pattern, subject, steps_left[i]);
             if (result == PatternMatch::Result::too_long) {
                 steps_left[i] = -1;
-                out.trouble.push_back(fmt::format("header check {}: it takes too long; left out for the rest of this message",
+                out.warnings.push_back(fmt::format("header check {}: it takes too long; left out for the rest of this message",
                                                   rule.pattern.text()));
                 continue;
             }

@@ -34,7 +34,7 @@ public:
     };
     struct Findings {
         std::vector<Finding> found;       // in the order of the fields; none behind a reject or discard
-        std::vector<std::string> trouble; // rules that gave up, for the log
+        std::vector<std::string> warnings; // rules that gave up, for the log
     };
 
     // "/^Subject: .*lottery/ REJECT no lotteries": each of `lines` is a rule: a pattern between two equal
@@ -43,7 +43,7 @@ public:
 
     bool empty() const { return rules_.empty(); }
     // Each of `fields` is one whole field with its line ends. Of the rules that match one the first counts.
-    Findings judge(std::span<const std::string> fields) const;
+    Findings check(std::span<const std::string> fields) const;
 
 private:
     struct Rule {

@@ -39,7 +39,7 @@ std::optional<KeyValues::Entry> KeyValues::next() {
     return entry;
 }
 
-std::unique_ptr<const Contents> TextTable::read(std::string_view text) {
+std::unique_ptr<const TableContents> TextTable::read(std::string_view text) {
     auto out = std::make_unique<TextTable>();
     KeyValues entries(text, out->problems_);
     while (auto entry = entries.next())

@@ -27,9 +27,9 @@ private:
     Problems& problems_;
 };
 
-class TextTable final : public Contents {
+class TextTable final : public TableContents {
 public:
-    static std::unique_ptr<const Contents> read(std::string_view text);
+    static std::unique_ptr<const TableContents> read(std::string_view text);
     Answer find(std::string_view key) const override;
     std::size_t entries() const override { return entries_.size(); }
 

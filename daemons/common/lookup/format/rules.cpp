@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t steps_per_key = 5'000'000; // of matching, by all patterns: a tenth of a second
 constexpr std::size_t longest_value = 1 << 16;    // once the groups are put in
 
-std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
+std::unexpected<smtp::Malformed> malformed_rule(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
 
 bool is_v4(const common::Network& network) { return network.base.is_v4() && network.bits >= 96; }
 
@@ -23,7 +23,7 @@ bool takes_word(std::string_view& text, std::string_view word) {
 
 } // namespace
 
-std::unique_ptr<const Contents> RuleTable::read_regexp(std::string_view text) {
+std::unique_ptr<const TableContents> RuleTable::read_regexp(std::string_view text) {
     return read(text, [](std::string_view& rest) -> std::expected<decltype(Rule::what), smtp::Malformed> {
         auto pattern = common::Pattern::take(rest);
         if (!pattern) return std::unexpected(std::move(pattern).error());
@@ -31,12 +31,12 @@ std::unique_ptr<const Contents> RuleTable::read_regexp(std::string_view text) {
     });
 }
 
-std::unique_ptr<const Contents> RuleTable::read_cidr(std::string_view text) {
+std::unique_ptr<const TableContents> RuleTable::read_cidr(std::string_view text) {
     return read(text, [](std::string_view& rest) -> std::expected<decltype(Rule::what), smtp::Malformed> {
         const auto word = rest.substr(0, rest.find_first_of(" \t"));
         const auto network = common::Network::parse(word);
         if (!network)
-            return malformed(fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\" (bits beyond "
+            return malformed_rule(fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\" (bits beyond "
                                          "the prefix must be zero)",
                                          smtp::printable(word, 64)));
         rest.remove_prefix(word.size());
@@ -58,20 +58,20 @@ std::expected<RuleTable::Rule, smtp::Malformed> RuleTable::rule_of(std::string_v
     rule.what = *std::move(what);
     rule.value = trimmed(line);
     if (rule.step == Step::open) {
-        if (!rule.value.empty()) return malformed("nothing may stand behind the condition");
+        if (!rule.value.empty()) return malformed_rule("nothing may stand behind the condition");
         return rule;
     }
-    if (rule.value.empty()) return malformed("the value is missing");
+    if (rule.value.empty()) return malformed_rule("the value is missing");
     const auto* pattern = std::get_if<common::Pattern>(&rule.what);
     if (const auto group = pattern ? common::highest_group(rule.value) : 0; group > 0) {
-        if (rule.negated) return malformed("\"!\" and $1 do not go together: what does not match catches nothing");
+        if (rule.negated) return malformed_rule("\"!\" and $1 do not go together: what does not match catches nothing");
         if (group > pattern->groups())
-            return malformed(fmt::format("${}: the pattern has {} groups", group, pattern->groups()));
+            return malformed_rule(fmt::format("${}: the pattern has {} groups", group, pattern->groups()));
     }
     return rule;
 }
 
-std::unique_ptr<const Contents> RuleTable::read(std::string_view text, Condition take) {
+std::unique_ptr<const TableContents> RuleTable::read(std::string_view text, Condition take) {
     auto out = std::make_unique<RuleTable>();
     auto& rules = out->rules_;
     std::vector<std::size_t> open;

@@ -12,10 +12,10 @@
 
 namespace tables {
 
-class RuleTable final : public Contents {
+class RuleTable final : public TableContents {
 public:
-    static std::unique_ptr<const Contents> read_regexp(std::string_view text);
-    static std::unique_ptr<const Contents> read_cidr(std::string_view text); // keys are addresses; no other key is there
+    static std::unique_ptr<const TableContents> read_regexp(std::string_view text);
+    static std::unique_ptr<const TableContents> read_cidr(std::string_view text); // keys are addresses; no other key is there
 
     // Of regexp, $1 … in the value are what the groups of the pattern caught.
     Answer find(std::string_view key) const override;
@@ -34,7 +34,7 @@ private:
         std::size_t end = 0; // open: the place of its endif
     };
     using Condition = std::expected<decltype(Rule::what), smtp::Malformed> (*)(std::string_view& text);
-    static std::unique_ptr<const Contents> read(std::string_view text, Condition take);
+    static std::unique_ptr<const TableContents> read(std::string_view text, Condition take);
     static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line, Condition take);
 
     std::vector<Rule> rules_;

@@ -25,13 +25,13 @@ smtp::Duration longer(smtp::Duration pause) { return std::clamp(pause * 2, first
 
 } // namespace
 
-FetchedTable::FetchedTable(common::Log& log, std::string name, smtp::Duration cache, Known known)
-    : log_(log), name_(std::move(name)), cache_time_(cache), known_(std::move(known)) {}
+FetchedTable::FetchedTable(common::Log& log, std::string name, smtp::Duration cache, OnAnswer on_answer)
+    : log_(log), name_(std::move(name)), cache_time_(cache), on_answer_(std::move(on_answer)) {}
 
 Answer FetchedTable::find(std::string_view key, smtp::Now now) {
     if (const auto* known = cache_.find(std::string(key), now.monotonic)) return *known;
-    if (!down_.empty() && now.monotonic < down_until_) return Answer::unavailable(trouble());
-    if (const auto* domain = left_alone(key, now.monotonic))
+    if (!outage_.empty() && now.monotonic < outage_until_) return Answer::unavailable(problem());
+    if (const auto* domain = backing_off(key, now.monotonic))
         return Answer::unavailable(fmt::format("table {}: {}", name_, domain->why));
     if (pending_.size() >= most_waiting && !pending_.contains(key))
         return Answer::unavailable(fmt::format("table {}: too many questions are waiting for it", name_));
@@ -40,14 +40,14 @@ Answer FetchedTable::find(std::string_view key, smtp::Now now) {
 
 bool FetchedTable::ask(const std::string& key, smtp::Now now) {
     if (pending_.contains(key)) return true;
-    if (find(key, now).said != Answer::Said::not_yet) return false;
+    if (find(key, now).status != Answer::Status::not_yet) return false;
     pending_.insert(key);
     waiting_.push_back(key);
     fetch();
     return true;
 }
 
-std::string FetchedTable::trouble() const { return down_.empty() ? "" : fmt::format("table {}: {}", name_, down_); }
+std::string FetchedTable::problem() const { return outage_.empty() ? "" : fmt::format("table {}: {}", name_, outage_); }
 
 std::optional<std::string> FetchedTable::next() {
     if (waiting_.empty()) return {};
@@ -62,22 +62,22 @@ void FetchedTable::ask_first(const std::string& key) {
     if (pending_.insert(key).second) waiting_.push_front(key);
 }
 
-const FetchedTable::Domain* FetchedTable::left_alone(std::string_view key, smtp::Monotonic now) const {
+const FetchedTable::Domain* FetchedTable::backing_off(std::string_view key, smtp::Monotonic now) const {
     if (domains_.empty()) return nullptr;
     const auto at = domains_.find(domain_of(key));
     return at != domains_.end() && !at->second.why.empty() && now < at->second.until ? &at->second : nullptr;
 }
 
-void FetchedTable::came_to_nothing(const std::string& key, std::string why) {
+void FetchedTable::key_failed(const std::string& key, std::string why) {
     const std::string name(domain_of(key));
     answered(key, Answer::unavailable(why));
     if (domains_.size() >= most_domains && !domains_.contains(name)) domains_.clear();
     Domain& domain = domains_[name];
-    if (++domain.in_a_row >= most_of_a_domain) leave_alone(name, domain, why);
+    if (++domain.consecutive_failures >= most_of_a_domain) back_off(name, domain, why);
 }
 
 // Those of its keys that wait are not asked either.
-void FetchedTable::leave_alone(std::string_view name, Domain& domain, const std::string& why) {
+void FetchedTable::back_off(std::string_view name, Domain& domain, const std::string& why) {
     if (domain.why.empty())
         log_.warning("table {}: keys of {}: {}; what depends on them waits until one is answered", name_,
                      name.empty() ? "no domain" : smtp::printable(name, 100), why);
@@ -91,36 +91,36 @@ void FetchedTable::leave_alone(std::string_view name, Domain& domain, const std:
         return true;
     });
     for (const auto& key : concerned) pending_.erase(key);
-    for (const auto& key : concerned) known_(key);
+    for (const auto& key : concerned) on_answer_(key);
 }
 
 void FetchedTable::answered(const std::string& key, Answer answer) {
     if (pending_.erase(key) == 0) return;
     const auto odd = [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; };
-    if (answer.said == Answer::Said::found && answer.value.empty())
+    if (answer.status == Answer::Status::found && answer.value.empty())
         answer = Answer::unavailable("answers with an empty value");
-    if (answer.said == Answer::Said::found && std::ranges::any_of(answer.value, odd))
+    if (answer.status == Answer::Status::found && std::ranges::any_of(answer.value, odd))
         answer = Answer::unavailable("answers with control characters");
-    const bool refused = answer.said == Answer::Said::unavailable;
+    const bool refused = answer.status == Answer::Status::unavailable;
     if (refused) {
         answer.why = fmt::format("table {}: {}: {}", name_, smtp::printable(key, 100), answer.why);
         log_.warning("{}", answer.why);
     }
     if (!refused) domains_.erase(std::string(domain_of(key)));
-    if (!std::exchange(down_, {}).empty()) log_.info("table {}: answers again", name_);
-    down_for_ = {};
+    if (!std::exchange(outage_, {}).empty()) log_.info("table {}: answers again", name_);
+    outage_backoff_ = {};
     cache_.put(key, std::move(answer), common::Loop::now().monotonic + (refused ? refusal_kept : cache_time_));
-    known_(key);
+    on_answer_(key);
 }
 
 void FetchedTable::failed(std::string why) {
-    const bool news = why != down_;
-    down_ = std::move(why);
-    down_for_ = longer(down_for_);
-    down_until_ = common::Loop::now().monotonic + down_for_;
-    if (news) log_.warning("{}; what depends on it waits until it answers", trouble());
+    const bool news = why != outage_;
+    outage_ = std::move(why);
+    outage_backoff_ = longer(outage_backoff_);
+    outage_until_ = common::Loop::now().monotonic + outage_backoff_;
+    if (news) log_.warning("{}; what depends on it waits until it answers", problem());
     waiting_.clear();
-    for (const auto& key : std::exchange(pending_, {})) known_(key);
+    for (const auto& key : std::exchange(pending_, {})) on_answer_(key);
 }
 
 } // namespace tables

@@ -18,11 +18,11 @@ class FetchedTable : public Table {
 public:
     Answer find(std::string_view key, smtp::Now now) final;
     bool ask(const std::string& key, smtp::Now now) final;
-    std::string trouble() const final;
+    std::string problem() const final;
 
 protected:
     // `name`: the specification, for logs and answers.
-    FetchedTable(common::Log& log, std::string name, smtp::Duration cache, Known known);
+    FetchedTable(common::Log& log, std::string name, smtp::Duration cache, OnAnswer on_answer);
 
     // Keys are waiting: take as many as can be fetched now. Called from ask(); nothing may be answered from within.
     virtual void fetch() = 0;
@@ -30,36 +30,36 @@ protected:
     std::optional<std::string> next(); // the key that has waited longest; it is under way now
     void put_back(std::string key);    // … and first again
     void ask_first(const std::string& key); // of its own accord; nobody need wait for it
-    bool somebody_waits() const { return !waiting_.empty(); }
+    bool has_waiting_keys() const { return !waiting_.empty(); }
     // For a key that was taken. Values that are empty or have control characters are unavailable.
     void answered(const std::string& key, Answer answer);
     // A key that was taken is unavailable, and soon the others of its domain are.
-    void came_to_nothing(const std::string& key, std::string why);
+    void key_failed(const std::string& key, std::string why);
     // All that wait and all that are under way: unavailable.
     void failed(std::string why);
     const std::string& name() const { return name_; }
 
 private:
     struct Domain { // that keys came to nothing of
-        unsigned in_a_row = 0;
+        unsigned consecutive_failures = 0;
         std::string why; // it is left alone; "": it is asked
         smtp::Monotonic until{};
         smtp::Duration pause{};
     };
-    const Domain* left_alone(std::string_view key, smtp::Monotonic now) const;
-    void leave_alone(std::string_view name, Domain& domain, const std::string& why);
+    const Domain* backing_off(std::string_view key, smtp::Monotonic now) const;
+    void back_off(std::string_view name, Domain& domain, const std::string& why);
 
     common::Log& log_;
     std::string name_;
     smtp::Duration cache_time_;
-    Known known_;
+    OnAnswer on_answer_;
     AnswerCache cache_;
     std::deque<std::string> waiting_;
     std::set<std::string, std::less<>> pending_; // those waiting, and those under way
     std::map<std::string, Domain, std::less<>> domains_;
-    std::string down_;                           // why it failed last; "" it has answered since
-    smtp::Monotonic down_until_{};
-    smtp::Duration down_for_{};
+    std::string outage_;                           // why it failed last; "" it has answered since
+    smtp::Monotonic outage_until_{};
+    smtp::Duration outage_backoff_{};
 };
 
 } // namespace tables

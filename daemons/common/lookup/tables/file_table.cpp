@@ -10,11 +10,11 @@ namespace tables {
 
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1} << 30;
+constexpr std::size_t max_table_file = std::size_t{1} << 30;
 
 // The text, or why not.
 std::expected<std::string, std::string> text_of(const std::string& path) {
-    auto text = common::read_bounded(path, largest_file);
+    auto text = common::read_bounded(path, max_table_file);
     if (text) return *std::move(text);
     if (text.error() == EFBIG)
         return std::unexpected("larger than 1 GiB; compile it with \"postrider map\" and name it as \"lmdb:\"");
@@ -28,7 +28,7 @@ struct FileTable::Work {
     FileTable* owner = nullptr; // null: nobody wants to know any more
     std::string path;
     Read read = nullptr;
-    std::unique_ptr<const Contents> contents;
+    std::unique_ptr<const TableContents> contents;
     std::string why;
 
     void run() {
@@ -40,9 +40,9 @@ struct FileTable::Work {
     }
 };
 
-FileTable::FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, Known known,
+FileTable::FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, OnAnswer on_answer,
                      std::uint64_t at_once)
-    : loop_(loop), log_(log), name_(std::move(name)), read_(read), known_(std::move(known)), at_once_(at_once),
+    : loop_(loop), log_(log), name_(std::move(name)), read_(read), on_answer_(std::move(on_answer)), at_once_(at_once),
       file_(std::move(path)) {}
 
 FileTable::~FileTable() {
@@ -50,11 +50,11 @@ FileTable::~FileTable() {
 }
 
 Answer FileTable::find(std::string_view key, smtp::Now now) {
-    look(now);
-    if (!file_.trouble().empty()) return Answer::unavailable(trouble());
+    refresh(now);
+    if (!file_.problem().empty()) return Answer::unavailable(problem());
     if (!contents_) return Answer::not_yet();
     auto answer = contents_->find(key);
-    if (answer.said == Answer::Said::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
+    if (answer.status == Answer::Status::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
     return answer;
 }
 
@@ -64,16 +64,16 @@ bool FileTable::ask(const std::string& key, smtp::Now) {
     return true;
 }
 
-std::string FileTable::trouble() const {
-    return file_.trouble().empty() ? "" : fmt::format("table {}: {}", name_, file_.trouble());
+std::string FileTable::problem() const {
+    return file_.problem().empty() ? "" : fmt::format("table {}: {}", name_, file_.problem());
 }
 
 std::vector<Problem> FileTable::problems() const {
     return contents_ ? contents_->problems().first() : std::vector<Problem>{};
 }
 
-void FileTable::look(smtp::Now now) {
-    switch (file_.look(now)) {
+void FileTable::refresh(smtp::Now now) {
+    switch (file_.check(now)) {
     case common::WatchedFile::Change::none: return;
     case common::WatchedFile::Change::failed: contents_.reset(); return complain();
     case common::WatchedFile::Change::changed: break;
@@ -105,19 +105,19 @@ void FileTable::start() {
             self->work_ = nullptr;
             self->take(std::move(work->contents), std::move(work->why));
             if (std::exchange(self->again_, false)) self->start();
-            for (const auto& key : std::exchange(self->waiting_, {})) self->known_(key);
+            for (const auto& key : std::exchange(self->waiting_, {})) self->on_answer_(key);
         });
 }
 
-void FileTable::complain() { log_.warning("{}; what depends on it waits until it can be read", trouble()); }
+void FileTable::complain() { log_.warning("{}; what depends on it waits until it can be read", problem()); }
 
-void FileTable::take(std::unique_ptr<const Contents> contents, std::string why) {
+void FileTable::take(std::unique_ptr<const TableContents> contents, std::string why) {
     contents_ = std::move(contents);
     if (!contents_) {
         if (file_.failed(std::move(why)) == common::WatchedFile::Change::failed) complain();
         return;
     }
-    file_.well();
+    file_.clear_problem();
     const auto& problems = contents_->problems();
     log_.info("table {}: {} entries", name_, contents_->entries());
     for (const auto& problem : problems.first())

@@ -13,30 +13,30 @@ namespace tables {
 class FileTable final : public Table {
 public:
     // `name`: the specification, for logs and answers. Files of more than `at_once` bytes are read on another thread.
-    FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, Known known,
+    FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, OnAnswer on_answer,
               std::uint64_t at_once = 1 << 20);
     ~FileTable() override;
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string& key, smtp::Now now) override;
-    void look(smtp::Now now) override;
-    std::string trouble() const override;
+    void refresh(smtp::Now now) override;
+    std::string problem() const override;
     std::vector<Problem> problems() const override;
 
 private:
     struct Work;
     void start();
     void complain();
-    void take(std::unique_ptr<const Contents> contents, std::string why);
+    void take(std::unique_ptr<const TableContents> contents, std::string why);
 
     common::Loop& loop_;
     common::Log& log_;
     std::string name_;
     Read read_;
-    Known known_;
+    OnAnswer on_answer_;
     std::uint64_t at_once_;
     common::WatchedFile file_;
-    std::unique_ptr<const Contents> contents_; // null: never read, or not readable
+    std::unique_ptr<const TableContents> contents_; // null: never read, or not readable
     Work* work_ = nullptr;                     // reading, on another thread
     bool again_ = false;                       // it changed meanwhile
     std::set<std::string> waiting_;            // keys asked for while nothing had been read

@@ -109,31 +109,31 @@ LmdbTable::LmdbTable(common::Log& log, std::string name, std::string path)
 LmdbTable::~LmdbTable() = default;
 
 Answer LmdbTable::find(std::string_view key, smtp::Now now) {
-    look(now);
-    if (!file_) return Answer::unavailable(trouble());
+    refresh(now);
+    if (!file_) return Answer::unavailable(problem());
     auto answer = file_->find(folded_key(key));
-    if (answer.said == Answer::Said::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
+    if (answer.status == Answer::Status::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
     return answer;
 }
 
-std::string LmdbTable::trouble() const {
-    return watch_.trouble().empty() ? "" : fmt::format("table {}: {}", name_, watch_.trouble());
+std::string LmdbTable::problem() const {
+    return watch_.problem().empty() ? "" : fmt::format("table {}: {}", name_, watch_.problem());
 }
 
-void LmdbTable::look(smtp::Now now) {
-    const auto change = watch_.look(now);
+void LmdbTable::refresh(smtp::Now now) {
+    const auto change = watch_.check(now);
     if (change == common::WatchedFile::Change::none) return;
     file_.reset();
     if (change == common::WatchedFile::Change::changed) {
         auto opened = LmdbFile::open(watch_.path());
         if (opened) {
             file_ = *std::move(opened);
-            watch_.well();
+            watch_.clear_problem();
             return log_.info("table {}: {} entries", name_, file_->entries());
         }
         if (watch_.failed(std::move(opened).error()) == common::WatchedFile::Change::none) return;
     }
-    log_.warning("{}; what depends on it waits until it can be read", trouble());
+    log_.warning("{}; what depends on it waits until it can be read", problem());
 }
 
 } // namespace tables

@@ -38,8 +38,8 @@ public:
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string&, smtp::Now) override { return false; }
-    void look(smtp::Now now) override;
-    std::string trouble() const override;
+    void refresh(smtp::Now now) override;
+    std::string problem() const override;
 
 private:
     common::Log& log_;

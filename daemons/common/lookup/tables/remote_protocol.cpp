@@ -40,11 +40,11 @@ std::optional<std::string> decoded(std::string_view text) {
 
 namespace socketmap {
 
-std::string question(std::string_view map, std::string_view key) {
+std::string request(std::string_view map, std::string_view key) {
     return fmt::format("{}:{} {},", map.size() + 1 + key.size(), map, key);
 }
 
-Heard hear(std::string_view buffer) {
+ParseResult parse_reply(std::string_view buffer) {
     const auto colon = buffer.substr(0, 7).find(':');
     const auto digits = buffer.substr(0, std::min(colon, buffer.size()));
     if (colon == buffer.npos && buffer.size() < 7) {
@@ -72,7 +72,7 @@ Heard hear(std::string_view buffer) {
 
 namespace tcp_table {
 
-std::string question(std::string_view key) {
+std::string request(std::string_view key) {
     std::string out = "get ";
     for (const unsigned char c : key)
         if (c > 0x20 && c < 0x7f && c != '%')
@@ -82,7 +82,7 @@ std::string question(std::string_view key) {
     return out + '\n';
 }
 
-Heard hear(std::string_view buffer) {
+ParseResult parse_reply(std::string_view buffer) {
     const auto end = buffer.find('\n');
     if (end == buffer.npos && buffer.size() <= longest_reply) return std::nullopt;
     if (end == buffer.npos || end > longest_reply)

@@ -1,5 +1,5 @@
 // The two protocols in which tables are asked over a socket: Sendmail's socket maps (netstrings; Postfix's
-// socketmap_table(5)) and Postfix's tcp_table(5). One question, one answer, in order. Pure.
+// socketmap_table(5)) and Postfix's tcp_table(5). One request, one answer, in order. Pure.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"
 #include "libsmtp/text/text.h"
@@ -17,16 +17,16 @@ struct Reply {
     std::size_t bytes = 0; // what it took of the buffer
 };
 // Empty: it is not there as a whole. Malformed: nothing that is to come can make sense of it.
-using Heard = std::expected<std::optional<Reply>, smtp::Malformed>;
+using ParseResult = std::expected<std::optional<Reply>, smtp::Malformed>;
 
 namespace socketmap {
-std::string question(std::string_view map, std::string_view key);
-Heard hear(std::string_view buffer);
+std::string request(std::string_view map, std::string_view key);
+ParseResult parse_reply(std::string_view buffer);
 } // namespace socketmap
 
 namespace tcp_table {
-std::string question(std::string_view key); // bytes outside of "!".."~", and "%", go as %XX
-Heard hear(std::string_view buffer);
+std::string request(std::string_view key); // bytes outside of "!".."~", and "%", go as %XX
+ParseResult parse_reply(std::string_view buffer);
 } // namespace tcp_table
 
 } // namespace tables

@@ -1,5 +1,5 @@
-// A table that a service answers for, over its socket: a few connections, on each one question at a time, the others in
-// a row behind. A connection that was closed while it was idle costs nothing. A question that the service hangs up on,
+// A table that a service answers for, over its socket: a few connections, on each one request at a time, the others in
+// a row behind. A connection that was closed while it was idle costs nothing. A request that the service hangs up on,
 // or answers with nonsense or not at all, is unavailable by itself; while others wait it has a second, if the service is
 // a quick one. Several in a row are the whole table's failure if a key that was answered before is not answered either;
 // so is a service that cannot be reached.
@@ -15,39 +15,39 @@ namespace tables {
 // A service: where, and in which words it is asked.
 struct Service {
     common::ServiceAddress address;
-    std::function<std::string(std::string_view key)> question;
-    Heard (*hear)(std::string_view buffer) = nullptr;
+    std::function<std::string(std::string_view key)> request;
+    ParseResult (*parse_reply)(std::string_view buffer) = nullptr;
     smtp::Duration timeout = std::chrono::seconds(10); // to connect and to be answered
     smtp::Duration cache = std::chrono::seconds(30);
-    smtp::Duration crowded_timeout = std::chrono::seconds(1); // while other keys wait
+    smtp::Duration contended_timeout = std::chrono::seconds(1); // while other keys wait
 };
 
 class RemoteTable final : public FetchedTable {
 public:
     static constexpr std::size_t most_connections = 4;
-    static constexpr unsigned most_in_a_row = 3; // questions that came to nothing: then the service is out of order
-    RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, Known known);
+    static constexpr unsigned max_consecutive_failures = 3; // questions that came to nothing: then the service is out of order
+    RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, OnAnswer on_answer);
     ~RemoteTable() override;
 
 private:
-    struct Line;
+    struct Connection;
     void fetch() override;
-    void put(Line& line, std::string key);
-    void heard(Line& line, std::string_view bytes);
-    void lost(Line& line, const std::string& why);
-    void in_vain(Line& line, std::string why);
-    bool may_be_the_keys(const Line& line);
-    void relieve();
+    void put(Connection& line, std::string key);
+    void on_data(Connection& line, std::string_view bytes);
+    void on_closed(Connection& line, const std::string& why);
+    void request_failed(Connection& line, std::string why);
+    bool may_be_key_specific(const Connection& line);
+    void expire_slow_requests();
     void give_up(std::string why);
-    void leave(std::vector<std::unique_ptr<Line>>&& lines);
+    void leave(std::vector<std::unique_ptr<Connection>>&& lines);
 
     common::Loop& loop_;
     Service service_;
-    std::vector<std::unique_ptr<Line>> lines_;
-    unsigned in_a_row_ = 0; // questions that came to nothing since the last answer
-    std::string answered_before_; // the key that was answered last
-    bool quick_ = false;          // … in a small part of crowded_timeout
-    common::Timer relief_;
+    std::vector<std::unique_ptr<Connection>> connections_;
+    unsigned consecutive_failures_ = 0; // questions that came to nothing since the last answer
+    std::string last_answered_key_; // the key that was answered last
+    bool answers_quickly_ = false;          // … in a small part of contended_timeout
+    common::Timer slow_request_timer_;
 };
 
 } // namespace tables

@@ -143,8 +143,8 @@ struct SqliteTable::Work {
     std::expected<std::vector<Answer>, std::string> answers;
 };
 
-SqliteTable::SqliteTable(common::Loop& loop, common::Log& log, std::string name, SqliteQuery query, Known known)
-    : FetchedTable(log, std::move(name), query.cache, std::move(known)), loop_(loop), query_(std::move(query)) {}
+SqliteTable::SqliteTable(common::Loop& loop, common::Log& log, std::string name, SqliteQuery query, OnAnswer on_answer)
+    : FetchedTable(log, std::move(name), query.cache, std::move(on_answer)), loop_(loop), query_(std::move(query)) {}
 
 SqliteTable::~SqliteTable() {
     if (work_) work_->owner = nullptr;

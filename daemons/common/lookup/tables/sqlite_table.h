@@ -24,7 +24,7 @@ std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQue
 
 class SqliteTable final : public FetchedTable {
 public:
-    SqliteTable(common::Loop& loop, common::Log& log, std::string name, SqliteQuery query, Known known);
+    SqliteTable(common::Loop& loop, common::Log& log, std::string name, SqliteQuery query, OnAnswer on_answer);
     ~SqliteTable() override;
 
 private:

@@ -12,7 +12,7 @@ namespace tables {
 class Table {
 public:
     // A key that was asked for is known now. Never called from within find() or ask().
-    using Known = std::function<void(const std::string& key)>;
+    using OnAnswer = std::function<void(const std::string& key)>;
 
     Table() = default;
     virtual ~Table() = default;
@@ -23,9 +23,9 @@ public:
     // False: it has nothing to wait for, find() knows.
     virtual bool ask(const std::string& key, smtp::Now now) = 0;
     // Notices a change of its file, as find() does, though nobody asks.
-    virtual void look(smtp::Now now) { static_cast<void>(now); }
+    virtual void refresh(smtp::Now now) { static_cast<void>(now); }
     // What is wrong with it, beginning with its name; "" nothing.
-    virtual std::string trouble() const = 0;
+    virtual std::string problem() const = 0;
     // Lines of its file that were passed over or are odd, the first of them.
     virtual std::vector<Problem> problems() const { return {}; }
 };

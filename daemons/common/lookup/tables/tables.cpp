@@ -21,7 +21,7 @@ public:
     explicit NoTable(std::string why) : why_(std::move(why)) {}
     Answer find(std::string_view, smtp::Now) override { return Answer::unavailable(why_); }
     bool ask(const std::string&, smtp::Now) override { return false; }
-    std::string trouble() const override { return why_; }
+    std::string problem() const override { return why_; }
 
 private:
     std::string why_;
@@ -34,16 +34,16 @@ public:
         : contents_(TextTable::read(fmt::format("{}", fmt::join(lines, "\n")))) {}
     Answer find(std::string_view key, smtp::Now) override { return contents_->find(key); }
     bool ask(const std::string&, smtp::Now) override { return false; }
-    std::string trouble() const override { return ""; }
+    std::string problem() const override { return ""; }
 
 private:
-    std::unique_ptr<const Contents> contents_;
+    std::unique_ptr<const TableContents> contents_;
 };
 
 Service socketmap_service(const common::ServiceAddress& address, std::string map) {
-    return {address, [map = std::move(map)](std::string_view key) { return socketmap::question(map, key); }, socketmap::hear};
+    return {address, [map = std::move(map)](std::string_view key) { return socketmap::request(map, key); }, socketmap::parse_reply};
 }
-Service tcp_service(const common::ServiceAddress& address) { return {address, tcp_table::question, tcp_table::hear}; }
+Service tcp_service(const common::ServiceAddress& address) { return {address, tcp_table::request, tcp_table::parse_reply}; }
 
 bool askable(std::string_view key) {
     return !key.empty() && key.size() <= longest_key &&
@@ -121,15 +121,15 @@ void Tables::tell() {
 
 std::vector<Problem> Tables::problems(std::string_view specification) { return table(specification).problems(); }
 
-void Tables::look() {
+void Tables::refresh() {
     for (const auto& [name, table] : tables_)
-        if (!table->trouble().empty()) table->look(common::Loop::now());
+        if (!table->problem().empty()) table->refresh(common::Loop::now());
 }
 
-std::string Tables::trouble() const {
+std::string Tables::problem() const {
     std::string out;
     for (const auto& [name, table] : tables_)
-        if (const auto trouble = table->trouble(); !trouble.empty()) out += (out.empty() ? "" : "; ") + trouble;
+        if (const auto problem = table->problem(); !problem.empty()) out += (out.empty() ? "" : "; ") + problem;
     return out;
 }
 

@@ -41,10 +41,10 @@ public:
 
     // Lines of a table's file that were passed over or are odd, the first of them, as far as it was read.
     std::vector<Problem> problems(std::string_view table);
-    // Notices what has changed of the files of tables in trouble, though nobody asks them. Cheap.
-    void look();
+    // Notices what has changed of the files of tables with problems, though nobody asks them. Cheap.
+    void refresh();
     // For whoever asks how we are: what is wrong with each of the tables that were asked, "one; two"; "" nothing.
-    std::string trouble() const;
+    std::string problem() const;
 
 private:
     Table& table(std::string_view specification);

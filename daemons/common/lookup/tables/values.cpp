@@ -14,7 +14,7 @@ namespace tables {
 
 namespace {
 
-constexpr std::size_t largest_file = 64 << 20, most_of_sqlite = 20'000, keys_at_once = 500;
+constexpr std::size_t max_linted_file = 64 << 20, most_of_sqlite = 20'000, keys_at_once = 500;
 constexpr std::string_view a_service = "a service answers for them, one key at a time";
 
 // Takes values, and says whether one more is wanted.
@@ -23,14 +23,14 @@ public:
     Taking(const std::function<void(const TableValue&)>& take, std::size_t most) : take_(take), most_(most) {}
 
     bool operator()(const TableValue& value) {
-        if (scan.looked_at == most_) return scan.whole = false;
-        ++scan.looked_at;
+        if (scan.examined == most_) return scan.whole = false;
+        ++scan.examined;
         take_(value);
         return true;
     }
     Scan cannot(std::string why) {
         scan.whole = false;
-        scan.why_not = std::move(why);
+        scan.error = std::move(why);
         return std::move(scan);
     }
 
@@ -49,7 +49,7 @@ void entries_of(std::string_view text, Taking& taking) {
 }
 
 Scan of_file(const Specification& what, Taking& taking) {
-    const auto text = common::read_bounded(what.name, largest_file);
+    const auto text = common::read_bounded(what.name, max_linted_file);
     if (!text) return taking.cannot(std::strerror(text.error()));
     if (what.kind == Kind::text) {
         entries_of(*text, taking);
@@ -80,7 +80,7 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
         const auto answers = ask_sqlite(query, some);
         if (!answers) return taking.cannot(answers.error());
         for (std::size_t n = 0; n < answers->size(); ++n)
-            if ((*answers)[n].said == Answer::Said::found) taking({some[n], (*answers)[n].value, 0});
+            if ((*answers)[n].status == Answer::Status::found) taking({some[n], (*answers)[n].value, 0});
         if (answers->size() < some.size()) return taking.cannot("the query takes too long for more of them");
     }
     taking.scan.whole = !more;
@@ -90,10 +90,10 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
 } // namespace
 
 std::string Scan::text() const {
-    const auto counted = fmt::format("{} value{}", looked_at, looked_at == 1 ? "" : "s");
-    if (!why_not.empty())
-        return looked_at == 0 ? fmt::format("its values cannot be looked over: {}", why_not)
-                              : fmt::format("the first {} looked over: {}", counted, why_not);
+    const auto counted = fmt::format("{} value{}", examined, examined == 1 ? "" : "s");
+    if (!error.empty())
+        return examined == 0 ? fmt::format("its values cannot be looked over: {}", error)
+                              : fmt::format("the first {} looked over: {}", counted, error);
     return fmt::format("{}{} looked over", whole ? "" : "the first ", counted);
 }
 
@@ -126,7 +126,7 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
     return taking.cannot(std::string(a_service));
 }
 
-std::string judged(const TableValue& value, const std::function<std::string(const std::string&)>& wrong) {
+std::string check_value(const TableValue& value, const std::function<std::string(const std::string&)>& wrong) {
     if (!value.groups) return wrong(std::string(value.value));
     std::string first;
     for (const std::string_view word : {"somebody", "example.org", "somebody@example.org", "25"}) {

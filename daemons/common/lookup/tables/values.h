@@ -20,9 +20,9 @@ struct TableValue {
 };
 
 struct Scan {
-    std::size_t looked_at = 0; // values
+    std::size_t examined = 0; // values
     bool whole = true;         // false: there are more
-    std::string why_not;       // the values cannot be listed, or no further ones; "" they can
+    std::string error;       // the values cannot be listed, or no further ones; "" they can
     // "3 values looked over", "the first 200000 values looked over", "its values cannot be looked over: …".
     std::string text() const;
 };
@@ -35,6 +35,6 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
 
 // What is wrong with a value, as `wrong` says it of a text ("": nothing); with groups, if whatever they may catch, a word, a
 // domain, an address, a number, it is wrong.
-std::string judged(const TableValue& value, const std::function<std::string(const std::string&)>& wrong);
+std::string check_value(const TableValue& value, const std::function<std::string(const std::string&)>& wrong);
 
 } // namespace tables

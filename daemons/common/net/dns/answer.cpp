@@ -139,7 +139,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         const auto ttl = negative_ttl(packet);
         if (!ttl) return failed("NXDOMAIN without the zone's SOA");
         Answer out;
-        out.said = Said::no_name;
+        out.said = LookupStatus::no_name;
         out.ttl = *ttl;
         out.secure = secure;
         return out;
@@ -185,11 +185,11 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
     const bool only_odd = type == Type::mx && any;
     if (only_odd || !out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty() ||
         !out.tlsa.empty()) {
-        out.said = Said::records;
+        out.said = LookupStatus::records;
         out.canonical = std::move(owner);
         return out;
     }
-    out.said = Said::no_data;
+    out.said = LookupStatus::no_data;
     out.ttl = negative_ttl(packet).value_or(0);
     return out;
 }

@@ -16,13 +16,13 @@ namespace dns {
 
 using decide::MxRecord;
 using decide::SrvRecord;
-using decide::Said;
+using decide::LookupStatus;
 using decide::TlsaRecord;
 
 enum class Type : std::uint16_t { a = 1, cname = 5, ptr = 12, mx = 15, txt = 16, aaaa = 28, srv = 33, tlsa = 52 };
 
 struct Answer {
-    Said said = Said::failed;
+    LookupStatus said = LookupStatus::failed;
     std::uint32_t ttl = 0;                    // seconds the answer may be believed from now on
     std::vector<MxRecord> mx;                 // Type::mx
     std::vector<SrvRecord> srv;               // Type::srv

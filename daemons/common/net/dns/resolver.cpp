@@ -71,7 +71,7 @@ void Lookup::cancel() {
     auto* resolver = std::exchange(resolver_, nullptr);
     if (!resolver) return;
     // The query itself goes on: its answer is worth keeping.
-    auto& list = place_->question ? place_->question->waiters : resolver->told_;
+    auto& list = place_->question ? place_->question->waiters : resolver->answered_;
     list.erase(place_);
 }
 
@@ -80,7 +80,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
       timer_(loop,
              [this] {
                  ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-                 wind_timer();
+                 rearm_timer();
              }),
       hook_(loop, [this] { deliver(); }) {
     ares_library_init(ARES_LIB_INIT_ALL);
@@ -93,7 +93,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
     options.lookups = lookups;
     options.resolvconf_path = no_file;
     options.sock_state_cb = [](void* self, ares_socket_t fd, int readable, int writable) {
-        static_cast<Resolver*>(self)->socket_wanted(fd, readable != 0, writable != 0);
+        static_cast<Resolver*>(self)->watch_socket(fd, readable != 0, writable != 0);
     };
     options.sock_state_cb_data = this;
     int mask = ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
@@ -126,13 +126,13 @@ Lookup Resolver::look_up(std::string_view name, Type type, Done done) {
     auto canonical = canonical_name(name);
     const auto key = key_of(canonical, type);
     const auto tell = [&](Answer answer) {
-        told_.push_back({nullptr, std::move(done), std::move(answer), nullptr});
+        answered_.push_back({nullptr, std::move(done), std::move(answer), nullptr});
         hook_.schedule();
-        return Lookup(*this, std::prev(told_.end()));
+        return Lookup(*this, std::prev(answered_.end()));
     };
     if (canonical.empty()) {
         Answer none;
-        none.said = Said::no_name;
+        none.said = LookupStatus::no_name;
         none.ttl = 3600;
         none.why = "not a host name";
         return tell(std::move(none));
@@ -175,7 +175,7 @@ void Resolver::ask(Question& question) {
         none.why = ares_strerror(status);
         return answered(question, std::move(none));
     }
-    wind_timer();
+    rearm_timer();
 }
 
 // Unlike that of any question under way: c-ares knows an answer by it.
@@ -196,64 +196,64 @@ void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, in
         answer = parse_answer({packet, static_cast<std::size_t>(size)}, question.name, question.type);
     else
         answer.why = said_by(status);
-    if (answer.said == Said::failed) answer.why += ": " + self.asked_;
+    if (answer.said == LookupStatus::failed) answer.why += ": " + self.asked_;
     answer.secure = answer.secure && self.trusts_ad_;
     self.answered(question, std::move(answer));
 }
 
 void Resolver::answered(Question& question, Answer answer) {
     keep(question.key, answer);
-    if (const auto kept = young_.find(question.key); kept != young_.end())
+    if (const auto kept = recent_.find(question.key); kept != recent_.end())
         answer.ttl = kept->second.answer.ttl;
     for (auto& waiting : question.waiters) {
         waiting.answer = answer;
         waiting.question = nullptr;
     }
     if (!question.waiters.empty()) hook_.schedule();
-    told_.splice(told_.end(), question.waiters);
+    answered_.splice(answered_.end(), question.waiters);
     ids_.erase(question.id);
     questions_.erase(std::string(question.key));
 }
 
 void Resolver::deliver() {
-    while (!told_.empty()) {
-        auto& first = told_.front();
+    while (!answered_.empty()) {
+        auto& first = answered_.front();
         first.owner->resolver_ = nullptr;
         const auto done = std::move(first.done);
         const auto answer = std::move(first.answer);
-        told_.pop_front();
+        answered_.pop_front();
         done(answer);
     }
 }
 
 void Resolver::keep(const std::string& key, const Answer& answer) {
     const auto seconds = [](smtp::Duration d) { return static_cast<std::uint32_t>(d.count() / 1'000'000); };
-    Kept kept{answer, {}};
+    CacheEntry kept{answer, {}};
     auto& ttl = kept.answer.ttl;
-    if (answer.said == Said::failed) {
+    if (answer.said == LookupStatus::failed) {
         ttl = seconds(settings_.failure_ttl);
     } else {
         ttl = std::clamp(ttl, seconds(settings_.minimum_ttl), seconds(settings_.maximum_ttl));
-        if (answer.said != Said::records) ttl = std::min(ttl, seconds(settings_.negative_ttl));
+        if (answer.said != LookupStatus::records) ttl = std::min(ttl, seconds(settings_.negative_ttl));
     }
-    old_.erase(key);
+    previous_.erase(key);
     if (settings_.cache_entries == 0 || ttl == 0) {
-        young_.erase(key);
+        recent_.erase(key);
         return;
     }
-    if (young_.size() >= (settings_.cache_entries + 1) / 2) old_ = std::exchange(young_, {});
+    if (recent_.size() >= (settings_.cache_entries + 1) / 2) previous_ = std::exchange(recent_, {});
     kept.until = common::Loop::now().monotonic + std::chrono::seconds(ttl);
-    young_.insert_or_assign(key, std::move(kept));
+    recent_.insert_or_assign(key, std::move(kept));
 }
 
 const Answer* Resolver::cached(std::string_view name, Type type) {
     const auto key = key_of(name, type);
-    auto* cache = &young_;
-    auto found = young_.find(key);
-    if (found == young_.end()) {
-        cache = &old_;
-        found = old_.find(key);
-        if (found == old_.end()) return nullptr;
+    auto* cache = &recent_;
+    auto found = recent_.find(key);
+    if (found == recent_.end()) {
+        cache = &previous_;
+        found = previous_.find(key);
+        if (found == previous_.end()) return nullptr;
     }
     const auto left = found->second.until - common::Loop::now().monotonic;
     if (left <= smtp::Duration::zero()) {
@@ -264,7 +264,7 @@ const Answer* Resolver::cached(std::string_view name, Type type) {
     return &found->second.answer;
 }
 
-void Resolver::socket_wanted(int fd, bool readable, bool writable) {
+void Resolver::watch_socket(int fd, bool readable, bool writable) {
     if (!readable && !writable) {
         sockets_.erase(fd); // c-ares closes it right after
         return;
@@ -280,11 +280,11 @@ void Resolver::socket_wanted(int fd, bool readable, bool writable) {
                       if (status < 0) events = UV_READABLE | UV_WRITABLE; // let c-ares find out what is wrong
                       ares_process_fd(self->channel_, events & UV_READABLE ? fd : ARES_SOCKET_BAD,
                                       events & UV_WRITABLE ? fd : ARES_SOCKET_BAD);
-                      self->wind_timer();
+                      self->rearm_timer();
                   });
 }
 
-void Resolver::wind_timer() {
+void Resolver::rearm_timer() {
     timeval space{};
     const timeval* in = ares_timeout(channel_, nullptr, &space);
     if (!in) return timer_.stop();

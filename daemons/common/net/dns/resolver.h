@@ -59,19 +59,19 @@ private:
         std::uint16_t id;
         Waiters waiters;
     };
-    struct Kept {
+    struct CacheEntry {
         Answer answer;
         smtp::Monotonic until;
     };
-    using Cache = std::unordered_map<std::string, Kept>;
+    using Cache = std::unordered_map<std::string, CacheEntry>;
 
     std::uint16_t fresh_id() const;
     void ask(Question& question);
     void answered(Question& question, Answer answer);
     void keep(const std::string& key, const Answer& answer);
     void deliver();
-    void socket_wanted(int fd, bool readable, bool writable);
-    void wind_timer();
+    void watch_socket(int fd, bool readable, bool writable);
+    void rearm_timer();
     static void on_answer(void* question, int status, int timeouts, unsigned char* packet, int size);
 
     common::Loop& loop_;
@@ -84,8 +84,8 @@ private:
     common::TurnHook hook_;
     std::unordered_map<std::string, std::unique_ptr<Question>> questions_;
     std::set<std::uint16_t> ids_; // of the questions
-    Waiters told_;      // answered, about to be told
-    Cache young_, old_; // two generations: when the young one is full it becomes the old one
+    Waiters answered_;      // answered, about to be told
+    Cache recent_, previous_; // two generations: when the young one is full it becomes the old one
     bool closing_ = false, trusts_ad_ = false;
 };
 

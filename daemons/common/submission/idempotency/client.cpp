@@ -12,22 +12,22 @@ using decide::idempotency::Trace;
 
 static constexpr std::size_t most_unreleased = 10'000; // beyond, keys wait for the end of this process
 
-Hold::~Hold() {
-    if (!desk_.expired()) (*desk_.lock())->release(wish_);
+Reservation::~Reservation() {
+    if (!client_.expired()) (*client_.lock())->release(request_);
 }
 
 // Used by one job at a time.
-struct Desk::Back {
+struct Client::Back {
     const std::string spool, directory;
     const std::uint8_t slot;
     const std::uint64_t largest;
-    const std::string boot = this_boot();
+    const std::string boot = boot_id();
     std::unique_ptr<store::Lmdb> store = {};
-    std::optional<OwnerMark> mark = {};
+    std::optional<OwnerLock> lock = {};
 
     spool::Result<> open() {
-        if (!mark) mark = TRY(OwnerMark::take(directory, slot));
-        if (!store) store = TRY(store::Lmdb::open(directory, {.largest = largest}));
+        if (!lock) lock = TRY(OwnerLock::take(directory, slot));
+        if (!store) store = TRY(store::Lmdb::open(directory, {.max_size = largest}));
         return {};
     }
 
@@ -42,46 +42,46 @@ struct Desk::Back {
                                                   : Trace::nowhere;
     }
 
-    std::vector<Answer> carry_out(const std::vector<Waiting>& waiting, smtp::WallTime now) {
+    std::vector<Answer> execute(const std::vector<Waiting>& waiting, smtp::WallTime now) {
         if (const auto opened = open(); !opened) {
             auto why = opened.error().what;
             if (opened.error().code == ENOENT) why += " (the queue-manager makes it when it starts)";
             return std::vector<Answer>(waiting.size(), {Answer::Kind::unavailable, {}, why});
         }
-        std::vector<Wish> wishes;
-        for (const auto& each : waiting) wishes.emplace_back(each.wish).what.owner = mark->name();
-        Ledger ledger(*store, boot,
-                      {[this](std::string_view owner) { return OwnerMark::state_of(directory, owner); },
+        std::vector<Request> requests;
+        for (const auto& each : waiting) requests.emplace_back(each.request).what.owner = lock->name();
+        KeyStore keys(*store, boot,
+                      {[this](std::string_view owner) { return OwnerLock::state_of(directory, owner); },
                        [this](spool::QueueId id) { return trace_of(id); }});
-        return ledger.carry_out(wishes, now);
+        return keys.execute(requests, now);
     }
 };
 
-Desk::Desk(Log& log, spool::CommitPool& pool, const config::Config& config, std::uint8_t slot)
-    : log_(log), pool_(pool), life_(config.idempotency.life),
+Client::Client(Log& log, spool::CommitPool& pool, const config::Config& config, std::uint8_t slot)
+    : log_(log), pool_(pool), life_(config.idempotency.lifetime),
       back_(new Back{config.spool.directory, directory_in(config.spool.directory), slot,
-                     config.idempotency.largest}),
-      alive_(std::make_shared<Desk*>(this)) {}
+                     config.idempotency.max_size}),
+      alive_(std::make_shared<Client*>(this)) {}
 
-Desk::~Desk() = default;
+Client::~Client() = default;
 
-void Desk::claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided) {
-    Wish wish;
-    wish.what.id = id;
-    wish.what.digest = envelope.idempotency_digest;
-    wish.what.submitter = envelope.submitter;
-    wish.what.key = envelope.idempotency_key;
-    wish.expires = envelope.arrival + life_;
-    add(wish, [this, wish, decided = std::move(decided)](const Answer& answer) mutable {
-        decided(decide(std::move(wish), answer));
+void Client::claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided) {
+    Request request;
+    request.what.id = id;
+    request.what.digest = envelope.idempotency_digest;
+    request.what.submitter = envelope.submitter;
+    request.what.key = envelope.idempotency_key;
+    request.expires = envelope.arrival + life_;
+    add(request, [this, request, decided = std::move(decided)](const Answer& answer) mutable {
+        decided(decide(std::move(request), answer));
     });
 }
 
-Decision Desk::decide(Wish wish, const Answer& answer) {
+Decision Client::decide(Request request, const Answer& answer) {
     Decision out;
     const auto field = decide::idempotency::field_name;
     switch (answer.kind) {
-    case Answer::Kind::go_on: out.hold.reset(new Hold(alive_, std::move(wish))); break;
+    case Answer::Kind::proceed: out.hold.reset(new Reservation(alive_, std::move(request))); break;
     case Answer::Kind::duplicate:
         out.duplicate_of = answer.first;
         out.reply = {250, {2, 0, 0}, "Ok: queued as " + answer.first.text()};
@@ -106,54 +106,54 @@ Decision Desk::decide(Wish wish, const Answer& answer) {
     return out;
 }
 
-void Desk::settle(std::unique_ptr<Hold> hold, std::function<void()> done) {
-    hold->desk_.reset();
-    auto wish = hold->wish_;
-    wish.kind = Wish::Kind::settle;
-    add(std::move(wish), [done = std::move(done)](const Answer&) { done(); });
+void Client::confirm(std::unique_ptr<Reservation> hold, std::function<void()> done) {
+    hold->client_.reset();
+    auto request = hold->request_;
+    request.kind = Request::Kind::confirm;
+    add(std::move(request), [done = std::move(done)](const Answer&) { done(); });
 }
 
-void Desk::release(const Wish& held) {
-    auto wish = held;
-    wish.kind = Wish::Kind::release;
-    add(wish, [this, wish](const Answer& answer) {
+void Client::release(const Request& held) {
+    auto request = held;
+    request.kind = Request::Kind::release;
+    add(request, [this, request](const Answer& answer) {
         if (answer.kind == Answer::Kind::unavailable && unreleased_.size() < most_unreleased)
-            unreleased_.push_back(wish);
+            unreleased_.push_back(request);
     });
 }
 
-void Desk::add(Wish wish, std::move_only_function<void(const Answer&)> answered) {
-    waiting_.push_back({std::move(wish), std::move(answered)});
+void Client::add(Request request, std::move_only_function<void(const Answer&)> answered) {
+    waiting_.push_back({std::move(request), std::move(answered)});
     if (!busy_) send();
 }
 
 // All that waits in one go; what comes meanwhile waits for the next one.
-void Desk::send() {
+void Client::send() {
     busy_ = true;
-    for (const auto& wish : std::exchange(unreleased_, {})) release(wish);
+    for (const auto& request : std::exchange(unreleased_, {})) release(request);
     pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_,
                 waiting = std::exchange(waiting_, {}), now = Loop::now().wall]() mutable {
-        auto answers = back->carry_out(waiting, now);
+        auto answers = back->execute(waiting, now);
         pool.complete([this, alive, waiting = std::move(waiting), answers = std::move(answers)]() mutable {
             if (!alive.expired()) answered(std::move(waiting), answers);
         });
     });
 }
 
-void Desk::answered(std::vector<Waiting> asked, const std::vector<Answer>& answers) {
+void Client::answered(std::vector<Waiting> asked, const std::vector<Answer>& answers) {
     busy_ = false;
     for (std::size_t n = 0; n < asked.size(); ++n) {
-        note_health(answers[n]);
+        log_availability(answers[n]);
         asked[n].answered(answers[n]);
     }
     if (!busy_ && !waiting_.empty()) send();
 }
 
-void Desk::note_health(const Answer& answer) {
-    const bool ill = answer.kind == Answer::Kind::unavailable;
-    if (ill == ill_) return;
-    ill_ = ill;
-    if (ill)
+void Client::log_availability(const Answer& answer) {
+    const bool unavailable = answer.kind == Answer::Kind::unavailable;
+    if (unavailable == store_unavailable_) return;
+    store_unavailable_ = unavailable;
+    if (unavailable)
         log_.error("mail with an Idempotency-Key is put off: {}", answer.why);
     else
         log_.info("idempotency keys are heeded again");

@@ -22,7 +22,7 @@ std::string path_of(const std::string& directory, std::uint8_t slot) {
 
 } // namespace
 
-spool::Result<OwnerMark> OwnerMark::take(const std::string& directory, std::uint8_t slot) {
+spool::Result<OwnerLock> OwnerLock::take(const std::string& directory, std::uint8_t slot) {
     const auto path = path_of(directory, slot);
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file) return std::unexpected(Error::from_errno("open " + path));
@@ -33,10 +33,10 @@ spool::Result<OwnerMark> OwnerMark::take(const std::string& directory, std::uint
     // Of one length: whoever reads it meanwhile reads one or the other.
     if (::pwrite(file.number(), name.data(), name.size(), 0) != static_cast<ssize_t>(name.size()))
         return std::unexpected(Error::from_errno("write " + path));
-    return OwnerMark(std::move(file), std::move(name));
+    return OwnerLock(std::move(file), std::move(name));
 }
 
-Owner OwnerMark::state_of(const std::string& directory, std::string_view name) {
+Owner OwnerLock::state_of(const std::string& directory, std::string_view name) {
     unsigned slot = 0;
     const auto colon = name.find(':');
     if (colon != 2 || std::from_chars(name.data(), name.data() + 2, slot, 16).ptr != name.data() + 2)

@@ -11,10 +11,10 @@
 
 namespace common::idempotency {
 
-class OwnerMark {
+class OwnerLock {
 public:
     // For this process, in `directory`, as the writer of that slot. EAGAIN: another process has it.
-    static spool::Result<OwnerMark> take(const std::string& directory, std::uint8_t slot);
+    static spool::Result<OwnerLock> take(const std::string& directory, std::uint8_t slot);
     // "10:8f3a…": the slot and the life.
     const std::string& name() const { return name_; }
 
@@ -22,7 +22,7 @@ public:
     static decide::idempotency::Owner state_of(const std::string& directory, std::string_view name);
 
 private:
-    OwnerMark(Fd file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+    OwnerLock(Fd file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
     Fd file_;
     std::string name_;
 };

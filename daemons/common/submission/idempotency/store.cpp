@@ -17,23 +17,23 @@ constexpr std::string_view complete_mark = "complete"; // no key's name: those h
 
 std::string name_of(const Claim& claim) { return name_in_store(claim.submitter, claim.key); }
 
-Change change_for(const Wish& wish) {
-    auto name = name_of(wish.what);
-    auto reserved = encode(wish.what);
-    switch (wish.kind) {
-    case Wish::Kind::settle:
+Change change_for(const Request& request) {
+    auto name = name_of(request.what);
+    auto reserved = encode(request.what);
+    switch (request.kind) {
+    case Request::Kind::confirm:
         return Change::replace(std::move(name), std::move(reserved),
-                               {encode(wish.what.accepted()), wish.expires});
-    case Wish::Kind::release: return Change::erase_if(std::move(name), std::move(reserved));
-    case Wish::Kind::claim: break;
+                               {encode(request.what.accepted()), request.expires});
+    case Request::Kind::release: return Change::erase_if(std::move(name), std::move(reserved));
+    case Request::Kind::claim: break;
     }
-    return Change::put_if_absent(std::move(name), {std::move(reserved), wish.expires});
+    return Change::put_if_absent(std::move(name), {std::move(reserved), request.expires});
 }
 
 } // namespace
 
 // False: the claim that is there is void.
-bool Ledger::judge(const Wish& wish, const store::Entry& there, Answer& answer) const {
+bool KeyStore::judge(const Request& request, const store::Entry& there, Answer& answer) const {
     const auto claim = decode(there.value);
     if (!claim) { // of a later version, or not ours at all
         answer = {Answer::Kind::unavailable, {}, "what the store holds under this key is no claim"};
@@ -42,10 +42,10 @@ bool Ledger::judge(const Wish& wish, const store::Entry& there, Answer& answer) 
     auto owner = decide::idempotency::Owner::alive;
     auto trace = decide::idempotency::Trace::nowhere;
     if (claim->state == decide::idempotency::State::reserved) {
-        owner = witness_.state_of(claim->owner);
-        if (owner == decide::idempotency::Owner::dead) trace = witness_.trace_of(claim->id); // in this order
+        owner = probe_.state_of(claim->owner);
+        if (owner == decide::idempotency::Owner::dead) trace = probe_.trace_of(claim->id); // in this order
     }
-    switch (decide::idempotency::judge(*claim, wish.what.digest, owner, trace)) {
+    switch (decide::idempotency::judge(*claim, request.what.digest, owner, trace)) {
     case Verdict::duplicate: answer = {Answer::Kind::duplicate, claim->id, {}}; break;
     case Verdict::other_content: answer = {Answer::Kind::other_content, claim->id, {}}; break;
     case Verdict::busy: answer = {Answer::Kind::busy, claim->id, {}}; break;
@@ -54,8 +54,8 @@ bool Ledger::judge(const Wish& wish, const store::Entry& there, Answer& answer) 
     return true;
 }
 
-std::vector<Answer> Ledger::carry_out(std::span<const Wish> wishes, smtp::WallTime now) {
-    std::vector<Answer> answers(wishes.size());
+std::vector<Answer> KeyStore::execute(std::span<const Request> requests, smtp::WallTime now) {
+    std::vector<Answer> answers(requests.size());
     const auto fail = [&](const spool::Error& error) {
         for (auto& answer : answers) answer = {Answer::Kind::unavailable, {}, error.what};
         return answers;
@@ -64,13 +64,13 @@ std::vector<Answer> Ledger::carry_out(std::span<const Wish> wishes, smtp::WallTi
     if (!complete) return fail(complete.error());
 
     std::vector<Change> changes;
-    std::vector<std::size_t> whose; // of each change the wish
-    for (std::size_t n = 0; n < wishes.size(); ++n) {
-        if (wishes[n].kind == Wish::Kind::claim && !*complete) {
+    std::vector<std::size_t> whose; // of each change the request
+    for (std::size_t n = 0; n < requests.size(); ++n) {
+        if (requests[n].kind == Request::Kind::claim && !*complete) {
             answers[n] = {Answer::Kind::unavailable, {}, "the spool is still being read for keys"};
             continue;
         }
-        changes.push_back(change_for(wishes[n]));
+        changes.push_back(change_for(requests[n]));
         whose.push_back(n);
     }
     const auto made = store_.apply(changes, now, Durable::soon);
@@ -80,12 +80,12 @@ std::vector<Answer> Ledger::carry_out(std::span<const Wish> wishes, smtp::WallTi
     std::vector<Change> again;
     std::vector<std::size_t> whose_again;
     for (std::size_t n = 0; n < whose.size(); ++n) {
-        const auto& wish = wishes[whose[n]];
+        const auto& request = requests[whose[n]];
         const auto& outcome = (*made)[n];
-        if (outcome.made || wish.kind != Wish::Kind::claim || judge(wish, *outcome.before, answers[whose[n]]))
+        if (outcome.made || request.kind != Request::Kind::claim || judge(request, *outcome.before, answers[whose[n]]))
             continue;
         again.push_back(
-            Change::replace(name_of(wish.what), outcome.before->value, {encode(wish.what), wish.expires}));
+            Change::replace(name_of(request.what), outcome.before->value, {encode(request.what), request.expires}));
         whose_again.push_back(whose[n]);
     }
     if (again.empty()) return answers;
@@ -100,7 +100,7 @@ std::vector<Answer> Ledger::carry_out(std::span<const Wish> wishes, smtp::WallTi
     return answers;
 }
 
-Result<> keep(store::Store& store, std::span<const Kept> kept, smtp::WallTime now) {
+Result<> record_accepted(store::Store& store, std::span<const AcceptedKey> kept, smtp::WallTime now) {
     std::vector<Change> changes;
     for (const auto& each : kept)
         changes.push_back(Change::put_if_absent(name_of(each.what), {encode(each.what), each.expires}));
@@ -127,6 +127,6 @@ Result<> set_complete(store::Store& store, std::string_view boot, smtp::WallTime
     return {};
 }
 
-std::string this_boot() { return read_file("/proc/sys/kernel/random/boot_id").value_or(""); }
+std::string boot_id() { return read_file("/proc/sys/kernel/random/boot_id").value_or(""); }
 
 } // namespace common::idempotency

@@ -1,5 +1,5 @@
 // The claims on idempotency keys in a store: who reserves one, accepts its message, or lets go of it. Any
-// number of processes do so at once, each with a Ledger of its own. Waits for the store: not for a loop's
+// number of processes do so at once, each with a KeyStore of its own. Waits for the store: not for a loop's
 // thread.
 #pragma once
 #include "daemons/common/store/store.h"
@@ -16,54 +16,54 @@ using decide::idempotency::Claim;
 // Where the store lies: "SPOOL/state/idempotency".
 inline std::string directory_in(const std::string& spool) { return spool + "/state/idempotency"; }
 
-// What somebody wants done about a key. claim: `what` is to become a message. settle: that message is
+// What somebody wants done about a key. claim: `what` is to become a message. confirm: that message is
 // durable. release: it will not be.
-struct Wish {
-    enum class Kind : std::uint8_t { claim, settle, release } kind = Kind::claim;
+struct Request {
+    enum class Kind : std::uint8_t { claim, confirm, release } kind = Kind::claim;
     Claim what; // reserved, by the same owner in all three
     smtp::WallTime expires{};
 };
 
 struct Answer {
     enum class Kind : std::uint8_t {
-        go_on,         // it is yours (of a claim), or done
+        proceed,         // it is yours (of a claim), or done
         duplicate,     // of `first`, which was accepted
         other_content, // than that of `first`
         busy,          // another one is about the same key
         unavailable,   // the store: `why`
-    } kind = Kind::go_on;
+    } kind = Kind::proceed;
     spool::QueueId first;
     std::string why;
 };
 
-class Ledger {
+class KeyStore {
 public:
     // What can be seen of the others. `trace_of` says where the file lies now.
-    struct Witness {
+    struct OwnerProbe {
         std::function<decide::idempotency::Owner(std::string_view owner)> state_of;
         std::function<decide::idempotency::Trace(spool::QueueId id)> trace_of;
     };
-    Ledger(store::Store& store, std::string boot, Witness witness)
-        : store_(store), boot_(std::move(boot)), witness_(std::move(witness)) {}
+    KeyStore(store::Store& store, std::string boot, OwnerProbe probe)
+        : store_(store), boot_(std::move(boot)), probe_(std::move(probe)) {}
 
     // One answer for each, in order. They take effect as though one after the other.
-    std::vector<Answer> carry_out(std::span<const Wish> wishes, smtp::WallTime now);
+    std::vector<Answer> execute(std::span<const Request> requests, smtp::WallTime now);
 
 private:
-    bool judge(const Wish& wish, const store::Entry& there, Answer& answer) const;
+    bool judge(const Request& request, const store::Entry& there, Answer& answer) const;
 
     store::Store& store_;
     const std::string boot_;
-    Witness witness_;
+    OwnerProbe probe_;
 };
 
 // The queue-manager's part: these messages are durable, say so for good. They are in the spool, or were when
 // it was read; where a key already stands for another message it goes on doing so.
-struct Kept {
+struct AcceptedKey {
     Claim what; // accepted
     smtp::WallTime expires{};
 };
-spool::Result<> keep(store::Store& store, std::span<const Kept> kept, smtp::WallTime now);
+spool::Result<> record_accepted(store::Store& store, std::span<const AcceptedKey> kept, smtp::WallTime now);
 
 // All keys of the messages in the spool are in the store, since the machine started: what a lost store or a
 // power cut took away has been made good as far as it can be. Until then nothing can be said of a key that is
@@ -71,6 +71,6 @@ spool::Result<> keep(store::Store& store, std::span<const Kept> kept, smtp::Wall
 spool::Result<bool> is_complete(store::Store& store, std::string_view boot, smtp::WallTime now);
 spool::Result<> set_complete(store::Store& store, std::string_view boot, smtp::WallTime now);
 // The kernel's word for it; "" where it has none.
-std::string this_boot();
+std::string boot_id();
 
 } // namespace common::idempotency

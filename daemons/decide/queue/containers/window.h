@@ -19,24 +19,24 @@ public:
     // A transaction went well while all of the window was in use.
     void success() {
         if (size_ >= limit_) return;
-        if (size_ < calm_) {
+        if (size_ < slow_growth_from_) {
             ++size_;
-        } else if (++patience_ >= size_ * successes_per_step) {
+        } else if (++successes_ >= size_ * successes_per_step) {
             ++size_;
-            patience_ = 0;
+            successes_ = 0;
         }
     }
     // The peer took `open` connections and no more.
     void push_back(std::uint32_t open) {
         size_ = std::max(1u, std::min(size_, open));
-        calm_ = size_;
-        patience_ = 0;
+        slow_growth_from_ = size_;
+        successes_ = 0;
     }
     // Nothing gets through: begin again with one.
     void failed() {
         size_ = 1;
-        calm_ = limit_;
-        patience_ = 0;
+        slow_growth_from_ = limit_;
+        successes_ = 0;
     }
     void set_limit(std::uint32_t limit) {
         limit_ = std::max(limit, 1u);
@@ -47,8 +47,8 @@ private:
     static constexpr std::uint32_t successes_per_step = 10;
     std::uint32_t size_ = 1;
     std::uint32_t limit_ = 1;
-    std::uint32_t calm_ = ~0u; // grow slowly from here on
-    std::uint32_t patience_ = 0;
+    std::uint32_t slow_growth_from_ = ~0u; // grow slowly from here on
+    std::uint32_t successes_ = 0;
 };
 
 } // namespace decide::queue

@@ -99,7 +99,7 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
     CHECK(Credentials::parse("relay.example.net u:" + std::string(9000, 'x')).error().why ==
           "line 1: too long");
     std::string many;
-    for (std::size_t i = 0; i <= Credentials::most; ++i) many += "h" + std::to_string(i) + ".example u:p\n";
+    for (std::size_t i = 0; i <= Credentials::max_accounts; ++i) many += "h" + std::to_string(i) + ".example u:p\n";
     CHECK(Credentials::parse(many).error().why == "line 10001: more than 10000 accounts");
 }
 

@@ -135,9 +135,9 @@ TEST_CASE("a conversation with SCRAM: only a proven server's yes counts") {
         bool up = false;
         const auto pump = [&] {
             while (auto event = session.next()) {
-                if (auto* wanted = std::get_if<client_event::AuthWanted>(&*event))
+                if (auto* wanted = std::get_if<client_event::AuthRequested>(&*event))
                     session.authenticate({wanted->mechanism, Secret("pencil"), client()}, now);
-                up = up || std::holds_alternative<client_event::Up>(*event);
+                up = up || std::holds_alternative<client_event::Ready>(*event);
                 if (auto* ended = std::get_if<client_event::Ended>(&*event)) why = ended->why.text;
             }
             std::vector<std::string_view> views;

@@ -33,7 +33,7 @@ struct Talk {
         : client(Session::connect(std::move(ours), {host}, from)), server(Session::accept(server_context())) {
         REQUIRE(client);
         for (int turn = 0; turn < 4; ++turn) {
-            if (!client_up) client_up = client->shake_hands() == Session::Progress::done;
+            if (!client_up) client_up = client->handshake() == Session::Progress::done;
             pass(*client, *server, server_up, heard_by_server);
             pass(*server, *client, client_up, heard_by_client);
         }
@@ -41,7 +41,7 @@ struct Talk {
     static void pass(Session& from, Session& to, bool& up, std::string& heard) {
         const auto sealed = from.output();
         to.feed(sealed);
-        if (!up) up = to.shake_hands() == Session::Progress::done;
+        if (!up) up = to.handshake() == Session::Progress::done;
         char space[1000];
         std::size_t taken = 0;
         while (up && to.read(space, taken) == Session::Progress::done) heard.append(space, taken);
@@ -57,7 +57,7 @@ TEST_CASE("what is said at one end is heard at the other") {
     Talk talk(client_context(), "mx.example");
     REQUIRE(talk.client_up);
     REQUIRE(talk.server_up);
-    CHECK(talk.server->facts().server_name == "mx.example");
+    CHECK(talk.server->info().server_name == "mx.example");
     talk.client->write("EHLO client\r\n");
     Talk::pass(*talk.client, *talk.server, talk.server_up, talk.heard_by_server);
     talk.server->write("250 mx\r\n");
@@ -72,8 +72,8 @@ TEST_CASE("a certificate is trusted if somebody we trust says it is that host's;
     const auto verdict = [](const ClientOptions& options, const std::string& host) {
         Talk talk(client_context(options), host);
         REQUIRE(talk.client_up); // whatever it is worth
-        const auto judgement = talk.client->judgement();
-        return judgement.proof == Judgement::Proof::authority ? "trusted" : judgement.problem;
+        const auto judgement = talk.client->verdict();
+        return judgement.proof == CertificateVerdict::Proof::authority ? "trusted" : judgement.problem;
     };
     CHECK(verdict(trusting, "mx.example") == "trusted");
     CHECK(verdict(trusting, "MX.example") == "trusted");
@@ -90,14 +90,14 @@ TEST_CASE("a session goes on where the last one ended, with the judgement it had
     trusting.authorities = certificate().chain;
     for (bool trusted : {true, false}) {
         Talk first(client_context(trusted ? trusting : ClientOptions{}), "mx.example");
-        CHECK(!first.client->facts().resumed);
-        auto kept = first.client->resumption();
+        CHECK(!first.client->info().resumed);
+        auto kept = first.client->resumable_session();
         REQUIRE(kept);
         first.client->close(); // else OpenSSL takes it for spoilt
         Talk second(client_context(trusted ? trusting : ClientOptions{}), "mx.example", kept.get());
         REQUIRE(second.client_up);
-        CHECK(second.client->facts().resumed);
-        CHECK((second.client->facts().peer == Facts::Peer::trusted) == trusted);
+        CHECK(second.client->info().resumed);
+        CHECK((second.client->info().peer == ConnectionInfo::Peer::trusted) == trusted);
     }
 }
 
@@ -105,5 +105,5 @@ TEST_CASE("versions, ciphers and authorities that cannot be used are refused at 
     CHECK(!Context::client({Version::tls_1_2, "NO-SUCH-CIPHER", ""}));
     CHECK(!Context::client({Version::tls_1_2, "", "no certificate"}));
     Talk talk(client_context({Version::tls_1_3, "", ""}), "mx.example");
-    CHECK(talk.client->facts().version == "TLSv1.3");
+    CHECK(talk.client->info().version == "TLSv1.3");
 }

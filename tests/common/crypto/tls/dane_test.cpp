@@ -32,7 +32,7 @@ TlsaRecord record_of(const Secret& secret, std::uint8_t usage, std::uint8_t sele
 }
 
 // The server has the certificate; the client trusts no authority.
-Judgement judged(const Secret& certificate, ServerIdentity identity) {
+CertificateVerdict judged(const Secret& certificate, ServerIdentity identity) {
     proto::secrets::Server secrets;
     secrets.certificates = {certificate};
     auto server_side = Context::server(secrets, {});
@@ -44,16 +44,16 @@ Judgement judged(const Secret& certificate, ServerIdentity identity) {
     REQUIRE(client);
     bool up = false;
     for (int turn = 0; turn < 4 && !up; ++turn) {
-        up = client->shake_hands() == Session::Progress::done;
+        up = client->handshake() == Session::Progress::done;
         const auto there = client->output();
         server->feed(there);
-        static_cast<void>(server->shake_hands());
+        static_cast<void>(server->handshake());
         const auto back = server->output();
         client->feed(back);
-        up = up || client->shake_hands() == Session::Progress::done;
+        up = up || client->handshake() == Session::Progress::done;
     }
     REQUIRE(up);
-    return client->judgement();
+    return client->verdict();
 }
 
 const Secret& host() {
@@ -70,7 +70,7 @@ TEST_CASE("a record of usage 3 names the certificate, or its key, by digest or w
             CAPTURE(record.to_string().substr(0, 20));
             CHECK(is_well_formed(record));
             const auto judgement = judged(host(), {"mx.example", {record}});
-            CHECK(judgement.proof == Judgement::Proof::records);
+            CHECK(judgement.proof == CertificateVerdict::Proof::records);
             CHECK(judgement.of_host);
             CHECK(judgement.result == TlsResult::success);
         }
@@ -79,16 +79,16 @@ TEST_CASE("a record of usage 3 names the certificate, or its key, by digest or w
 TEST_CASE("where it does, names and dates in the certificate do not matter") {
     const auto stale = make_certificate("old", "DNS:somebody.else.example", nullptr, -3600);
     const auto record = record_of(stale, 3, 1, 1);
-    CHECK(judged(stale, {"mx.example", {record}}).proof == Judgement::Proof::records);
-    CHECK(judged(stale, {"mx.example"}).proof == Judgement::Proof::none);
+    CHECK(judged(stale, {"mx.example", {record}}).proof == CertificateVerdict::Proof::records);
+    CHECK(judged(stale, {"mx.example"}).proof == CertificateVerdict::Proof::none);
 }
 
 TEST_CASE("one of several records is enough; another's is worth nothing, and is told") {
     const auto other = make_certificate("mx", "DNS:mx.example");
     const auto right = record_of(host(), 3, 1, 1), wrong = record_of(other, 3, 1, 1);
-    CHECK(judged(host(), {"mx.example", {wrong, right}}).proof == Judgement::Proof::records);
+    CHECK(judged(host(), {"mx.example", {wrong, right}}).proof == CertificateVerdict::Proof::records);
     const auto judgement = judged(host(), {"mx.example", {wrong}});
-    CHECK(judgement.proof == Judgement::Proof::none);
+    CHECK(judgement.proof == CertificateVerdict::Proof::none);
     CHECK(judgement.problem == "no matching DANE TLSA records");
     CHECK(judgement.certificate == right.to_string());
     CHECK(judgement.result == TlsResult::certificate_not_trusted);
@@ -102,18 +102,18 @@ TEST_CASE("a record of usage 2 names who issued it: then the name and the dates 
     };
     const ServerIdentity identity{"mx.example", {record}, {"next-hop.example"}};
     const auto of_host = judged(issued("DNS:mx.example"), identity);
-    CHECK(of_host.proof == Judgement::Proof::records);
+    CHECK(of_host.proof == CertificateVerdict::Proof::records);
     CHECK(of_host.of_host);
     const auto of_domain = judged(issued("DNS:next-hop.example"), identity);
-    CHECK(of_domain.proof == Judgement::Proof::records);
+    CHECK(of_domain.proof == CertificateVerdict::Proof::records);
     CHECK_FALSE(of_domain.of_host);
     const auto elsewhere = judged(issued("DNS:other.example"), identity);
-    CHECK(elsewhere.proof == Judgement::Proof::none);
+    CHECK(elsewhere.proof == CertificateVerdict::Proof::none);
     CHECK(elsewhere.result == TlsResult::certificate_host_mismatch);
     const auto stale = judged(issued("DNS:mx.example", -3600), identity);
-    CHECK(stale.proof == Judgement::Proof::none);
+    CHECK(stale.proof == CertificateVerdict::Proof::none);
     CHECK(stale.result == TlsResult::certificate_expired);
-    CHECK(judged(host(), identity).proof == Judgement::Proof::none); // somebody else issued it
+    CHECK(judged(host(), identity).proof == CertificateVerdict::Proof::none); // somebody else issued it
 }
 
 TEST_CASE("what an authority says does not matter where records do") {
@@ -124,14 +124,14 @@ TEST_CASE("what an authority says does not matter where records do") {
     secrets.certificates = {host()};
     auto server = Session::accept(*Context::server(secrets, {}));
     auto client = Session::connect(*Context::client(trusting), {"mx.example", {wrong}}, nullptr);
-    static_cast<void>(client->shake_hands());
+    static_cast<void>(client->handshake());
     const auto there = client->output();
     server->feed(there);
-    static_cast<void>(server->shake_hands());
+    static_cast<void>(server->handshake());
     const auto back = server->output();
     client->feed(back);
-    REQUIRE(client->shake_hands() == Session::Progress::done);
-    CHECK(client->judgement().proof == Judgement::Proof::none);
+    REQUIRE(client->handshake() == Session::Progress::done);
+    CHECK(client->verdict().proof == CertificateVerdict::Proof::none);
 }
 
 TEST_CASE("a whole certificate or key in a record must be one") {

@@ -31,7 +31,7 @@ struct Client {
         return text;
     }
     SslContext context;
-    std::unique_ptr<SSL, Freeing<SSL_free>> ssl;
+    std::unique_ptr<SSL, Deleter<SSL_free>> ssl;
     BIO *in, *out;
 };
 
@@ -56,7 +56,7 @@ struct Talk {
         for (std::size_t at = 0; at < bytes.size(); at += length) {
             server->feed(std::string_view(bytes).substr(at, length));
             if (!up) {
-                progress = server->shake_hands();
+                progress = server->handshake();
                 up = progress == Session::Progress::done;
             }
             while (up) {
@@ -107,10 +107,10 @@ TEST_CASE("plain bytes come through whole, byte by byte and in sevens") {
         Client client;
         Talk talk(context_of(secrets()), client, length);
         REQUIRE(talk.up);
-        const auto facts = talk.server->facts();
+        const auto facts = talk.server->info();
         CHECK(facts.version == "TLSv1.3");
         CHECK(facts.text() == "TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)");
-        CHECK(facts.peer == Facts::Peer::anonymous);
+        CHECK(facts.peer == ConnectionInfo::Peer::anonymous);
         const std::string long_text(50000, 'x');
         SSL_write(client.ssl.get(), long_text.data(), static_cast<int>(long_text.size()));
         talk.to_server();
@@ -137,7 +137,7 @@ TEST_CASE("the certificate follows the name asked for") {
         Talk talk(context_of(secrets()), client);
         REQUIRE(talk.up);
         CHECK(talk.server_certificate() == certificate);
-        CHECK(talk.server->facts().server_name == asked);
+        CHECK(talk.server->info().server_name == asked);
     }
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("versions below the minimum are refused") {
 TEST_CASE("what is no TLS fails with a reason") {
     auto server = Session::accept(context_of(secrets()));
     server->feed("EHLO client.example\r\n");
-    CHECK(server->shake_hands() == Session::Progress::failed);
+    CHECK(server->handshake() == Session::Progress::failed);
     CHECK(!server->error().empty());
 }
 
@@ -164,13 +164,13 @@ TEST_CASE("a ticket opens where the key is known and the purpose is the same") {
         Client first("", version);
         Talk begin(context_of(secrets(), {.purpose = "relay"}), first);
         REQUIRE(begin.up);
-        CHECK(!begin.server->facts().resumed);
+        CHECK(!begin.server->info().resumed);
         auto* ticket = SSL_get1_session(first.ssl.get());
         const auto resumed = [&](const proto::secrets::Server& with, const std::string& purpose) {
             Client again("", version, ticket);
             Talk talk(context_of(with, {.purpose = purpose}), again);
             REQUIRE(talk.up);
-            return talk.server->facts().resumed;
+            return talk.server->info().resumed;
         };
         CHECK(resumed(secrets(), "relay")); // another worker's Context
         auto turned = secrets();
@@ -222,8 +222,8 @@ TEST_CASE("a client's certificate is asked for and judged") {
         SSL_use_PrivateKey(client.ssl.get(), secret);
         Talk talk(context_of(with, {.client_certificates = ClientCertificates::ask}), client);
         REQUIRE(talk.up);
-        CHECK(talk.server->facts().peer == (vouched ? Facts::Peer::trusted : Facts::Peer::untrusted));
-        CHECK(talk.server->facts().peer_name == (vouched ? "client one" : ""));
+        CHECK(talk.server->info().peer == (vouched ? ConnectionInfo::Peer::trusted : ConnectionInfo::Peer::untrusted));
+        CHECK(talk.server->info().peer_name == (vouched ? "client one" : ""));
         X509_free(certificate), EVP_PKEY_free(secret), BIO_free(chain), BIO_free(key);
     }
 }

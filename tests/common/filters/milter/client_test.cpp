@@ -10,7 +10,7 @@ using namespace milter::testing;
 using namespace std::chrono_literals;
 using config::OnFailure;
 using config::Stage;
-using What = Word::What;
+using What = Response::What;
 
 namespace {
 
@@ -44,8 +44,8 @@ struct World {
         out.connect_timeout = out.timeout = out.message_timeout = 1h;
         return out;
     }
-    Word ask(Client& client, Stage stage, std::string_view recipient = "bob@example.net") {
-        std::optional<Word> word = client.ask(event_of(stage, {.server = "mx.test",
+    Response ask(Client& client, Stage stage, std::string_view recipient = "bob@example.net") {
+        std::optional<Response> word = client.ask(event_of(stage, {.server = "mx.test",
                                                                .listener = "smtp",
                                                                .client_name = "mail.example.org",
                                                                .client_address = "192.0.2.1",
@@ -59,7 +59,7 @@ struct World {
                                                                .sasl_user = "ann",
                                                                .tls_version = "TLSv1.3",
                                                                .message = &*message}),
-                                              [&](Word late) {
+                                              [&](Response late) {
                                                   word = std::move(late);
                                                   loop.stop();
                                               });
@@ -68,8 +68,8 @@ struct World {
         return *std::move(word);
     }
     // All of a session up to that stage; the last word.
-    Word ask_up_to(Client& client, Stage last) {
-        Word word;
+    Response ask_up_to(Client& client, Stage last) {
+        Response word;
         for (auto stage : {Stage::connect, Stage::helo, Stage::mail, Stage::rcpt, Stage::data, Stage::end_of_data}) {
             word = ask(client, stage);
             if (stage == last || word.what == What::refuse) break;
@@ -114,7 +114,7 @@ TEST_CASE("a filter is told of a session in order, with the macros of each stage
     World w;
     auto& filter = w.listen();
     w.one.emplace(w.loop, w.log, w.settings());
-    CHECK(w.ask_up_to(*w.one, Stage::end_of_data).what == What::go_on);
+    CHECK(w.ask_up_to(*w.one, Stage::end_of_data).what == What::proceed);
     CHECK(filter.commands() == "OCHMRTLLNBE");
     CHECK(filter.told[1].data == text("mail.example.org") + '4' + '\0' + '\x19' + text("192.0.2.1"));
     CHECK(filter.told[2].data == text("mail.example.org"));
@@ -160,7 +160,7 @@ TEST_CASE("all that a filter may change of a message") {
         packet('b', "another ") + packet('b', "body\n") + packet('q', text("looks odd")) + packet('c');
     w.one.emplace(w.loop, w.log, w.settings());
     const auto word = w.ask_up_to(*w.one, Stage::end_of_data);
-    CHECK(word.what == What::go_on);
+    CHECK(word.what == What::proceed);
     CHECK(word.changes.quarantine == "looks odd");
     CHECK(w.committed() == "Received: by mx.test; now\r\nX-First: below Received\r\nSubject: two\r\nX-Added: at the "
                            "end\r\n\r\nanother body\r\n");
@@ -187,7 +187,7 @@ TEST_CASE("one thing wrong with a filter's changes, and none is made") {
         auto settings = w.settings();
         settings.on_failure = OnFailure::accept;
         w.one.emplace(w.loop, w.log, settings);
-        CHECK(w.ask_up_to(*w.one, Stage::end_of_data).what == What::go_on);
+        CHECK(w.ask_up_to(*w.one, Stage::end_of_data).what == What::proceed);
         CHECK(w.committed() == header + "\r\nfirst line\r\n.second\r\n");
         w.log.flush();
         CHECK(w.directory.text("log").find("milter one: " + complaint) != std::string::npos);
@@ -199,7 +199,7 @@ TEST_CASE("a filter hears of commands nobody knows, may refuse them, and has its
     auto& filter = w.listen();
     w.one.emplace(w.loop, w.log, w.settings());
     w.ask_up_to(*w.one, Stage::rcpt);
-    CHECK(w.ask(*w.one, Stage::unknown).what == What::go_on);
+    CHECK(w.ask(*w.one, Stage::unknown).what == What::proceed);
     CHECK(filter.told.back() == Packet{'U', text("XYZZY plugh")});
     filter.replies['U'] = packet('y', text("550 5.7.1 none of that here"));
     const auto word = w.ask(*w.one, Stage::unknown);
@@ -214,13 +214,13 @@ TEST_CASE("a filter that does not want to hear of unknown commands does not, and
     w.listen().steps = 0x100;
     w.one.emplace(w.loop, w.log, w.settings());
     w.ask_up_to(*w.one, Stage::helo);
-    CHECK(w.ask(*w.one, Stage::unknown).what == What::go_on);
+    CHECK(w.ask(*w.one, Stage::unknown).what == What::proceed);
     CHECK(w.filters[0]->commands() == "OCH");
     World other;
     other.listen().replies['U'] = FakeMilter::dies;
     other.one.emplace(other.loop, other.log, other.settings());
     other.ask_up_to(*other.one, Stage::helo);
-    CHECK(other.ask(*other.one, Stage::unknown).what == What::go_on);
+    CHECK(other.ask(*other.one, Stage::unknown).what == What::proceed);
     CHECK(other.ask(*other.one, Stage::mail).reply.code == 451);
 }
 
@@ -260,10 +260,10 @@ TEST_CASE("what becomes of mail when a filter fails, by its configuration") {
         int code;
         bool held;
     };
-    for (const auto& row : std::vector<Row>{{OnFailure::accept, What::go_on, 0, false},
+    for (const auto& row : std::vector<Row>{{OnFailure::accept, What::proceed, 0, false},
                                             {OnFailure::tempfail, What::refuse, 451, false},
                                             {OnFailure::reject, What::refuse, 550, false},
-                                            {OnFailure::quarantine, What::go_on, 0, true}}) {
+                                            {OnFailure::quarantine, What::proceed, 0, true}}) {
         for (const char command : {'C', 'M', 'R', 'L', 'B', 'E'}) {
             CAPTURE(command);
             World w;
@@ -326,6 +326,6 @@ TEST_CASE("a filter's socket may lie at the end of a long path") {
     auto settings = w.settings(deep + "/milter.sock");
     REQUIRE(settings.address.path.size() > 107);
     w.one.emplace(w.loop, w.log, settings);
-    CHECK(w.ask_up_to(*w.one, Stage::rcpt).what == What::go_on);
+    CHECK(w.ask_up_to(*w.one, Stage::rcpt).what == What::proceed);
     CHECK(filter.commands() == "OCHMR");
 }

@@ -13,16 +13,16 @@ namespace {
 
 const std::string header = "Received: by mx.test; now\r\nFrom: ann@example.org\r\nSubject: one\r\n";
 
-// A message whose content has come; from `gather` bytes on it lies on the disk.
+// A message whose content has come; from `max_buffered` bytes on it lies on the disk.
 struct World {
-    explicit World(std::size_t gather, const std::string& content = header + "\r\nfirst line\r\n") {
+    explicit World(std::size_t max_buffered, const std::string& content = header + "\r\nfirst line\r\n") {
         disk = std::move(*spool::RealDisk::open_at(directory.path() / "spool"));
         REQUIRE(spool::prepare_spool(*disk, {1}));
         pool.emplace(*disk, 0, [] {});
         shared = std::move(*spool::SharedDirectory::open(*disk, "incoming/01"));
         envelope.reverse_path = "ann@example.org";
         envelope.recipients = {{.address = "bob@example.net"}, {.address = "eve@example.net"}};
-        writer.emplace(*pool, *shared, spool::QueueId{0x101}, envelope, spool::WriterOptions{gather, gather});
+        writer.emplace(*pool, *shared, spool::QueueId{0x101}, envelope, spool::WriterOptions{max_buffered, max_buffered});
         writer->append(content);
         message.emplace(*writer, envelope);
     }

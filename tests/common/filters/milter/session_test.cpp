@@ -3,13 +3,13 @@
 
 using namespace milter;
 using namespace milter::testing;
-using What = Word::What;
+using What = Response::What;
 
 namespace {
 
 // Fed in pieces, the words it makes of them; the last one "!why" if it is not believed.
 std::vector<std::string> words(Session& session, std::string_view bytes, std::size_t piece,
-                               Word* last = nullptr) {
+                               Response* last = nullptr) {
     std::vector<std::string> out;
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
         session.feed(bytes.substr(at, piece));
@@ -108,7 +108,7 @@ TEST_CASE("modifications come with the last word, all or none") {
         Session session;
         negotiated(session);
         session.end_of_message({});
-        Word word;
+        Response word;
         CHECK(words(session, changes, piece, &word) == std::vector<std::string>{"progress"});
         CHECK(word.changes.headers.empty());
         CHECK(words(session, packet('c'), piece, &word) == std::vector<std::string>{"go_on"});
@@ -126,7 +126,7 @@ TEST_CASE("modifications come with the last word, all or none") {
     Session session;
     negotiated(session);
     session.end_of_message({});
-    Word word;
+    Response word;
     words(session, changes + packet('r'), 100'000, &word);
     CHECK(word.what == What::refuse);
     CHECK(word.changes.headers.empty());
@@ -171,7 +171,7 @@ TEST_CASE("replies as the filter words them") {
         Session session;
         negotiated(session);
         session.data({});
-        Word word;
+        Response word;
         words(session, packet('y', text(said)), 100, &word);
         return word.reply.line();
     };

@@ -7,7 +7,7 @@
 
 using namespace common;
 
-static std::int64_t value(const proto::figures::Handed& handed, std::size_t cell) {
+static std::int64_t value(const proto::metrics::Report& handed, std::size_t cell) {
     for (const auto& each : handed.cells)
         if (each.number == cell) return each.value;
     return 0;
@@ -16,15 +16,15 @@ static std::int64_t value(const proto::figures::Handed& handed, std::size_t cell
 TEST_CASE("the catalogue: names as Prometheus wants them, every cell somebody's") {
     std::set<std::string_view> names;
     std::size_t cells = 0;
-    for (const auto& family : catalogue()) {
+    for (const auto& family : metric_registry()) {
         CAPTURE(family.name);
         CHECK(names.insert(family.name).second);
         CHECK(family.name.starts_with("postrider_"));
         CHECK(family.help.ends_with('.'));
-        CHECK(family.name.ends_with("_total") == (family.type == FigureType::counter));
-        if (family.unit == FigureUnit::microseconds)
+        CHECK(family.name.ends_with("_total") == (family.type == MetricType::counter));
+        if (family.unit == MetricUnit::microseconds)
             CHECK((family.name.find("_seconds") != family.name.npos));
-        if (family.type == FigureType::histogram) CHECK(family.unit == FigureUnit::microseconds);
+        if (family.type == MetricType::histogram) CHECK(family.unit == MetricUnit::microseconds);
         CHECK(first_cell(family.family) == cells);
         cells += family.series() * family.cells_of_one();
     }
@@ -32,46 +32,46 @@ TEST_CASE("the catalogue: names as Prometheus wants them, every cell somebody's"
 }
 
 TEST_CASE("what was handed over is not handed over again; gauges stay") {
-    Figures figures;
-    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
-    figures.set(Family::sessions_open, 3);
-    const auto cell = cell_of(Family::deliveries, {1, 2});
-    auto first = figures.take();
+    Metrics metrics;
+    metrics.count(MetricId::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    metrics.set(MetricId::sessions_open, 3);
+    const auto cell = cell_of(MetricId::deliveries, {1, 2});
+    auto first = metrics.take();
     CHECK(value(first, cell) == 1);
-    CHECK(value(first, first_cell(Family::sessions_open)) == 3);
-    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
-    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
-    auto second = figures.take();
+    CHECK(value(first, first_cell(MetricId::sessions_open)) == 3);
+    metrics.count(MetricId::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    metrics.count(MetricId::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    auto second = metrics.take();
     CHECK(value(second, cell) == 2);
-    CHECK(value(second, first_cell(Family::sessions_open)) == 3);
-    CHECK(figures.take().cells.size() == 1); // the gauge
+    CHECK(value(second, first_cell(MetricId::sessions_open)) == 3);
+    CHECK(metrics.take().cells.size() == 1); // the gauge
 }
 
 TEST_CASE("threads count side by side while somebody takes, and nothing is lost") {
-    Figures figures;
+    Metrics metrics;
     constexpr int threads = 4, times = 20'000;
     std::vector<std::thread> running;
     for (int i = 0; i < threads; ++i)
         running.emplace_back([&] {
-            for (int n = 0; n < times; ++n) figures.count(Family::sessions);
+            for (int n = 0; n < times; ++n) metrics.count(MetricId::sessions);
         });
     std::int64_t sum = 0;
-    for (int i = 0; i < 100; ++i) sum += value(figures.take(), first_cell(Family::sessions));
+    for (int i = 0; i < 100; ++i) sum += value(metrics.take(), first_cell(MetricId::sessions));
     for (auto& each : running) each.join();
-    sum += value(figures.take(), first_cell(Family::sessions));
+    sum += value(metrics.take(), first_cell(MetricId::sessions));
     CHECK(sum == threads * times);
 }
 
 TEST_CASE("very many links are told together") {
-    Figures figures;
-    for (std::size_t i = 0; i < Figures::most_links + 500; ++i)
-        figures.count_link(fmt::format("link{}", i), DeliveryOutcome::deferred);
-    figures.count_link("link1", DeliveryOutcome::delivered);
-    const auto handed = figures.take();
-    CHECK(handed.attempts.size() == Figures::most_links + 1);
+    Metrics metrics;
+    for (std::size_t i = 0; i < Metrics::max_named_links + 500; ++i)
+        metrics.count_link(fmt::format("link{}", i), DeliveryOutcome::deferred);
+    metrics.count_link("link1", DeliveryOutcome::delivered);
+    const auto handed = metrics.take();
+    CHECK(handed.attempts.size() == Metrics::max_named_links + 1);
     std::uint64_t together = 0;
     for (const auto& each : handed.attempts)
         if (each.link.empty()) together = each.deferred;
     CHECK(together == 500);
-    CHECK(figures.take().attempts.empty());
+    CHECK(metrics.take().attempts.empty());
 }

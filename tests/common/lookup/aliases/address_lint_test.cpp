@@ -16,7 +16,7 @@ struct Files {
         std::ofstream(path(name)) << text;
         return path(name);
     }
-    std::string shown(const std::vector<common::AddressOddity>& odd) const {
+    std::string shown(const std::vector<common::AddressProblem>& odd) const {
         std::string out;
         for (const auto& each : odd) {
             auto text = each.text();
@@ -38,7 +38,7 @@ TEST_CASE("alias files and what they include are looked through, whoever include
     const auto aliases = f.write("aliases", fmt::format("good: ann\nteam: :include:{0}, :include:{1}\nagain: :include:{0}\n"
                                                         "bad: ok,\n foo@@x, :include:here\nalone\n",
                                                         f.path("list"), f.path("open")));
-    CHECK(f.shown(common::review_alias_file(aliases)) ==
+    CHECK(f.shown(common::lint_alias_file(aliases)) ==
           "aliases, line 4: \"foo@@x\" is no address: domain expected after @\n"
           "aliases, line 6: expected \"name: target\"\n"
           "aliases: :include:here: expected an absolute path\n"
@@ -48,7 +48,7 @@ TEST_CASE("alias files and what they include are looked through, whoever include
           "open: others may write to it: chmod o-w\n");
     // Of the configuration: what somebody named must be there.
     f.config.local.aliases = {f.path("gone"), f.write("fine", "a: b\n")};
-    CHECK(f.shown(common::review_alias_files(f.config)) == "gone: No such file or directory\n");
+    CHECK(f.shown(common::lint_alias_files(f.config)) == "gone: No such file or directory\n");
 }
 
 TEST_CASE("tables whose values are addresses: by the key that names them") {
@@ -60,21 +60,21 @@ TEST_CASE("tables whose values are addresses: by the key that names them") {
     const auto bad = std::string("table, line 3: bad@x.example: \"foo@@x\" is no address: domain expected after @\n"
                                  "table, line 5: open@x.example: \"\"never\" is no address: quoted string is not closed\n"
                                  "table, line 7: inject@x.example: \"ok@y.example> NOTIFY=NEVER\" is no address: expected a comma\n");
-    CHECK(f.shown(common::review_table(f.config, table, "virtual_alias.tables").odd) == bad);
-    CHECK(f.shown(common::review_table(f.config, table, "canonical.sender").odd).find("line 7") != std::string::npos);
-    CHECK(f.shown(common::review_table(f.config, table, "transport.tables").odd) == "");
-    CHECK(f.shown(common::review_table(f.config, "regexp:" + f.path("table"), "virtual_alias.tables").odd) == "");
+    CHECK(f.shown(common::lint_table(f.config, table, "virtual_alias.tables").odd) == bad);
+    CHECK(f.shown(common::lint_table(f.config, table, "canonical.sender").odd).find("line 7") != std::string::npos);
+    CHECK(f.shown(common::lint_table(f.config, table, "transport.tables").odd) == "");
+    CHECK(f.shown(common::lint_table(f.config, "regexp:" + f.path("table"), "virtual_alias.tables").odd) == "");
     const auto names = "text:" + f.write("names", "list ann, \"|prog -x\"\nodd \"|never\n");
-    CHECK(f.shown(common::review_table(f.config, names, "local.alias_tables").odd) == "names, line 2: odd: a quote is not closed\n");
+    CHECK(f.shown(common::lint_table(f.config, names, "local.alias_tables").odd) == "names, line 2: odd: a quote is not closed\n");
     f.config.local.aliases.clear();
-    f.config.tables_named = {{table, "virtual_alias.tables", 1, 1}, {table, "virtual_alias.tables", 2, 1}};
-    CHECK(f.shown(common::review_addresses(f.config)) == bad); // once
+    f.config.table_references = {{table, "virtual_alias.tables", 1, 1}, {table, "virtual_alias.tables", 2, 1}};
+    CHECK(f.shown(common::lint_addresses(f.config)) == bad); // once
 }
 
 TEST_CASE("rules put nothing from an address into commands and files") {
     Files f;
     f.write("table", "/^a$/ |prog\n/^do-(.*)$/ |prog $1, ann\n/^(.*)-at$/ $1@far.example\n/^f(.)$/ /var/$1\n");
-    const auto shown = f.shown(common::review_table(f.config, "regexp:" + f.path("table"), "local.alias_tables").odd);
+    const auto shown = f.shown(common::lint_table(f.config, "regexp:" + f.path("table"), "local.alias_tables").odd);
     CHECK(shown.find("line 2: \"prog $1\": $1") != shown.npos);
     CHECK(shown.find("line 4: \"/var/$1\": $1") != shown.npos);
     CHECK(shown.find("line 1") == shown.npos);

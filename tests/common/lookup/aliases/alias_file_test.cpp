@@ -100,52 +100,52 @@ TEST_CASE("a file is read again when it changes") {
         operator smtp::Now() const { return now; }
     } now;
     AliasFile named(path); // by somebody, who meant something by it
-    CHECK(named.look(now) == AliasFile::Change::failed);
+    CHECK(named.check(now) == AliasFile::Change::failed);
     CHECK(!named.readable());
     AliasFile file(path, AliasFile::IfMissing::empty);
-    CHECK(file.look(now) == AliasFile::Change::absent);
+    CHECK(file.check(now) == AliasFile::Change::absent);
     CHECK(file.readable());
     CHECK(!file.find("a"));
     write("a: b");
-    CHECK(file.look(now) == AliasFile::Change::none); // not yet time
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.check(now) == AliasFile::Change::none); // not yet time
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     REQUIRE(file.find("a"));
     CHECK(file.find("a")->front().value == "b");
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     write("a: c");
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.find("a")->front().value == "c");
 
     // A directory in its place cannot be read: nobody is unknown for that.
     unlink(path.c_str());
     mkdir(path.c_str(), 0700);
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::failed);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::failed);
     CHECK(!file.readable());
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     rmdir(path.c_str());
     write("a: d");
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
 
     // Missing for a moment is not gone; gone, nobody is unknown for that: it has been there.
     unlink(path.c_str());
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     CHECK(file.find("a"));
-    CHECK(file.look(now += std::chrono::seconds(20)) == AliasFile::Change::failed);
+    CHECK(file.check(now += std::chrono::seconds(20)) == AliasFile::Change::failed);
     CHECK(!file.readable());
-    CHECK(file.trouble() == path + ": No such file or directory");
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.problem() == path + ": No such file or directory");
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
 
     // Neither is a file read that was written this very moment, unless there is nothing else.
     write("a: e");
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
     write("a: f, g");
     now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) + std::chrono::milliseconds(500);
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     CHECK(file.find("a")->size() == 1);
     now.now.wall += std::chrono::seconds(60);
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.find("a")->size() == 2);
 }
 

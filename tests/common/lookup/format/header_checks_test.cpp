@@ -16,7 +16,7 @@ HeaderChecks checks(std::vector<std::string> lines) {
 std::vector<std::string> found(const std::vector<std::string>& lines, const std::vector<std::string>& fields) {
     constexpr const char* names[] = {"dunno", "reject", "discard", "hold", "redirect", "warn", "prepend", "replace", "ignore"};
     std::vector<std::string> out;
-    for (const auto& each : checks(lines).judge(fields).found)
+    for (const auto& each : checks(lines).check(fields).found)
         out.push_back(std::to_string(each.field) + " " + names[static_cast<int>(each.action)] + ": " + each.text);
     return out;
 }
@@ -76,22 +76,22 @@ TEST_CASE("what is no rule") {
 TEST_CASE("a pattern that takes for ever is left, and the rules behind it are not") {
     const std::string evil = "X: " + std::string(5'000, 'a') + "!\r\n";
     const std::vector<std::string> header(200, evil);
-    const auto findings = checks({"/^X: (a+)+$/ REJECT", "/!/ WARN there"}).judge(header);
+    const auto findings = checks({"/^X: (a+)+$/ REJECT", "/!/ WARN there"}).check(header);
     CHECK(findings.found.size() == 200);
-    REQUIRE(findings.trouble.size() == 1);
-    CHECK(findings.trouble[0] == "header check /^X: (a+)+$/: it takes too long; left out for the rest of this message");
+    REQUIRE(findings.warnings.size() == 1);
+    CHECK(findings.warnings[0] == "header check /^X: (a+)+$/: it takes too long; left out for the rest of this message");
 }
 
 TEST_CASE("the work on a message is bounded where each place in a field costs little, and there are many") {
     std::string often = "Subject: ";
     while (often.size() < 49'000) often += "free"; // a thousand million steps, and no place takes 50,000
     const std::vector<std::string> header = {often + "y\r\n", "Subject: free money!\r\n"};
-    const auto findings = checks({"/free.*money/ REJECT", "/!/ WARN there"}).judge(header);
-    CHECK(findings.trouble.size() == 1);
+    const auto findings = checks({"/free.*money/ REJECT", "/!/ WARN there"}).check(header);
+    CHECK(findings.warnings.size() == 1);
     REQUIRE(findings.found.size() == 1);
     CHECK(findings.found[0].action == Action::warn);
-    const auto plain = checks({"/free.*money/ REJECT"}).judge({&header.back(), 1});
-    CHECK(plain.trouble.empty());
+    const auto plain = checks({"/free.*money/ REJECT"}).check({&header.back(), 1});
+    CHECK(plain.warnings.empty());
     CHECK(plain.found.size() == 1);
 }
 

@@ -7,11 +7,11 @@ using namespace tables;
 namespace {
 
 std::string said(const Answer& answer) {
-    using Said = Answer::Said;
-    return answer.said == Said::found ? answer.value : answer.said == Said::none ? "-" : "!" + answer.why;
+    using Status = Answer::Status;
+    return answer.status == Status::found ? answer.value : answer.status == Status::none ? "-" : "!" + answer.why;
 }
 
-std::string wrong_with(const Contents& table) {
+std::string wrong_with(const TableContents& table) {
     std::string out;
     for (const auto& problem : table.problems().first())
         out += fmt::format("{}{}:{}", out.empty() ? "" : "; ", problem.line, problem.message);

@@ -67,7 +67,7 @@ TEST_CASE("text tables know no case; of two equal keys the first counts") {
     CHECK(table->entries() == 2);
     CHECK(table->find("BOB@example.com") == Answer::found("one"));
     CHECK(table->find("jörg") == Answer::found("three"));
-    CHECK(table->find("bob").said == Answer::Said::none);
+    CHECK(table->find("bob").status == Answer::Status::none);
     REQUIRE(table->problems().count() == 1);
     CHECK(table->problems().first()[0] == Problem{2, "bob@example.com is there already; the first one counts"});
 }

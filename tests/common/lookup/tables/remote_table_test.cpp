@@ -22,13 +22,13 @@ struct World {
     std::size_t expected = 1; // of told
     std::unique_ptr<RemoteTable> table;
 
-    explicit World(smtp::Duration timeout = 10s, smtp::Duration crowded_timeout = 1s) {
+    explicit World(smtp::Duration timeout = 10s, smtp::Duration contended_timeout = 1s) {
         service.heard = [this](std::size_t connection, std::string_view bytes) {
             asked.push_back(fmt::format("{} {}", connection, bytes.substr(0, bytes.size() - 1)));
             service.say(connection, fmt::format("200 value%20of%20{}\n", bytes.substr(4, bytes.size() - 5)));
         };
         const auto address = common::ServiceAddress::parse("unix:" + (here.path() / "s").string());
-        table = std::make_unique<RemoteTable>(loop, log, "tcp:t", Service{*address, tcp_table::question, tcp_table::hear, timeout, 30s, crowded_timeout},
+        table = std::make_unique<RemoteTable>(loop, log, "tcp:t", Service{*address, tcp_table::request, tcp_table::parse_reply, timeout, 30s, contended_timeout},
                                               [this](const std::string& key) {
                                                   told.push_back(key);
                                                   if (told.size() >= expected) loop.stop();
@@ -36,10 +36,10 @@ struct World {
     }
     std::string find(std::string_view key) {
         const auto answer = table->find(key, common::Loop::now());
-        switch (answer.said) {
-        case Answer::Said::found: return answer.value;
-        case Answer::Said::none: return "-";
-        case Answer::Said::unavailable: return "!" + answer.why;
+        switch (answer.status) {
+        case Answer::Status::found: return answer.value;
+        case Answer::Status::none: return "-";
+        case Answer::Status::unavailable: return "!" + answer.why;
         default: return "?";
         }
     }
@@ -80,7 +80,7 @@ TEST_CASE("no such key, and a key that the service refuses") {
     CHECK(world.get("later") == "!table tcp:t: later: it says: 400 database down");
     CHECK(world.get("empty") == "!table tcp:t: empty: answers with an empty value");
     CHECK(world.get("odd") == "!table tcp:t: odd: answers with control characters");
-    CHECK(world.table->trouble() == ""); // the table itself answers
+    CHECK(world.table->problem() == ""); // the table itself answers
 }
 
 TEST_CASE("an answer that comes a byte at a time is one") {
@@ -128,7 +128,7 @@ TEST_CASE("a key that a service hangs up on, chokes on or keeps still about is u
             CHECK(world.find(fmt::format("a{}{}", used, i)) == fmt::format("value of a{}{}", used, i));
             CHECK(world.find(fmt::format("b{}{}", used, i)) == fmt::format("value of b{}{}", used, i));
         }
-        CHECK(world.table->trouble() == "");
+        CHECK(world.table->problem() == "");
     }
 }
 
@@ -136,9 +136,9 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
     World world(200ms);
     // One question more than a lone odd key may be.
     const auto several = [&] {
-        for (unsigned i = 1; i < RemoteTable::most_in_a_row; ++i) {
+        for (unsigned i = 1; i < RemoteTable::max_consecutive_failures; ++i) {
             CHECK(world.get(fmt::format("before {}", i)).starts_with("!table tcp:t: before "));
-            CHECK(world.table->trouble() == "");
+            CHECK(world.table->problem() == "");
         }
     };
     SUBCASE("gone") {
@@ -175,19 +175,19 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
     }
     // Nobody is asked meanwhile; what is known stays so.
     const auto now = common::Loop::now();
-    CHECK(world.table->trouble() != "");
-    CHECK(world.table->find("other", now).said == Answer::Said::unavailable);
+    CHECK(world.table->problem() != "");
+    CHECK(world.table->find("other", now).status == Answer::Status::unavailable);
     CHECK_FALSE(world.table->ask("other", now));
     // Not for ever.
     const smtp::Now later{now.monotonic + 31s, now.wall + 31s};
-    CHECK(world.table->find("other", later).said == Answer::Said::not_yet);
-    if (world.table->trouble().find("cannot be reached") != std::string::npos) return;
+    CHECK(world.table->find("other", later).status == Answer::Status::not_yet);
+    if (world.table->problem().find("cannot be reached") != std::string::npos) return;
     world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "200 well\n"); };
     world.expected = world.told.size() + 1;
     CHECK(world.table->ask("other", later));
     world.loop.run();
     CHECK(world.find("other") == "well");
-    CHECK(world.table->trouble() == "");
+    CHECK(world.table->problem() == "");
 }
 
 TEST_CASE("keys of one domain that are never answered cost those of others no time") {
@@ -205,13 +205,13 @@ TEST_CASE("keys of one domain that are never answered cost those of others no ti
         world.loop.run();
     }
     CHECK(world.find("bob@good.example") == "value of bob@good.example");
-    CHECK(world.table->trouble() == "");
+    CHECK(world.table->problem() == "");
     // They are not asked any more, for a moment.
     CHECK(world.find(hung(99)) == "!table tcp:t: keys of hung.example: no answer within 50ms, while other keys wait");
     CHECK_FALSE(world.table->ask(hung(99), common::Loop::now()));
     CHECK(world.asked.size() < 20);
     const auto now = common::Loop::now();
-    CHECK(world.table->find(hung(99), {now.monotonic + 31s, now.wall + 31s}).said == Answer::Said::not_yet);
+    CHECK(world.table->find(hung(99), {now.monotonic + 31s, now.wall + 31s}).status == Answer::Status::not_yet);
 }
 
 TEST_CASE("a service that has answered and falls silent is out of order, whatever the keys") {
@@ -219,7 +219,7 @@ TEST_CASE("a service that has answered and falls silent is out of order, whateve
     CHECK(world.get("ann@good.example") == "value of ann@good.example");
     world.service.heard = [](std::size_t, std::string_view) {};
     for (int i = 0; i < 8; ++i) world.table->ask(fmt::format("k@d{}.example", i), common::Loop::now());
-    while (world.table->trouble().empty()) {
+    while (world.table->problem().empty()) {
         world.expected = world.told.size() + 1;
         world.loop.run();
     }

@@ -21,11 +21,11 @@ using namespace std::chrono_literals;
 namespace {
 
 std::string said(const Answer& answer) {
-    switch (answer.said) {
-    case Answer::Said::found: return answer.value;
-    case Answer::Said::none: return "-";
-    case Answer::Said::unavailable: return "!" + answer.why;
-    case Answer::Said::not_yet: return "?";
+    switch (answer.status) {
+    case Answer::Status::found: return answer.value;
+    case Answer::Status::none: return "-";
+    case Answer::Status::unavailable: return "!" + answer.why;
+    case Answer::Status::not_yet: return "?";
     }
     return "";
 }
@@ -43,7 +43,7 @@ struct World {
     std::string find(std::string_view table, std::string_view key) {
         for (;;) {
             const auto answer = tables.find(table, key);
-            if (answer.said != Answer::Said::not_yet) return said(answer);
+            if (answer.status != Answer::Status::not_yet) return said(answer);
             tables.ask(table, key);
             loop.run();
         }
@@ -78,11 +78,11 @@ TEST_CASE("a file's changes are noticed, half-made ones are not believed, and on
     };
 
     CHECK(find(0ms) == "!table text:t: No such file or directory");
-    CHECK(table.trouble() == "table text:t: No such file or directory");
+    CHECK(table.problem() == "table text:t: No such file or directory");
     here.write("t", "a 1\n");
     CHECK(find(500ms).starts_with("!")); // looked at once a second
     CHECK(find(1000ms) == "1");
-    CHECK(table.trouble() == "");
+    CHECK(table.problem() == "");
     here.write("t", "a 22\n");
     touch(3000ms);
     CHECK(find(3000ms) == "1"); // it has not rested
@@ -291,7 +291,7 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
         world.loop.run();
         CHECK(world.told.size() == told + 1);
     }
-    CHECK(world.tables.trouble() == "\"hash:/x\": there is no hash here; write \"text:FILE\", or \"lmdb:FILE\" after "
+    CHECK(world.tables.problem() == "\"hash:/x\": there is no hash here; write \"text:FILE\", or \"lmdb:FILE\" after "
                                     "\"postrider map FILE\"; "
           "table table:none: there is no [table.none] in the configuration");
 }

@@ -4,7 +4,7 @@
 
 using dns::Answer;
 using dns::parse_answer;
-using dns::Said;
+using dns::LookupStatus;
 using dns::Type;
 using packet::Message;
 
@@ -22,7 +22,7 @@ TEST_CASE("MX records, with the shortest time") {
                            .answer(packet::mx("Example.COM", 60, 10, "mx1.example.com"))
                            .bytes();
     const auto answer = parse(bytes, "example.com", Type::mx);
-    CHECK(answer.said == Said::records);
+    CHECK(answer.said == LookupStatus::records);
     CHECK(answer.ttl == 60);
     REQUIRE(answer.mx.size() == 2);
     CHECK(answer.mx[0] == dns::MxRecord{20, "mx2.example.com"});
@@ -30,7 +30,7 @@ TEST_CASE("MX records, with the shortest time") {
 
     // Cut short anywhere it is a failure, or complete as far as it counts; never anything invented.
     for (std::size_t n = 0; n < bytes.size(); ++n)
-        CHECK(parse(bytes.substr(0, n), "example.com", Type::mx).said == Said::failed);
+        CHECK(parse(bytes.substr(0, n), "example.com", Type::mx).said == LookupStatus::failed);
 }
 
 TEST_CASE("a null MX is a record with an empty host") {
@@ -55,7 +55,7 @@ TEST_CASE("hosts with odd characters are passed over") {
 TEST_CASE("MX records of which none names a host are records all the same") {
     const auto bytes = Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 5, "a b.example.com")).bytes();
     const auto answer = parse(bytes, "example.com", Type::mx);
-    CHECK(answer.said == Said::records);
+    CHECK(answer.said == LookupStatus::records);
     CHECK(answer.mx.empty());
     CHECK(answer.ttl == 300);
 }
@@ -70,26 +70,26 @@ TEST_CASE("lists are capped") {
 TEST_CASE("NXDOMAIN counts only with the zone's SOA") {
     const auto proven =
         Message{.code = 3, .question = "none.example"}.authority(packet::soa("example", 900, 300)).bytes();
-    CHECK(parse(proven, "none.example", Type::mx).said == Said::no_name);
+    CHECK(parse(proven, "none.example", Type::mx).said == LookupStatus::no_name);
     CHECK(parse(proven, "none.example", Type::mx).ttl == 300);
     const auto bare = Message{.code = 3, .question = "none.example"}.bytes();
-    CHECK(parse(bare, "none.example", Type::mx).said == Said::failed);
+    CHECK(parse(bare, "none.example", Type::mx).said == LookupStatus::failed);
     CHECK(parse(bare, "none.example", Type::mx).why == "NXDOMAIN without the zone's SOA");
 }
 
 TEST_CASE("no data, servers that fail, garbage") {
     const auto none =
         Message{.question = "example.com"}.authority(packet::soa("example.com", 100, 300)).bytes();
-    CHECK(parse(none, "example.com", Type::mx).said == Said::no_data);
+    CHECK(parse(none, "example.com", Type::mx).said == LookupStatus::no_data);
     CHECK(parse(none, "example.com", Type::mx).ttl == 100);
     CHECK(parse(Message{.code = 2, .question = "x"}.bytes(), "x", Type::mx).why == "SERVFAIL");
     CHECK(parse(Message{.code = 5, .question = "x"}.bytes(), "x", Type::mx).why == "REFUSED");
-    CHECK(parse(Message{.code = 1, .question = "x"}.bytes(), "x", Type::mx).said == Said::failed);
-    CHECK(parse("", "x", Type::mx).said == Said::failed);
-    CHECK(parse("garbage garbage garbage", "x", Type::mx).said == Said::failed);
+    CHECK(parse(Message{.code = 1, .question = "x"}.bytes(), "x", Type::mx).said == LookupStatus::failed);
+    CHECK(parse("", "x", Type::mx).said == LookupStatus::failed);
+    CHECK(parse("garbage garbage garbage", "x", Type::mx).said == LookupStatus::failed);
     auto question = Message{.question = "x"}.answer(packet::mx("x", 1, 1, "y")).bytes();
     question[2] &= 0x7f; // not an answer at all
-    CHECK(parse(question, "x", Type::mx).said == Said::failed);
+    CHECK(parse(question, "x", Type::mx).said == LookupStatus::failed);
 }
 
 TEST_CASE("aliases are followed within the packet, in any order; others' records are ignored") {
@@ -100,7 +100,7 @@ TEST_CASE("aliases are followed within the packet, in any order; others' records
                            .answer(packet::cname("www.example", 400, "b.example"))
                            .bytes();
     const auto answer = parse(bytes, "www.example", Type::a);
-    CHECK(answer.said == Said::records);
+    CHECK(answer.said == LookupStatus::records);
     CHECK(answer.ttl == 40);
     REQUIRE(answer.addresses.size() == 1);
     CHECK(answer.addresses[0].to_string() == "127.0.0.1");
@@ -108,12 +108,12 @@ TEST_CASE("aliases are followed within the packet, in any order; others' records
                             .answer(packet::cname("a.example", 40, "b.example"))
                             .answer(packet::cname("b.example", 40, "a.example"))
                             .bytes();
-    CHECK(parse(circle, "a.example", Type::a).said == Said::no_data);
+    CHECK(parse(circle, "a.example", Type::a).said == LookupStatus::no_data);
 }
 
 TEST_CASE("records of the wrong size are passed over") {
     const auto bytes = Message{.question = "x", .type = 1}.answer(packet::a("x", 5, "abc")).bytes();
-    CHECK(parse(bytes, "x", Type::a).said == Said::no_data);
+    CHECK(parse(bytes, "x", Type::a).said == LookupStatus::no_data);
     const auto six = Message{.question = "x", .type = 28}
                          .answer(packet::record("x", 28, 5, std::string(16, '\1')))
                          .bytes();
@@ -142,7 +142,7 @@ TEST_CASE("TLSA records, validated or not") {
                                       .answer(packet::record("_25._tcp.mx.example", 52, 300, "xy")) // too short
                                       .bytes(),
                                   "_25._tcp.mx.example", Type::tlsa);
-        CHECK(answer.said == Said::records);
+        CHECK(answer.said == LookupStatus::records);
         CHECK(answer.secure == validated);
         REQUIRE(answer.tlsa.size() == 2);
         CHECK(answer.tlsa[0] == dns::TlsaRecord{3, 1, 1, "\x01\x02"});
@@ -156,7 +156,7 @@ TEST_CASE("that there is nothing can be validated, too") {
                                       .authority(packet::soa("example", 300, 60))
                                       .bytes(),
                                   "x.example", Type::tlsa);
-        CHECK(answer.said == (code == 0 ? Said::no_data : Said::no_name));
+        CHECK(answer.said == (code == 0 ? LookupStatus::no_data : LookupStatus::no_name));
         CHECK(answer.secure);
     }
 }
@@ -169,8 +169,8 @@ TEST_CASE("the name at the end of all aliases; and an alias asked for itself") {
                            .bytes();
     CHECK(parse(bytes, "mx.example", Type::a).canonical == "real.example");
     const auto alias = parse(bytes, "mx.example", Type::cname);
-    CHECK(alias.said == Said::records);
+    CHECK(alias.said == LookupStatus::records);
     CHECK(alias.names == std::vector<std::string>{"second.example"});
     const auto none = parse(Message{.question = "mx.example", .type = 5}.bytes(), "mx.example", Type::cname);
-    CHECK(none.said == Said::no_data);
+    CHECK(none.said == LookupStatus::no_data);
 }

@@ -6,7 +6,7 @@
 using dns::Answer;
 using dns::Lookup;
 using dns::Resolver;
-using dns::Said;
+using dns::LookupStatus;
 using dns::Type;
 
 namespace {
@@ -48,7 +48,7 @@ TEST_CASE("an answer is kept and asked for once") {
     CHECK(told == 2);
     CHECK(server.asked == 1);
     CHECK(server.edns);
-    CHECK(ask(loop, resolver, "example.com", Type::mx).said == Said::records);
+    CHECK(ask(loop, resolver, "example.com", Type::mx).said == LookupStatus::records);
     CHECK(server.asked == 1);
     REQUIRE(resolver.cached("example.com", Type::mx));
     CHECK(resolver.cached("example.com", Type::mx)->ttl > 290);
@@ -63,15 +63,15 @@ TEST_CASE("failures are failures, and not asked again at once") {
     CHECK(ask(loop, resolver, "servfail.example", Type::mx).why ==
           fmt::format("no name server gave an answer: asked {}, as dns.servers has it", server.settings().servers[0].to_string()));
     const auto before = server.asked;
-    CHECK(ask(loop, resolver, "servfail.example", Type::mx).said == Said::failed);
+    CHECK(ask(loop, resolver, "servfail.example", Type::mx).said == LookupStatus::failed);
     CHECK(server.asked == before);
 
     server.behave = [](packet::Message&) { return std::string(); };
     CHECK(ask(loop, resolver, "silent.example", Type::mx).why.starts_with("timeout: asked 127.0.0.1:"));
     server.behave = [](packet::Message& m) { return packet::u16(m.id) + "garbage"; };
-    CHECK(ask(loop, resolver, "garbage.example", Type::mx).said == Said::failed);
+    CHECK(ask(loop, resolver, "garbage.example", Type::mx).said == LookupStatus::failed);
     server.behave = [](packet::Message& m) { return m.code = 3, m.bytes(); };
-    CHECK(ask(loop, resolver, "unproven.example", Type::mx).said == Said::failed);
+    CHECK(ask(loop, resolver, "unproven.example", Type::mx).said == LookupStatus::failed);
 }
 
 TEST_CASE("no such name and no such record are told apart") {
@@ -82,15 +82,15 @@ TEST_CASE("no such name and no such record are told apart") {
         return m.code = 3, m.authority(packet::soa("example", 900, 9)).bytes();
     };
     const auto none = ask(loop, resolver, "none.example", Type::mx);
-    CHECK(none.said == Said::no_name);
+    CHECK(none.said == LookupStatus::no_name);
     CHECK(none.ttl == 9);
     server.behave = [](packet::Message& m) {
         return m.authority(packet::soa("example", 9000, 9000)).bytes();
     };
     const auto empty = ask(loop, resolver, "empty.example", Type::mx);
-    CHECK(empty.said == Said::no_data);
+    CHECK(empty.said == LookupStatus::no_data);
     CHECK(empty.ttl == 300); // negative_ttl
-    CHECK(ask(loop, resolver, "not a name", Type::mx).said == Said::no_name);
+    CHECK(ask(loop, resolver, "not a name", Type::mx).said == LookupStatus::no_name);
     CHECK(server.asked == 2);
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("queries go by numbers that are all over the place, each by one of its
     std::vector<Lookup> lookups;
     for (int i = 0; i < many; ++i) {
         lookups.push_back(resolver.look_up("d" + std::to_string(i) + ".example", Type::a, [&](const Answer& answer) {
-            CHECK(answer.said == Said::no_data);
+            CHECK(answer.said == LookupStatus::no_data);
             if (++told % 100 == 0) loop.stop();
         }));
         if (lookups.size() % 100 > 0) continue; // a hundred at a time: no more fits into a socket's buffer
@@ -202,7 +202,7 @@ TEST_CASE("what answers another question, or goes by another number, is no answe
     }
     Resolver resolver(loop, server.settings());
     const auto answer = ask(loop, resolver, "victim.example", Type::mx);
-    REQUIRE(answer.said == Said::records); // of the second try
+    REQUIRE(answer.said == LookupStatus::records); // of the second try
     CHECK(answer.mx.at(0).host == "mx.example");
     CHECK(server.asked == 2);
     CHECK(resolver.cached("other.example", Type::mx) == nullptr);

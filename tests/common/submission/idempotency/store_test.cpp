@@ -23,9 +23,9 @@ namespace {
 
 constexpr smtp::WallTime now{1'000'000s};
 
-Wish wish(Wish::Kind kind, std::uint64_t id, std::string owner = "alive", std::string digest = "content",
+Request request(Request::Kind kind, std::uint64_t id, std::string owner = "alive", std::string digest = "content",
           std::string key = "key") {
-    Wish out;
+    Request out;
     out.kind = kind;
     out.what = {State::reserved,   spool::QueueId{id << 8 | 0x10},
                 std::move(digest), std::move(owner),
@@ -38,19 +38,19 @@ struct World {
     MemoryStore store;
     std::set<std::string> dead;
     std::map<std::uint64_t, Trace> traces;
-    Ledger ledger{store,
+    KeyStore keys{store,
                   "boot",
                   {[this](std::string_view owner) {
                        return dead.contains(std::string(owner)) ? Owner::dead : Owner::alive;
                    },
                    [this](spool::QueueId id) { return traces[id.value >> 8]; }}};
     World() { REQUIRE(set_complete(store, "boot", now)); }
-    Answer ask(const Wish& one, smtp::WallTime at = now) {
-        return ledger.carry_out(std::span(&one, 1), at).front();
+    Answer ask(const Request& one, smtp::WallTime at = now) {
+        return keys.execute(std::span(&one, 1), at).front();
     }
     Kind claim(std::uint64_t id, std::string owner = "alive", std::string digest = "content",
                std::string key = "key") {
-        return ask(wish(Wish::Kind::claim, id, std::move(owner), std::move(digest), std::move(key))).kind;
+        return ask(request(Request::Kind::claim, id, std::move(owner), std::move(digest), std::move(key))).kind;
     }
 };
 
@@ -65,39 +65,39 @@ std::string fingerprint(std::string_view content, std::string_view request = "",
 
 TEST_CASE("the first one goes on, those that follow hear of it") {
     World world;
-    CHECK(world.claim(1) == Kind::go_on);
+    CHECK(world.claim(1) == Kind::proceed);
     CHECK(world.claim(2) == Kind::busy);
     CHECK(world.claim(2, "alive", "other content") == Kind::busy); // the first may still come to nothing
-    CHECK(world.claim(2, "alive", "content", "other key") == Kind::go_on);
-    CHECK(world.ask(wish(Wish::Kind::settle, 1)).kind == Kind::go_on);
-    const auto again = world.ask(wish(Wish::Kind::claim, 3));
+    CHECK(world.claim(2, "alive", "content", "other key") == Kind::proceed);
+    CHECK(world.ask(request(Request::Kind::confirm, 1)).kind == Kind::proceed);
+    const auto again = world.ask(request(Request::Kind::claim, 3));
     CHECK(again.kind == Kind::duplicate);
     CHECK((again.first.value >> 8) == 1);
     CHECK(world.claim(3, "alive", "other content") == Kind::other_content);
-    CHECK(world.ask(wish(Wish::Kind::claim, 4), now + 24h).kind == Kind::go_on); // its life is over
+    CHECK(world.ask(request(Request::Kind::claim, 4), now + 24h).kind == Kind::proceed); // its life is over
 }
 
 TEST_CASE("of several at once one goes on") {
     World world;
-    std::vector<Wish> wishes;
-    for (std::uint64_t id = 1; id < 5; ++id) wishes.push_back(wish(Wish::Kind::claim, id));
-    const auto answers = world.ledger.carry_out(wishes, now);
-    CHECK(answers[0].kind == Kind::go_on);
+    std::vector<Request> requests;
+    for (std::uint64_t id = 1; id < 5; ++id) requests.push_back(request(Request::Kind::claim, id));
+    const auto answers = world.keys.execute(requests, now);
+    CHECK(answers[0].kind == Kind::proceed);
     for (std::size_t n = 1; n < 4; ++n) CHECK(answers[n].kind == Kind::busy);
 }
 
 TEST_CASE("a key whose message came to nothing is free again, for others than its owner, too") {
     World world;
-    CHECK(world.claim(1) == Kind::go_on);
-    CHECK(world.ask(wish(Wish::Kind::release, 2)).kind == Kind::go_on); // not its own: nothing happens
+    CHECK(world.claim(1) == Kind::proceed);
+    CHECK(world.ask(request(Request::Kind::release, 2)).kind == Kind::proceed); // not its own: nothing happens
     CHECK(world.claim(3) == Kind::busy);
-    CHECK(world.ask(wish(Wish::Kind::release, 1)).kind == Kind::go_on);
-    CHECK(world.claim(3) == Kind::go_on);
+    CHECK(world.ask(request(Request::Kind::release, 1)).kind == Kind::proceed);
+    CHECK(world.claim(3) == Kind::proceed);
 }
 
 TEST_CASE("what a dead owner left is decided by its file") {
     World world;
-    CHECK(world.claim(1, "dies") == Kind::go_on);
+    CHECK(world.claim(1, "dies") == Kind::proceed);
     world.dead.insert("dies");
     world.traces[1] = Trace::incoming;
     CHECK(world.claim(2) == Kind::busy);
@@ -105,28 +105,28 @@ TEST_CASE("what a dead owner left is decided by its file") {
     CHECK(world.claim(2) == Kind::duplicate);
     CHECK(world.claim(2, "alive", "other content") == Kind::other_content);
     world.traces[1] = Trace::nowhere;
-    CHECK(world.claim(2) == Kind::go_on);
+    CHECK(world.claim(2) == Kind::proceed);
     CHECK(world.claim(3) == Kind::busy); // of the new owner
 }
 
 TEST_CASE("the queue-manager's word stands, and brings back what was lost") {
     World world;
     const auto kept = [](std::uint64_t id) {
-        return Kept{wish(Wish::Kind::claim, id).what.accepted(), now + 24h};
+        return AcceptedKey{request(Request::Kind::claim, id).what.accepted(), now + 24h};
     };
     SUBCASE("its writer died before it could say so") {
-        CHECK(world.claim(1, "dies") == Kind::go_on);
+        CHECK(world.claim(1, "dies") == Kind::proceed);
         world.dead.insert("dies");
     }
     SUBCASE("its writer has said so") {
-        CHECK(world.claim(1) == Kind::go_on);
-        CHECK(world.ask(wish(Wish::Kind::settle, 1)).kind == Kind::go_on);
+        CHECK(world.claim(1) == Kind::proceed);
+        CHECK(world.ask(request(Request::Kind::confirm, 1)).kind == Kind::proceed);
     }
     SUBCASE("the store was lost") {}
-    CHECK(keep(world.store, std::vector{kept(1), kept(1)}, now));
+    CHECK(record_accepted(world.store, std::vector{kept(1), kept(1)}, now));
     CHECK(world.claim(2) == Kind::duplicate);
-    CHECK(keep(world.store, std::vector{kept(9)}, now)); // the first one stays the first
-    CHECK((world.ask(wish(Wish::Kind::claim, 2)).first.value >> 8) == 1);
+    CHECK(record_accepted(world.store, std::vector{kept(9)}, now)); // the first one stays the first
+    CHECK((world.ask(request(Request::Kind::claim, 2)).first.value >> 8) == 1);
 }
 
 TEST_CASE("nobody goes on where nothing can be known") {
@@ -135,12 +135,12 @@ TEST_CASE("nobody goes on where nothing can be known") {
     CHECK(world.claim(1) == Kind::unavailable);
     REQUIRE(set_complete(world.store, "boot", now));
     world.store.broken = spool::Error{EIO, "read store: Input/output error"};
-    const auto answer = world.ask(wish(Wish::Kind::claim, 1));
+    const auto answer = world.ask(request(Request::Kind::claim, 1));
     CHECK(answer.kind == Kind::unavailable);
     CHECK(answer.why.find("Input/output error") != std::string::npos);
-    CHECK_FALSE(keep(world.store, std::vector{Kept{}}, now));
+    CHECK_FALSE(record_accepted(world.store, std::vector{AcceptedKey{}}, now));
     world.store.broken.reset();
-    CHECK(world.claim(1) == Kind::go_on);
+    CHECK(world.claim(1) == Kind::proceed);
     CHECK(world.store.apply(store::Change::put(name_in_store("sasl:ann", "odd"), {"no claim", {}}), now));
     CHECK(world.claim(2, "alive", "content", "odd") == Kind::unavailable);
 }
@@ -154,7 +154,7 @@ struct Simulation {
     static constexpr unsigned writers = 3, keys = 2;
     enum class File { none, writing, sealed, taken, removed };
     struct Message {
-        Wish held;
+        Request held;
         File file = File::none;
     };
     struct Writer {
@@ -172,7 +172,7 @@ struct Simulation {
 
     unsigned pick(unsigned n) { return static_cast<unsigned>(random() % n); }
     std::string owner(unsigned n) const { return std::to_string(n) + ":" + std::to_string(writer[n].life); }
-    Ledger ledger() {
+    KeyStore key_store() {
         return {store,
                 "boot",
                 {[this](std::string_view name) {
@@ -192,28 +192,28 @@ struct Simulation {
                      }
                  }}};
     }
-    // The world does not stand still while a ledger looks around.
+    // The world does not stand still while a key store looks around.
     void other_things() {
         if (std::exchange(inside, true)) return;
         for (unsigned n = pick(3); n > 0; --n) step();
         inside = false;
     }
-    Answer say(Wish::Kind kind, Wish one) {
+    Answer say(Request::Kind kind, Request one) {
         one.kind = kind;
-        return ledger().carry_out(std::span(&one, 1), now).front();
+        return key_store().execute(std::span(&one, 1), now).front();
     }
     void submit(unsigned n) {
         const auto id = ++last_id;
-        auto one = wish(Wish::Kind::claim, id, owner(n), "content", "key" + std::to_string(pick(keys)));
+        auto one = request(Request::Kind::claim, id, owner(n), "content", "key" + std::to_string(pick(keys)));
         const auto life = writer[n].life;
-        const auto answer = say(Wish::Kind::claim, one);
+        const auto answer = say(Request::Kind::claim, one);
         if (writer[n].life != life) return; // died over it
         if (answer.kind == Kind::duplicate) {
             const auto& first = messages[answer.first.value >> 8];
             REQUIRE(static_cast<int>(first.file) >= static_cast<int>(File::sealed));
             REQUIRE(first.held.what.key == one.what.key);
         }
-        if (answer.kind != Kind::go_on) return;
+        if (answer.kind != Kind::proceed) return;
         messages[id].held = one;
         writer[n].at_work.push_back(id);
     }
@@ -222,18 +222,18 @@ struct Simulation {
         if (at_work.empty()) return;
         const auto id = at_work.front();
         auto& message = messages[id];
-        const auto finish = [&](Wish::Kind kind) {
+        const auto finish = [&](Request::Kind kind) {
             at_work.erase(at_work.begin());
             say(kind, message.held);
         };
         if (message.file == File::none && pick(4) == 0)
-            return finish(Wish::Kind::release); // a filter refused it
+            return finish(Request::Kind::release); // a filter refused it
         if (message.file == File::none)
             message.file = File::writing;
         else if (message.file == File::writing)
             message.file = File::sealed;
         else
-            finish(Wish::Kind::settle);
+            finish(Request::Kind::confirm);
     }
     void die(unsigned n) {
         ++writer[n].life;
@@ -251,7 +251,7 @@ struct Simulation {
             if (message.file == File::sealed && pick(2)) {
                 message.file = File::taken;
             } else if (message.file == File::taken && pick(2)) {
-                REQUIRE(keep(store, std::vector{Kept{message.held.what.accepted(), now + 24h}}, now));
+                REQUIRE(record_accepted(store, std::vector{AcceptedKey{message.held.what.accepted(), now + 24h}}, now));
                 message.file = File::removed;
             }
         }
@@ -318,7 +318,7 @@ TEST_CASE("an owner lives as long as its process") {
     REQUIRE(::pipe(ready) == 0);
     const auto child = ::fork();
     if (child == 0) {
-        const auto mark = OwnerMark::take(place, 0x11);
+        const auto mark = OwnerLock::take(place, 0x11);
         if (!mark || ::write(ready[1], mark->name().data(), mark->name().size()) < 0) ::_exit(1);
         ::pause();
     }
@@ -326,15 +326,15 @@ TEST_CASE("an owner lives as long as its process") {
     const auto n = ::read(ready[0], buffer, sizeof buffer);
     REQUIRE(n > 0);
     const std::string name(buffer, static_cast<std::size_t>(n));
-    CHECK(OwnerMark::state_of(place, name) == Owner::alive);
-    CHECK(OwnerMark::state_of(place, "11:another life...") == Owner::dead);
-    CHECK(OwnerMark::take(place, 0x11).error().code == EAGAIN);
+    CHECK(OwnerLock::state_of(place, name) == Owner::alive);
+    CHECK(OwnerLock::state_of(place, "11:another life...") == Owner::dead);
+    CHECK(OwnerLock::take(place, 0x11).error().code == EAGAIN);
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    CHECK(OwnerMark::state_of(place, name) == Owner::dead);
-    const auto next = OwnerMark::take(place, 0x11);
+    CHECK(OwnerLock::state_of(place, name) == Owner::dead);
+    const auto next = OwnerLock::take(place, 0x11);
     REQUIRE(next);
-    CHECK(OwnerMark::state_of(place, name) == Owner::dead);
+    CHECK(OwnerLock::state_of(place, name) == Owner::dead);
     for (const auto* odd : {"", "1", "xx:y", "12:nobody", ":::"})
-        CHECK(OwnerMark::state_of(place, odd) == Owner::dead);
+        CHECK(OwnerLock::state_of(place, odd) == Owner::dead);
 }

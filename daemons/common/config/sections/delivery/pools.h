@@ -12,24 +12,24 @@
 
 namespace config {
 
-struct Source {
+struct SourceAddress {
     common::IpAddress address;
     std::string helo;         // never empty after parse(): smtp_client.helo
     std::uint32_t weight = 1; // its share of the connections, against others of its family; 1 … 1000
 
     // "192.0.2.1", "192.0.2.1 mx1.example.com", "2001:db8::1 mx1.example.com 3". Else what is wrong with it.
-    static std::string read(std::string_view text, Source& out);
+    static std::string read(std::string_view text, SourceAddress& out);
     std::string to_string() const;
-    bool operator==(const Source&) const = default;
+    bool operator==(const SourceAddress&) const = default;
 };
 
 struct Pool { // [pool.<name>]
     // An address that is not this host's is tried again after that.
-    static constexpr std::chrono::microseconds rest_when_unusable = std::chrono::minutes(1);
+    static constexpr std::chrono::microseconds backoff_when_unusable = std::chrono::minutes(1);
 
     std::string name;
-    std::vector<Source> addresses;
-    std::chrono::microseconds rest = std::chrono::hours(1); // of an address that a site has refused
+    std::vector<SourceAddress> addresses;
+    std::chrono::microseconds backoff = std::chrono::hours(1); // of an address that a site has refused
 };
 
 struct Pools { // [pools]

@@ -23,7 +23,7 @@ std::string_view take_word(std::string_view& text) {
 }
 
 // Lines "pattern pool": "ann@example.org vip", "@news.example.org bulk".
-List pool_rules(std::map<std::string, std::string, std::less<>>& values) {
+ListKey pool_rules(std::map<std::string, std::string, std::less<>>& values) {
     return {[&] { values.clear(); },
             [&](std::string_view text) -> std::string {
                 auto rest = text;
@@ -45,7 +45,7 @@ List pool_rules(std::map<std::string, std::string, std::less<>>& values) {
 
 } // namespace
 
-std::string Source::read(std::string_view text, Source& out) {
+std::string SourceAddress::read(std::string_view text, SourceAddress& out) {
     auto rest = text;
     const auto address = take_word(rest), helo = take_word(rest), weight = take_word(rest);
     const auto parsed = common::IpAddress::parse(address);
@@ -62,14 +62,14 @@ std::string Source::read(std::string_view text, Source& out) {
     return take_word(rest).empty() ? "" : fmt::format("\"{}\": expected \"address name weight\"", text);
 }
 
-std::string Source::to_string() const {
+std::string SourceAddress::to_string() const {
     auto out = address.to_string();
     if (!helo.empty()) out += " " + helo;
     if (weight != 1) out += fmt::format(" {}", weight);
     return out;
 }
 
-Section table_of(Pool& s) {
+Section section_for(Pool& s) {
     return {
         "pool.<name>",
         "Source addresses that connections to other systems come from. Which mail goes by a pool is said, in this order, "
@@ -78,13 +78,13 @@ Section table_of(Pool& s) {
         "relay by their network, and for programs on this host; the field is taken out of everybody's mail. A pool has "
         "queues and links of its own, so that one's trouble does not stop another's mail.",
         {
-            {"addresses", list_of<Source>(s.addresses, Source::read),
+            {"addresses", list_of<SourceAddress>(s.addresses, SourceAddress::read),
              "\"ADDRESS\", \"ADDRESS NAME\" or \"ADDRESS NAME WEIGHT\": an address of this host, the name given in EHLO "
              "with it (by default smtp_client.helo; it should be the name its reverse look-up gives), and its share of "
              "the connections against the others of its family, from 1 (the default) to 1000. Servers are reached over "
              "the families there are addresses of.",
              "[\"192.0.2.1 mx1.example.com\", \"192.0.2.2 mx2.example.com 3\", \"2001:db8::1 mx1.example.com\"]"},
-            {"rest", Span{&s.rest, 1s, 7 * 24h},
+            {"rest", DurationKey{&s.backoff, 1s, 7 * 24h},
              "A server that refuses a connection in its banner or at EHLO is tried from the pool's next address. If that "
              "one is taken, the refused one rests so long for this link: it is used only where all others are refused "
              "too. So does one for whose sake mail is refused later (\"Client host blocked\"), and that mail goes from "
@@ -93,7 +93,7 @@ Section table_of(Pool& s) {
         }};
 }
 
-Section table_of(Pools& s) {
+Section section_for(Pools& s) {
     return {"pools",
             "Which senders' mail goes by which pool of source addresses; see [pool.<name>]. It is settled when a message "
             "is accepted.",

@@ -7,14 +7,14 @@ namespace config {
 
 namespace {
 
-constexpr Word<decide::Came> ways[] = {{"local", decide::Came::local},
-                                       {"submission", decide::Came::submission},
-                                       {"authenticated", decide::Came::authenticated},
-                                       {"networks", decide::Came::networks},
-                                       {"reports", decide::Came::reports},
-                                       {"other", decide::Came::other}};
+constexpr EnumValue<decide::MailOrigin> ways[] = {{"local", decide::MailOrigin::local},
+                                       {"submission", decide::MailOrigin::submission},
+                                       {"authenticated", decide::MailOrigin::authenticated},
+                                       {"networks", decide::MailOrigin::networks},
+                                       {"reports", decide::MailOrigin::reports},
+                                       {"other", decide::MailOrigin::other}};
 
-List came(decide::Came& value) {
+ListKey came(decide::MailOrigin& value) {
     return {[&] { value = {}; },
             [&](std::string_view text) -> std::string {
                 std::string known;
@@ -35,7 +35,7 @@ List came(decide::Came& value) {
             }};
 }
 
-List signing_keys(std::vector<decide::SigningKeyName>& values) {
+ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
     return list_of<decide::SigningKeyName>(
         values, [](std::string_view text, decide::SigningKeyName& value) -> std::string {
             const auto blank = text.find_first_of(" \t");
@@ -52,7 +52,7 @@ List signing_keys(std::vector<decide::SigningKeyName>& values) {
 
 } // namespace
 
-Section table_of(decide::SigningRule& s) {
+Section section_for(decide::SigningRule& s) {
     return {
         "dkim.\"<domain>\"",
         "Outgoing mail of this domain is signed with DKIM, each time it is sent, in the form in which it leaves. The "
@@ -75,7 +75,7 @@ Section table_of(decide::SigningRule& s) {
              "submission listener, \"authenticated\" from who has proved with AUTH who he is, \"networks\" from "
              "relay.networks, \"reports\" our own, \"other\" from anybody else: that would vouch for strangers.",
              ""},
-            {"lifetime", Span{&s.lifetime, 0s, 24h * 365},
+            {"lifetime", DurationKey{&s.lifetime, 0s, 24h * 365},
              "Signatures are valid for so long (x=); \"0s\": for ever. Longer than mail may wait on its way.", ""},
         }};
 }

@@ -8,8 +8,8 @@
 namespace config {
 
 struct Suppression { // [suppression]
-    std::vector<decide::SuppressionRule> on; // none: nobody is put there by itself
-    std::chrono::microseconds lasts = std::chrono::hours(24 * 90);
+    std::vector<decide::SuppressionRule> rules; // none: nobody is put there by itself
+    std::chrono::microseconds lifetime = std::chrono::hours(24 * 90);
 };
 
 } // namespace config

@@ -7,14 +7,14 @@ namespace config {
 
 using namespace std::chrono_literals;
 
-Section table_of(Suppression& s) {
+Section section_for(Suppression& s) {
     return {"suppression",
             "Recipients that get no mail: the list that postrider suppress keeps; postrider-suppression(7) tells all about "
             "it. The list is always there. Here is said who is put on it without being asked to.",
             {
                 {"on",
                  list_of<decide::SuppressionRule>(
-                     s.on,
+                     s.rules,
                      [](std::string_view text, decide::SuppressionRule& rule) -> std::string {
                          const auto read = decide::SuppressionRule::parse(text);
                          if (!read)
@@ -29,7 +29,7 @@ Section table_of(Suppression& s) {
                  "content of a message for nobody else. What Postrider itself decides never does. By default nobody is put "
                  "there.",
                  "[\"5.1.1\", \"5.1.6\", \"5.1.10\", \"5.2.1\"]"},
-                {"for", Span{&s.lasts, 1min, 10 * 365 * 24h},
+                {"for", DurationKey{&s.lifetime, 1min, 10 * 365 * 24h},
                  "So long such an entry stands. Refused anew, it begins anew.", ""},
             }};
 }

@@ -18,7 +18,7 @@ std::string not_a_hop(std::string_view text) {
     return fmt::format("\"{}\" is not a next hop such as \"lmtp:/run/dovecot/lmtp\" or \"[store.example.com]:25\"", text);
 }
 
-Text next_hop(std::string& value) {
+TextKey next_hop(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 auto wrong = text.empty() ? "" : not_a_hop(text);
                 if (wrong.empty()) value = text;
@@ -27,7 +27,7 @@ Text next_hop(std::string& value) {
             [&] { return value; }};
 }
 
-Text mailbox_or_hop(std::string& value) {
+TextKey mailbox_or_hop(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 if (!text.empty() && !decide::is_mailbox_pattern(text)) {
                     auto wrong = not_a_hop(text);
@@ -47,7 +47,7 @@ Text mailbox_or_hop(std::string& value) {
             [&] { return value; }};
 }
 
-Text user_or_address(std::string& value) {
+TextKey user_or_address(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 if (!text.empty() && !smtp::Mailbox::parse_bare_allowed(text))
                     return fmt::format("\"{}\" is neither a user nor an address", text);
@@ -61,7 +61,7 @@ Text user_or_address(std::string& value) {
 
 std::vector<Key> alias_keys(AliasRules& s) {
     return {
-        {"alias_tables", lookups(s.tables),
+        {"alias_tables", lookup_tables(s.tables),
          "Lookup tables of aliases, asked for names that no file of local.aliases has, in small letters: user+extension, "
          "then user. Values are written as in aliases(5); commands and files run as default_user. A large text table is "
          "compiled by \"postrider map\".",
@@ -85,7 +85,7 @@ std::vector<Key> alias_keys(AliasRules& s) {
     };
 }
 
-Section table_of(VirtualAlias& s) {
+Section section_for(VirtualAlias& s) {
     return {"virtual_alias",
             "Addresses that lead to others. The tables are asked for every recipient, whatever its domain; "
             "domains listed here have no other recipients than these. See postrider-addresses(7).",
@@ -93,19 +93,19 @@ Section table_of(VirtualAlias& s) {
                 {"domains", domains(s.domains),
                  "Domains all of whose addresses are found in the tables: what is not is refused (550 5.1.1).",
                  "[\"lists.example.com\"]"},
-                {"tables", lookups(s.tables),
+                {"tables", lookup_tables(s.tables),
                  "Tables from addresses to one or more others. Asked for user+extension@domain, user@domain, (for "
                  "local.domains) user+extension and user, and @domain: that one catches all.",
                  "[\"text:/etc/postrider/virtual\"]"},
             }};
 }
 
-Section table_of(VirtualMailbox& s) {
+Section section_for(VirtualMailbox& s) {
     return {"virtual_mailbox",
             "Domains whose recipients have mailboxes here without being users of this system.",
             {
                 {"domains", domains(s.domains), "The domains.", "[\"boxes.example.com\"]"},
-                {"users", lookups(s.users),
+                {"users", lookup_tables(s.users),
                  "Tables of the addresses there are: user+extension@domain, user@domain, @domain. Without any, every "
                  "address is taken.",
                  "[\"text:/etc/postrider/mailboxes\"]"},
@@ -118,32 +118,32 @@ Section table_of(VirtualMailbox& s) {
             }};
 }
 
-Section table_of(Canonical& s) {
+Section section_for(Canonical& s) {
     return {"canonical",
             "Tables that give addresses another form. The envelope is rewritten, before anything else is asked; "
             "header fields stay as they are.",
             {
-                {"sender", lookups(s.sender),
+                {"sender", lookup_tables(s.sender),
                  "For the reverse-path: user+extension@domain, user@domain, (for local.domains) names, @domain.",
                  "[\"text:/etc/postrider/sender_canonical\"]"},
-                {"recipient", lookups(s.recipient), "For recipients, in the same way.",
+                {"recipient", lookup_tables(s.recipient), "For recipients, in the same way.",
                  "[\"text:/etc/postrider/recipient_canonical\"]"},
             }};
 }
 
-Section table_of(Relocated& s) {
+Section section_for(Relocated& s) {
     return {"relocated",
             "Who is here no more.",
-            {{"tables", lookups(s.tables),
+            {{"tables", lookup_tables(s.tables),
               "Tables from addresses to a word on where they are now. Mail for them is refused with 5.1.6 and that "
               "word.",
               "[\"text:/etc/postrider/relocated\"]"}}};
 }
 
-Section table_of(Transport& s) {
+Section section_for(Transport& s) {
     return {"transport",
             "Next hops by recipient. For whole domains a [route] can say more.",
-            {{"tables", lookups(s.tables),
+            {{"tables", lookup_tables(s.tables),
               "Tables from user+extension@domain, user@domain, domain, .parent or * to a next hop as in [route], to "
               "\"discard:text\", \"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" and \"virtual:\" make the "
               "address one of users here, or of [virtual_mailbox]. Postfix's \"smtp:[host]:port\", "
@@ -151,11 +151,11 @@ Section table_of(Transport& s) {
               "[\"text:/etc/postrider/transport\"]"}}};
 }
 
-Section table_of(SenderRelay& s) {
+Section section_for(SenderRelay& s) {
     return {"sender_relay",
             "Next hops by sender, for mail to other systems whose domain has neither a [route] of its own nor an entry "
             "in a transport table.",
-            {{"tables", lookups(s.tables),
+            {{"tables", lookup_tables(s.tables),
               "Tables from user+extension@domain, user@domain, @domain, or <> for reports, to a next hop as in "
               "[route].",
               "[\"text:/etc/postrider/sender_relay\"]"}}};

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-List forward_paths(std::vector<std::string>& values) {
+ListKey forward_paths(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         if (text.find('\0') != text.npos || !(text.starts_with('/') || text.starts_with("{home}/")))
             return fmt::format("\"{}\" begins neither with \"/\" nor with \"{{home}}/\"", text);
@@ -32,9 +32,9 @@ std::vector<Key> delivery_keys(LocalDelivery& s) {
          "A command that is run as the user, with the message on its standard input, instead of writing the "
          "mailbox; \"\" for none. Recipient and sender are in its environment: postrider-local(8).",
          "'/usr/bin/procmail -a \"$EXTENSION\"'"},
-        {"command_timeout", Span{&s.command_timeout, 1s, 24h},
+        {"command_timeout", DurationKey{&s.command_timeout, 1s, 24h},
          "A command that has not ended after so long is killed, and the mail tried again.", ""},
-        {"mailbox_size", Size{&s.mailbox_size, 0, 1024 * GiB},
+        {"mailbox_size", SizeKey{&s.mailbox_size, 0, 1024 * GiB},
          "Mail that would make an mbox larger than this is refused (5.2.2); 0 for no limit.", ""},
     };
 }

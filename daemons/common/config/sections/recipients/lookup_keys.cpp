@@ -11,14 +11,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Word<LookupKind> kinds[] = {{"entries", LookupKind::entries},
+constexpr EnumValue<LookupKind> kinds[] = {{"entries", LookupKind::entries},
                                       {"sqlite", LookupKind::sqlite},
                                       {"socketmap", LookupKind::socketmap},
                                       {"tcp", LookupKind::tcp}};
 
 } // namespace
 
-List lookups(std::vector<std::string>& values) {
+ListKey lookup_tables(std::vector<std::string>& values) {
     auto list = list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         const auto read = tables::Specification::parse(text);
         if (!read) return read.error().why;
@@ -29,7 +29,7 @@ List lookups(std::vector<std::string>& values) {
     return list;
 }
 
-Section table_of(LookupTable& s) {
+Section section_for(LookupTable& s) {
     return {
         "table.<name>",
         "A lookup table that needs more than a name. Where tables are listed it is called \"table:NAME\". Files of text, "
@@ -58,11 +58,11 @@ Section table_of(LookupTable& s) {
             {"address", service_address(s.address), "Of kinds \"socketmap\" and \"tcp\": where the service listens.",
              "\"unix:/run/users/map.sock\""},
             {"map", any_text(s.map), "Of kind \"socketmap\": what the service calls this table.", "\"aliases\""},
-            {"timeout", Span{&s.timeout, 100ms, 5min},
+            {"timeout", DurationKey{&s.timeout, 100ms, 5min},
              "Of kinds \"sqlite\", \"socketmap\" and \"tcp\": how long an answer may take. After that the table is "
              "unavailable for the moment, and what depends on it waits.",
              ""},
-            {"cache", Span{&s.cache, 1s, 1h},
+            {"cache", DurationKey{&s.cache, 1s, 1h},
              "Of the same kinds: how long an answer is taken to be true.", ""},
         }};
 }

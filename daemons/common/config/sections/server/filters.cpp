@@ -3,12 +3,12 @@
 
 namespace config {
 
-bool Milter::sees(std::string_view listener) const {
+bool Milter::applies_to(std::string_view listener) const {
     return listeners.empty() || std::ranges::find(listeners, listener) != listeners.end();
 }
 
-bool Milter::sees_local() const {
-    return std::ranges::find(listeners, local_mail) != listeners.end();
+bool Milter::applies_to_local() const {
+    return std::ranges::find(listeners, local_submissions) != listeners.end();
 }
 
 } // namespace config

@@ -46,21 +46,21 @@ struct Milter { // [milter.<name>]
     std::chrono::microseconds message_timeout = std::chrono::minutes(5);
     OnFailure on_failure = OnFailure::tempfail;
     std::vector<std::string> listeners; // empty: all; "local": submissions of programs on this host
-    bool sees(std::string_view listener) const;
-    bool sees_local() const; // only where it is said
+    bool applies_to(std::string_view listener) const;
+    bool applies_to_local() const; // only where it is said
 };
 
 struct Content { // [content]
     std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
 };
 
-struct Copies { // [copies]
+struct AutomaticBcc { // [copies]
     std::vector<std::string> always; // addresses
     // "ann@example.org", "@example.org", in lower case → who gets the copy
     std::map<std::string, std::string, std::less<>> by_sender, by_recipient;
 };
 
 // Among a milter's listeners: mail from programs on this host, which comes by none.
-inline constexpr std::string_view local_mail = "local";
+inline constexpr std::string_view local_submissions = "local";
 
 } // namespace config

@@ -11,18 +11,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Word<Stage> stages[] = {{"connect", Stage::connect}, {"helo", Stage::helo},
+constexpr EnumValue<Stage> stages[] = {{"connect", Stage::connect}, {"helo", Stage::helo},
                                   {"mail", Stage::mail},       {"rcpt", Stage::rcpt},
                                   {"data", Stage::data},       {"end_of_data", Stage::end_of_data}};
-constexpr Word<OnFailure> policy_failures[] = {
+constexpr EnumValue<OnFailure> policy_failures[] = {
     {"accept", OnFailure::accept}, {"tempfail", OnFailure::tempfail}, {"reject", OnFailure::reject}};
 
-constexpr Word<OnFailure> milter_failures[] = {{"accept", OnFailure::accept},
+constexpr EnumValue<OnFailure> milter_failures[] = {{"accept", OnFailure::accept},
                                                {"tempfail", OnFailure::tempfail},
                                                {"reject", OnFailure::reject},
                                                {"quarantine", OnFailure::quarantine}};
 
-List header_checks(std::vector<std::string>& values) {
+ListKey header_checks(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         value = text;
         const auto read = common::HeaderChecks::parse({&value, 1});
@@ -38,7 +38,7 @@ std::string read_address(std::string_view text, std::string& value) {
 }
 
 // Lines "pattern address": "ann@example.org archive@example.org", "@example.org archive@example.org".
-List copy_rules(std::map<std::string, std::string, std::less<>>& values) {
+ListKey copy_rules(std::map<std::string, std::string, std::less<>>& values) {
     return {[&] { values.clear(); },
             [&](std::string_view text) -> std::string {
                 const auto blank = text.find_first_of(" \t");
@@ -69,7 +69,7 @@ constexpr std::string_view about_listeners =
 
 } // namespace
 
-Section table_of(PolicyService& s) {
+Section section_for(PolicyService& s) {
     return {
         "policy.<name>",
         "A policy server (postgrey, policyd-spf and others that speak Postfix's policy delegation protocol), "
@@ -81,8 +81,8 @@ Section table_of(PolicyService& s) {
              "When it is asked: \"connect\", \"helo\", \"mail\", \"rcpt\" (for each recipient), \"data\" or "
              "\"end_of_data\".",
              ""},
-            {"timeout", Span{&s.timeout, 100ms, 10min}, "How long its answer is waited for.", ""},
-            {"busy_timeout", Span{&s.busy_timeout, 100ms, 10min},
+            {"timeout", DurationKey{&s.timeout, 100ms, 10min}, "How long its answer is waited for.", ""},
+            {"busy_timeout", DurationKey{&s.busy_timeout, 100ms, 10min},
              "The same while all connections are in use and further questions wait: questions that the server "
              "does not answer keep no others from it for longer.",
              ""},
@@ -90,13 +90,13 @@ Section table_of(PolicyService& s) {
              "What a client is told when there is no answer: \"accept\" goes on without, \"tempfail\" is 451 "
              "4.3.5, \"reject\" is 554 5.3.5.",
              ""},
-            {"connections", Count{&s.connections, 1, 10'000},
+            {"connections", IntKey{&s.connections, 1, 10'000},
              "Questions put at the same time, per process; further ones wait.", ""},
-            {"listeners", words(s.listeners), about_listeners, "[\"smtp\"]"},
+            {"listeners", non_empty_texts(s.listeners), about_listeners, "[\"smtp\"]"},
         }};
 }
 
-Section table_of(Milter& s) {
+Section section_for(Milter& s) {
     return {
         "milter.<name>",
         "A mail filter (rspamd, opendkim, clamav-milter and others that speak the milter protocol). Several "
@@ -105,17 +105,17 @@ Section table_of(Milter& s) {
         {
             {"address", service_address(s.address), "Where it listens.",
              "\"unix:/run/opendkim/opendkim.sock\""},
-            {"connect_timeout", Span{&s.connect_timeout, 100ms, 1h},
+            {"connect_timeout", DurationKey{&s.connect_timeout, 100ms, 1h},
              "How long it may take to connect to it and to agree on what it wants to see.", ""},
-            {"timeout", Span{&s.timeout, 100ms, 1h}, "For its answer to anything but a whole message.", ""},
-            {"message_timeout", Span{&s.message_timeout, 100ms, 1h}, "For its verdict on a whole message.",
+            {"timeout", DurationKey{&s.timeout, 100ms, 1h}, "For its answer to anything but a whole message.", ""},
+            {"message_timeout", DurationKey{&s.message_timeout, 100ms, 1h}, "For its verdict on a whole message.",
              ""},
             {"on_failure", one_of(s.on_failure, milter_failures),
              "What becomes of mail when the filter cannot be reached, is late, or makes no sense: \"accept\" "
              "goes on without it, \"tempfail\" is 451 4.7.1, \"reject\" is 550 5.7.1, \"quarantine\" takes "
              "the mail and holds it. What the filter had changed of a message by then is forgotten.",
              ""},
-            {"listeners", words(s.listeners),
+            {"listeners", non_empty_texts(s.listeners),
              "Names of the listeners whose mail it sees, by default all of them. \"local\" among them is "
              "the mail of programs on this host (sendmail), which it sees only if that is said. To the filter "
              "such mail comes from localhost [127.0.0.1].",
@@ -123,7 +123,7 @@ Section table_of(Milter& s) {
         }};
 }
 
-Section table_of(Content& s) {
+Section section_for(Content& s) {
     return {"content",
             "What is looked at in every message on its way in, whether it comes over SMTP or from a program on this "
             "host. Reports of this system's own are not looked at.",
@@ -145,7 +145,7 @@ Section table_of(Content& s) {
             }};
 }
 
-Section table_of(Copies& s) {
+Section section_for(AutomaticBcc& s) {
     return {"copies",
             "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
             "program on this host. Nobody sees from the message who gets a copy, its sender is told nothing of what "
@@ -166,19 +166,19 @@ Section table_of(Copies& s) {
             }};
 }
 
-Section table_of(DnsList& s) {
+Section section_for(DnsList& s) {
     return {"dns_list.\"<zone>\"",
             "A list in the DNS that names good or bad client addresses. The weights of all lists that name a "
             "client are added; from smtpd.dns_list_threshold on its recipients are refused with 554 5.7.1. "
             "Clients in relay.networks are not looked up, and postmaster may be written to by everybody.",
             {
-                {"weight", Count{&s.weight, 1, 1000}, "How much this list counts.", ""},
-                {"allow", Flag{&s.allow}, "The list names good clients: its weight is taken off.", ""},
+                {"weight", IntKey{&s.weight, 1, 1000}, "How much this list counts.", ""},
+                {"allow", BoolKey{&s.allow}, "The list names good clients: its weight is taken off.", ""},
                 {"answers", networks(s.answers),
                  "Only such answers count. Those in 127.255.255.0/24 never do: lists say with them that they "
                  "refuse to answer.",
                  ""},
-                {"listeners", words(s.listeners), about_listeners, "[\"smtp\"]"},
+                {"listeners", non_empty_texts(s.listeners), about_listeners, "[\"smtp\"]"},
             }};
 }
 

@@ -8,7 +8,7 @@ namespace config {
 
 using namespace std::chrono_literals;
 
-Section table_of(Idempotency& s) {
+Section section_for(Idempotency& s) {
     return {
         "idempotency",
         "Idempotent submission: a message whose header has a field Idempotency-Key, from a client that has "
@@ -18,12 +18,12 @@ Section table_of(Idempotency& s) {
         "the message holds but for the fields Date, Message-ID and Received, with its sender and recipients and their "
         "options. In everybody else's mail the field means nothing and stays where it is.",
         {
-            {"enabled", Flag{&s.enabled}, "Heed such keys. Without it they are ordinary fields of the header.", ""},
-            {"life", Span{&s.life, 1min, 90 * 24h},
+            {"enabled", BoolKey{&s.enabled}, "Heed such keys. Without it they are ordinary fields of the header.", ""},
+            {"life", DurationKey{&s.lifetime, 1min, 90 * 24h},
              "How long a key is remembered, from the acceptance of its message on. Longer than clients repeat what they "
              "are not sure of, and than they schedule ahead.",
              ""},
-            {"maximum_store", Size{&s.largest, 1 * MiB, 64 * 1024 * MiB},
+            {"maximum_store", SizeKey{&s.max_size, 1 * MiB, 64 * 1024 * MiB},
              "What the keys that are remembered may take on the disk (state/idempotency/ in the spool); some 400 bytes "
              "each. When it is reached, mail with a new key is put off (451) until older ones have ended. Counts from the "
              "next start on.",

@@ -5,7 +5,7 @@
 
 namespace config {
 
-Section table_of(Metrics& s) {
+Section section_for(Metrics& s) {
     return {"metrics",
             "Figures for Prometheus, served over HTTP as /metrics by a process of their own; see postrider-metrics(8).",
             {
@@ -14,7 +14,7 @@ Section table_of(Metrics& s) {
                  "there can read them, names of links among them: keep to loopback, or to a network of your own. The port "
                  "is 9525 where none is given.",
                  "[\"127.0.0.1:9525\"]"},
-                {"links", Count{&s.links, 0, 1000},
+                {"links", IntKey{&s.links, 0, 1000},
                  "So many links have figures of their own, the busiest ones; all others are told together.", ""},
             }};
 }

@@ -12,13 +12,13 @@ namespace config {
 
 namespace {
 
-constexpr Word<LogLevel> levels[] = {{"error", LogLevel::error},
+constexpr EnumValue<LogLevel> levels[] = {{"error", LogLevel::error},
                                      {"warning", LogLevel::warning},
                                      {"info", LogLevel::info},
                                      {"debug", LogLevel::debug}};
 
 // A mailbox's form and path: "maildir:PATH", "mbox:PATH".
-Text mailbox(Mailbox& value) {
+TextKey mailbox(Mailbox& value) {
     return {[&](std::string_view text) -> std::string {
                 Mailbox read;
                 if (text.starts_with("maildir:"))
@@ -41,7 +41,7 @@ Text mailbox(Mailbox& value) {
 
 } // namespace
 
-Section table_of(Mta& s) {
+Section section_for(Mta& s) {
     return {"mta",
             "Who this system is.",
             {
@@ -54,19 +54,19 @@ Section table_of(Mta& s) {
                  "Domain that completes addresses written without one. By default what /etc/mailname says, else the "
                  "host name.",
                  "\"example.com\""},
-                {"users", Flag{&s.users},
+                {"users", BoolKey{&s.users},
                  "With false everything runs as the user who starts it, and mail is delivered only to the "
                  "users that "
                  "local.users lists (single-user mode).",
                  ""},
-                {"user", word(s.user), "The user the daemons run as when started by root. Master and the local daemon stay root.", ""},
-                {"drop_group", word(s.drop_group),
+                {"user", non_empty_text(s.user), "The user the daemons run as when started by root. Master and the local daemon stay root.", ""},
+                {"drop_group", non_empty_text(s.drop_group),
                  "Group of the set-gid helper that writes to the drop directory.", ""},
-                {"admin_group", word(s.admin_group), "Group whose members may use the control socket.", ""},
+                {"admin_group", non_empty_text(s.admin_group), "Group whose members may use the control socket.", ""},
             }};
 }
 
-Section table_of(Spool& s) {
+Section section_for(Spool& s) {
     return {"spool",
             "Where mail is kept from acceptance to the end.",
             {
@@ -75,45 +75,45 @@ Section table_of(Spool& s) {
                  "default place a link to it: while Postrider does not run, programs of this host leave their mail "
                  "there.",
                  ""},
-                {"minimum_free", Size{&s.minimum_free, 0, 1024 * GiB},
+                {"minimum_free", SizeKey{&s.minimum_free, 0, 1024 * GiB},
                  "With less free space than this, new mail is refused for the time being (452 4.3.1).", ""},
-                {"minimum_free_inodes", Count{&s.minimum_free_inodes, 0, 1'000'000'000},
+                {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000},
                  "The same for free inodes.", ""},
-                {"reserve", Size{&s.reserve, 0, 16 * GiB},
+                {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
                  "Space kept back so that reports can still be written when the disk is full.", ""},
-                {"scrub_interval", Span{&s.scrub_interval, 0s, 24h * 365},
+                {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
                  "Mail that waits is read again once in this time, to find damage while it may be mended; "
                  "\"0s\" turns this off.",
                  ""},
-                {"sync_threads", Count{&s.sync_threads, 1, 256},
+                {"sync_threads", IntKey{&s.sync_threads, 1, 256},
                  "How many files each writing process makes durable side by side, and the queue-manager reads side by "
                  "side at its start.",
                  ""},
-                {"content_memory", Size{&s.content_memory, 8 * MiB, 64 * GiB},
+                {"content_memory", SizeKey{&s.content_memory, 8 * MiB, 64 * GiB},
                  "Memory for messages being received, per writing process (each worker of smtpd, pickup). When half of it is "
                  "in use, contents go to their files sooner; at three quarters senders of large messages wait; when "
                  "it is used up, new messages are refused for the time being (452 4.3.1).",
                  ""},
-                {"bad_age", Span{&s.bad_age, 0s, 24h * 3650},
+                {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
                  "Messages in bad/ (nobody could be told what became of them) are kept for this long; \"0s\": for ever.", ""},
-                {"bad_size", Size{&s.bad_size, 0, 1024 * GiB},
+                {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
                  "Disk space for bad/; beyond it the oldest messages are removed. 0 turns this off.", ""},
-                {"quarantine_age", Span{&s.quarantine_age, 0s, 24h * 3650},
+                {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
                  "Damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept for this long; "
                  "\"0s\": for ever.",
                  ""},
-                {"quarantine_size", Size{&s.quarantine_size, 0, 1024 * GiB},
+                {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
                  "Disk space for each of the two; beyond it the oldest files are removed. 0 turns this off.", ""},
-                {"removed_age", Span{&s.removed_age, 0s, 24h * 365},
+                {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
                  "What an operator removed can be brought back for this long (\"postrider message restore\"); \"0s\": not "
                  "at all.",
                  ""},
-                {"removed_size", Size{&s.removed_size, 0, 1024 * GiB},
+                {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
                  "Disk space for it; beyond it the oldest messages can no longer be brought back. 0 turns this off.", ""},
             }};
 }
 
-Section table_of(Log& s) {
+Section section_for(Log& s) {
     return {"log",
             "Where log lines go. Their format is the one mail log analysers know.",
             {
@@ -121,20 +121,20 @@ Section table_of(Log& s) {
                  "Log file; \"\" for none. Opened anew by \"postrider logs reopen\" and by a reload; "
                  "/dev/stdout is allowed.",
                  ""},
-                {"syslog", Flag{&s.syslog}, "Also send every line to syslog, facility mail.", ""},
+                {"syslog", BoolKey{&s.syslog}, "Also send every line to syslog, facility mail.", ""},
                 {"syslog_socket", any_text(s.syslog_socket), "The datagram socket syslog listens on.", ""},
-                {"name", word(s.name), "What stands before \"/smtpd[123]:\" in every line.", ""},
+                {"name", non_empty_text(s.name), "What stands before \"/smtpd[123]:\" in every line.", ""},
                 {"level", one_of(s.level, levels),
                  "The least important lines written: error, warning, info, debug.", ""},
-                {"json", Flag{&s.json}, "The file gets one JSON object per line instead.", ""},
-                {"buffer", Size{&s.buffer, 4 * KiB, GiB},
+                {"json", BoolKey{&s.json}, "The file gets one JSON object per line instead.", ""},
+                {"buffer", SizeKey{&s.buffer, 4 * KiB, GiB},
                  "Lines waiting for a slow sink, per process. What exceeds it is counted, lost, and the "
                  "count logged.",
                  ""},
             }};
 }
 
-Section table_of(Local& s) {
+Section section_for(Local& s) {
     Section section{
         "local",
         "Mail for people on this system.",
@@ -153,7 +153,7 @@ Section table_of(Local& s) {
              "home "
              "directory.",
              ""},
-            {"users", words(s.users),
+            {"users", non_empty_texts(s.users),
              "Deliver only to these users. Empty: to all users of the system; in single-user mode, to the "
              "user "
              "who runs it.",
@@ -164,13 +164,13 @@ Section table_of(Local& s) {
              "\"root\""},
             {"recipient_delimiter", any_text(s.recipient_delimiter),
              "user+anything is delivered like user; \"\" turns this off.", ""},
-            {"minimum_uid", Count{&s.minimum_uid, 1, 4'294'967'294},
+            {"minimum_uid", IntKey{&s.minimum_uid, 1, 4'294'967'294},
              "Mailboxes of users with a lower number are never written.", ""},
-            {"lock_timeout", Span{&s.lock_timeout, 1s, 10min},
+            {"lock_timeout", DurationKey{&s.lock_timeout, 1s, 10min},
              "How long a delivery waits for an mbox that somebody else has locked, before it is deferred.",
              ""},
-            {"alias_depth", Count{&s.alias_depth, 1, 1000}, "Aliases of aliases: how deep.", ""},
-            {"alias_recipients", Count{&s.alias_recipients, 1, 200'000},
+            {"alias_depth", IntKey{&s.alias_depth, 1, 1000}, "Aliases of aliases: how deep.", ""},
+            {"alias_recipients", IntKey{&s.alias_recipients, 1, 200'000},
              "How many recipients one address may become; mail for one that would become more waits.", ""},
         }};
     for (auto& key : delivery_keys(s.delivery)) section.keys.push_back(std::move(key));
@@ -178,20 +178,20 @@ Section table_of(Local& s) {
     return section;
 }
 
-Section table_of(Master& s) {
+Section section_for(Master& s) {
     return {"master",
             "Starting and watching the daemons.",
             {
-                {"heartbeat_interval", Span{&s.heartbeat_interval, 100ms, 1h},
+                {"heartbeat_interval", DurationKey{&s.heartbeat_interval, 100ms, 1h},
                  "How often every daemon is asked.", ""},
-                {"heartbeat_timeout", Span{&s.heartbeat_timeout, 1s, 1h},
+                {"heartbeat_timeout", DurationKey{&s.heartbeat_timeout, 1s, 1h},
                  "A daemon that has not answered for so long is killed and started anew.", ""},
-                {"restart_delay", Span{&s.restart_delay, 10ms, 1min},
+                {"restart_delay", DurationKey{&s.restart_delay, 10ms, 1min},
                  "Before a daemon that died is started again; doubles while it keeps dying.", ""},
-                {"restart_delay_limit", Span{&s.restart_delay_limit, 1s, 1h}, "The longest such delay.", ""},
-                {"stop_timeout", Span{&s.stop_timeout, 1s, 1h},
+                {"restart_delay_limit", DurationKey{&s.restart_delay_limit, 1s, 1h}, "The longest such delay.", ""},
+                {"stop_timeout", DurationKey{&s.stop_timeout, 1s, 1h},
                  "At stop: how long daemons may take to finish what is in flight.", ""},
-                {"reload_limit", Count{&s.reload_limit, 0, 1'000'000'000},
+                {"reload_limit", IntKey{&s.reload_limit, 0, 1'000'000'000},
                  "\"postrider reload\" takes over no configuration by which more queued messages than this would go back to "
                  "their senders or go another way, unless --force is given; 0: it takes over any.",
                  ""},

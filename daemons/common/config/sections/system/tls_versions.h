@@ -5,6 +5,6 @@
 
 namespace config {
 
-inline constexpr Word<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2}, {"1.3", TlsVersion::tls_1_3}};
+inline constexpr EnumValue<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2}, {"1.3", TlsVersion::tls_1_3}};
 
 } // namespace config

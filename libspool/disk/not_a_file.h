@@ -6,7 +6,7 @@
 namespace spool {
 
 // Under that name is a pipe, a socket, a directory, a link …: opened without waiting, it cannot be read. No message.
-inline bool is_no_file(const Error& error) {
+inline bool is_not_a_file(const Error& error) {
     return error.code == ESPIPE || error.code == EISDIR || error.code == ENXIO || error.code == ENODEV ||
            error.code == ELOOP;
 }

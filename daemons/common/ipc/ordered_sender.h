@@ -10,42 +10,42 @@
 namespace ipc {
 
 template <class Message>
-class InOrder {
+class OrderedSender {
 public:
     // `connector` calls drained() and lost() from its callbacks; it outlives this. `too_long` is told of a message that
     // fits no frame, which is left out.
-    InOrder(Connector<Message>& connector, std::function<void()> too_long)
+    OrderedSender(Connector<Message>& connector, std::function<void()> too_long)
         : connector_(connector), too_long_(std::move(too_long)) {}
 
-    // Behind everything said before. Sent::not_open: the connection is down, and nothing is kept.
+    // Behind everything said before. SendResult::not_open: the connection is down, and nothing is kept.
     template <class M>
-    Sent say(M message) {
-        if (!connector_.up()) return Sent::not_open;
+    SendResult send(M message) {
+        if (!connector_.up()) return SendResult::not_open;
         if (waiting_.empty() && !connector_.congested()) return put(message);
         waiting_.push_back([this, message = std::move(message)] {
             put(message);
             return Step::done;
         });
-        return Sent::yes;
+        return SendResult::yes;
     }
 
     enum class Step : std::uint8_t { done, more };
     // Calls `next`, which puts one message, until it is done, as the connection takes them.
-    Sent say_parts(std::move_only_function<Step()> next) {
-        if (!connector_.up()) return Sent::not_open;
+    SendResult send_parts(std::move_only_function<Step()> next) {
+        if (!connector_.up()) return SendResult::not_open;
         waiting_.push_back(std::move(next));
         drained();
-        return Sent::yes;
+        return SendResult::yes;
     }
     // For `next`.
     template <class M>
-    Sent put(const M& message) {
-        Sent sent = Sent::yes;
+    SendResult put(const M& message) {
+        SendResult sent = SendResult::yes;
         if constexpr (AlwaysFits<M>)
-            sent = connector_.send(message) ? Sent::yes : Sent::not_open;
+            sent = connector_.send(message) ? SendResult::yes : SendResult::not_open;
         else
             sent = connector_.send(message);
-        if (sent == Sent::too_long) too_long_();
+        if (sent == SendResult::too_long) too_long_();
         return sent;
     }
 

@@ -12,6 +12,6 @@ namespace tables {
 bool is_service(std::string_view table, const std::vector<config::LookupTable>& sections);
 
 // Never not_yet; of a service unavailable.
-Answer ask_directly(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key);
+Answer look_up_once(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key);
 
 } // namespace tables

@@ -1,4 +1,4 @@
-#include "daemons/common/lookup/tables/direct.h"
+#include "daemons/common/lookup/tables/single_lookup.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
@@ -14,7 +14,7 @@ namespace tables {
 
 namespace {
 
-constexpr std::size_t largest_file = 64 << 20;
+constexpr std::size_t max_lookup_file = 64 << 20;
 
 const config::LookupTable* section_of(const Specification& what, const std::vector<config::LookupTable>& sections) {
     const auto found = std::ranges::find(sections, what.name, &config::LookupTable::name);
@@ -41,7 +41,7 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
         const auto file = LmdbFile::open(what.name);
         return file ? (*file)->find(folded_key(key)) : Answer::unavailable(file.error());
     }
-    const auto text = common::read_bounded(what.name, largest_file);
+    const auto text = common::read_bounded(what.name, max_lookup_file);
     if (!text) return Answer::unavailable(std::strerror(text.error()));
     const auto contents = what.kind == Kind::regexp ? RuleTable::read_regexp(*text)
                           : what.kind == Kind::cidr ? RuleTable::read_cidr(*text)
@@ -59,10 +59,10 @@ bool is_service(std::string_view table, const std::vector<config::LookupTable>& 
     return section && (section->kind == config::LookupKind::socketmap || section->kind == config::LookupKind::tcp);
 }
 
-Answer ask_directly(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key) {
+Answer look_up_once(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key) {
     const auto what = Specification::parse(table);
     auto answer = what ? ask(*what, sections, key) : Answer::unavailable(what.error().why);
-    if (answer.said == Answer::Said::unavailable) answer.why = fmt::format("table {}: {}", table, answer.why);
+    if (answer.status == Answer::Status::unavailable) answer.why = fmt::format("table {}: {}", table, answer.why);
     return answer;
 }
 

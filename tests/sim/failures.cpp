@@ -56,7 +56,7 @@ void World::make_places() {
     }
 }
 
-void World::start_engine(const std::vector<q::Remembered>& remembered) {
+void World::start_engine(const std::vector<q::HealthSnapshot>& remembered) {
     ++incarnation_;
     out_.clear();
     engine_ = std::make_unique<q::Engine>(settings_, dice_.number(), now());
@@ -101,7 +101,7 @@ void World::offer(Message& m) {
     a.held = m.held;
     a.delay_notice_sent = m.noticed;
     std::vector<q::RecipientNumber> open;
-    std::vector<q::Restored> restored;
+    std::vector<q::RestoredRecipient> restored;
     for (std::size_t n = 0; n < m.recipients.size(); ++n) {
         const Recipient& r = m.recipients[n];
         if (r.written != Written::open) continue;
@@ -298,7 +298,7 @@ void World::restart(bool power_cut) {
         std::vector<q::Result> results;
     };
     std::vector<Repeat> repeats;
-    const auto remembered = power_cut ? std::vector<q::Remembered>{} : engine_->remembered();
+    const auto remembered = power_cut ? std::vector<q::HealthSnapshot>{} : engine_->health_snapshot();
     for (auto& [id, c] : connections_) {
         const bool keeps = !power_cut && dice_.chance(50);
         bool front = true;
@@ -406,7 +406,7 @@ void World::agent_dies(bool crash) {
     say(crash ? "an agent crashes" : "an agent is stopped");
     const auto agent = at->first;
     const auto kind = lose(agent, crash);
-    engine_->agent_gone(agent, crash ? q::Departure::crashed : q::Departure::orderly, now(), out_);
+    engine_->agent_gone(agent, crash ? q::AgentExit::crashed : q::AgentExit::orderly, now(), out_);
     later(dice_.between(10'000, 5 * second), [this, kind, i = incarnation_] {
         if (i == incarnation_) attach_agent(kind);
     });

@@ -6,6 +6,6 @@
 namespace spool {
 
 // A process holds that slot, so that QueueIdSource::open would not get it. Does not wait.
-Result<bool> writer_lives(Disk& disk, std::uint8_t slot);
+Result<bool> writer_alive(Disk& disk, std::uint8_t slot);
 
 } // namespace spool

@@ -5,7 +5,7 @@
 
 namespace smtp {
 
-struct Circumstances {
+struct FailureDetails {
     // Of a failure at the stage tls: what demanded it.
     enum class Demand : std::uint8_t {
         level,   // the configuration
@@ -14,10 +14,10 @@ struct Circumstances {
         last_ = policy,
     };
     std::uint16_t error = 0; // connect: what the system said (errno); 0: not known
-    bool silent = false;  // nothing came in the time it had
-    bool wrapped = false; // TLS from the first byte was tried
+    bool timed_out = false;  // nothing came in the time it had
+    bool implicit_tls = false; // TLS from the first byte was tried
     Demand demand = Demand::level;
-    bool operator==(const Circumstances&) const = default;
+    bool operator==(const FailureDetails&) const = default;
 };
 
 } // namespace smtp

@@ -1,10 +1,10 @@
-#include "libspool/store/writer_lives.h"
+#include "libspool/store/writer_alive.h"
 #include "libspool/format/layout.h"
 #include "libspool/store/queue_id_source.h"
 
 namespace spool {
 
-Result<bool> writer_lives(Disk& disk, std::uint8_t slot) {
+Result<bool> writer_alive(Disk& disk, std::uint8_t slot) {
     const auto directory = directory_of(QueueId{slot | std::uint64_t{1} << 8}, Location::incoming);
     const auto mark = disk.open(directory + "/" + writer_mark_name, Open::read);
     if (!mark && mark.error().code == ENOENT) return false;

@@ -18,7 +18,7 @@ bool too_many_recipients(const Reply& reply) {
 bool is_misunderstanding(const Reply& reply) { return reply.code >= 500 && reply.code <= 504; }
 
 // " RCPTMAX=100 MAILMAX=5" (RFC 9422, 3). What is not understood limits nothing; each number has 1 to 6 digits.
-void read_limits(std::string_view words, ClientSession::Offers& out) {
+void read_limits(std::string_view words, ClientSession::Extensions& out) {
     while (!words.empty()) {
         const auto word = words.substr(0, words.find(' '));
         words.remove_prefix(std::min(word.size() + 1, words.size()));
@@ -32,8 +32,8 @@ void read_limits(std::string_view words, ClientSession::Offers& out) {
     }
 }
 
-ClientSession::Offers read_offers(std::string_view text) {
-    ClientSession::Offers out;
+ClientSession::Extensions read_offers(std::string_view text) {
+    ClientSession::Extensions out;
     out.esmtp = true;
     for (bool first = true; !text.empty(); first = false) { // the first line is the server's name
         const auto line = text.substr(0, text.find('\n'));
@@ -65,11 +65,11 @@ ClientSession::Offers read_offers(std::string_view text) {
 // --------------------------------------------------------------------------------------------------
 
 void ClientSession::take(const Reply& reply) {
-    if (options_.narrate) narrate(reply);
+    if (options_.report_dialogue) report_reply(reply);
     const bool asked = expected_front_ < expected_.size();
     const bool to_chunk = asked && expected_[expected_front_].what == Awaited::chunk;
     if (stage() == Stage::content && !(to_chunk && reply.positive())) return take_early(reply);
-    if (!asked) return take_unasked(reply);
+    if (!asked) return take_unsolicited(reply);
     const Expected expected = expected_[expected_front_];
     const bool go_on = reply.code >= 300 && reply.code < 400;
     const bool may_go_on = expected.what == Awaited::data || (expected.what == Awaited::auth && reply.code == 334);
@@ -88,7 +88,7 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::starttls: take_starttls(reply); break;
     case Awaited::auth: take_auth(reply); break;
     case Awaited::rset:
-        if (!reply.positive()) part();
+        if (!reply.positive()) disconnect();
         break;
     case Awaited::mail: take_mail(reply); break;
     case Awaited::rcpt: take_rcpt(reply, expected.recipient); break;
@@ -97,12 +97,12 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::dot: take_dot(reply, expected.recipient); break;
     }
     advance();
-    rearm();
+    update_deadline();
 }
 
-void ClientSession::narrate(const Reply& reply) {
+void ClientSession::report_reply(const Reply& reply) {
     const bool asked = expected_front_ < expected_.size();
-    client_event::Said heard{stage(), asked ? expected_[expected_front_].recipient : 0, reply};
+    client_event::ReplyReceived heard{stage(), asked ? expected_[expected_front_].recipient : 0, reply};
     if (heard.stage == Stage::auth) heard.reply.text.clear(); // a challenge, or what repeats our own words
     events_.emplace_back(std::move(heard));
 }
@@ -110,11 +110,11 @@ void ClientSession::narrate(const Reply& reply) {
 void ClientSession::take_banner(const Reply& reply) {
     if (!reply.positive()) return refused(Stage::banner, reply);
     const auto name = std::string_view(reply.text).substr(0, reply.text.find_first_of(" \n"));
-    if (name.size() <= 255 && std::ranges::all_of(name, is_printable)) announced_ = name;
-    say_hello();
+    if (name.size() <= 255 && std::ranges::all_of(name, is_printable)) server_name_ = name;
+    send_ehlo();
 }
 
-void ClientSession::say_hello() {
+void ClientSession::send_ehlo() {
     put(options_.protocol == Protocol::lmtp ? "LHLO " : "EHLO ");
     put(options_.name);
     send("\r\n", Awaited::ehlo);
@@ -127,21 +127,21 @@ void ClientSession::take_hello(const Reply& reply, Awaited which) {
         return send("\r\n", Awaited::helo);
     }
     if (!reply.positive()) return refused(Stage::ehlo, reply);
-    if (which == Awaited::ehlo) offers_ = read_offers(reply.text);
+    if (which == Awaited::ehlo) extensions_ = read_offers(reply.text);
     if (secure_ || options_.tls == StartTls::never) return greeted();
-    if (offers_.starttls) return send("STARTTLS\r\n", Awaited::starttls);
+    if (extensions_.starttls) return send("STARTTLS\r\n", Awaited::starttls);
     if (options_.tls == StartTls::if_offered) return greeted();
-    no_tls("4.7.4", fmt::format("TLS is required, but was not offered by host {}", options_.peer));
+    end_without_tls("4.7.4", fmt::format("TLS is required, but was not offered by host {}", options_.peer));
 }
 
 void ClientSession::take_starttls(const Reply& reply) {
     if (reply.positive()) {
-        shaking_hands_ = true;
+        handshaking_ = true;
         events_.emplace_back(client_event::StartTls{});
     } else if (options_.tls == StartTls::if_offered) {
         greeted();
     } else {
-        no_tls("4.7.5", said(Stage::tls, reply).text);
+        end_without_tls("4.7.5", verdict_of(Stage::tls, reply).text);
     }
 }
 
@@ -151,12 +151,12 @@ void ClientSession::greeted() {
 }
 
 void ClientSession::ready() {
-    pipelining_ = offers_.pipelining && options_.pipelining == Pipelining::if_offered;
+    pipelining_ = extensions_.pipelining && options_.pipelining == Pipelining::if_offered;
     up_ = true;
-    events_.emplace_back(client_event::Up{});
+    events_.emplace_back(client_event::Ready{});
 }
 
-void ClientSession::no_tls(std::string_view status, std::string text) {
+void ClientSession::end_without_tls(std::string_view status, std::string text) {
     Verdict verdict;
     verdict.stage = Stage::tls;
     verdict.status = status;
@@ -174,7 +174,7 @@ void ClientSession::take_mail(const Reply& reply) {
     front.refused = true;
     front.round.insert(front.round.end(), front.pending.begin(), front.pending.end());
     front.pending.clear();
-    decide(front.result, front.round, said(Stage::mail, reply));
+    set_verdict(front.result, front.round, verdict_of(Stage::mail, reply));
     if (front.phase == Phase::rcpt)
         end_round(front); // else the replies to what was sent with it are still to come
 }
@@ -187,10 +187,10 @@ void ClientSession::take_rcpt(const Reply& reply, std::uint32_t recipient) {
     }
     if (reply.positive()) {
         front.accepted.push_back(recipient);
-        if (front.transaction.probe) decide(front.result, {recipient}, said(Stage::rcpt, reply));
+        if (front.transaction.probe) set_verdict(front.result, {recipient}, verdict_of(Stage::rcpt, reply));
         return;
     }
-    decide(front.result, {recipient}, said(Stage::rcpt, reply));
+    set_verdict(front.result, {recipient}, verdict_of(Stage::rcpt, reply));
     if (too_many_recipients(reply)) front.too_many.push_back(recipient);
 }
 
@@ -201,7 +201,7 @@ void ClientSession::take_data(const Reply& reply) {
         if (!front.accepted.empty()) { // a verdict on the message: those of further rounds share it
             front.accepted.insert(front.accepted.end(), front.pending.begin(), front.pending.end());
             front.pending.clear();
-            decide(front.result, front.accepted, said(Stage::data, reply));
+            set_verdict(front.result, front.accepted, verdict_of(Stage::data, reply));
         }
         return end_round(front);
     }
@@ -210,29 +210,29 @@ void ClientSession::take_data(const Reply& reply) {
         if (options_.protocol == Protocol::lmtp) return mismatch("content wanted for nobody");
         return send_content(front, {}, true);
     }
-    ask_again(front);
+    restart_round(front);
     front.phase = Phase::content;
     begin_content(front);
 }
 
 void ClientSession::take_dot(const Reply& reply, std::uint32_t recipient) {
     Active& front = transactions_.front();
-    front.leaving = front.leaving || reply.code == 421;
+    front.got_421 = front.got_421 || reply.code == 421;
     if (options_.protocol == Protocol::lmtp && !front.accepted.empty()) { // each has an answer of its own
-        decide(front.result, {recipient}, said(Stage::final_dot, reply));
+        set_verdict(front.result, {recipient}, verdict_of(Stage::final_dot, reply));
         if (recipient != front.accepted.back()) return;
-    } else if (front.by_chunks) {
+    } else if (front.chunked) {
         if (!front.accepted.empty() && is_misunderstanding(reply)) return chunk_refused(reply);
         needs_reset_ = !reply.positive() && !front.refused; // RFC 3030, 2: what became of the transaction is open
-        decide(front.result, front.accepted, said(Stage::final_dot, reply));
-        if (!front.accepted.empty()) ask_again(front);
+        set_verdict(front.result, front.accepted, verdict_of(Stage::final_dot, reply));
+        if (!front.accepted.empty()) restart_round(front);
     } else {
-        decide(front.result, front.accepted, said(Stage::final_dot, reply));
+        set_verdict(front.result, front.accepted, verdict_of(Stage::final_dot, reply));
     }
-    if (front.leaving) {
+    if (front.got_421) {
         if (!front.pending.empty()) return refused(Stage::final_dot, reply);
         finish(front);
-        return part();
+        return disconnect();
     }
     end_round(front);
 }
@@ -241,16 +241,16 @@ void ClientSession::take_dot(const Reply& reply, std::uint32_t recipient) {
 void ClientSession::take_early(const Reply& reply) {
     if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
     Active& front = transactions_.front();
-    if (front.by_chunks && is_misunderstanding(reply)) return chunk_refused(reply);
+    if (front.chunked && is_misunderstanding(reply)) return chunk_refused(reply);
     if (options_.protocol == Protocol::smtp || front.accepted.size() < 2)
-        return fail(said(Stage::content, reply));
-    decide(front.result, {front.accepted.front()}, said(Stage::content, reply)); // it is that one's alone
-    fail(lost("early reply for another recipient from"));
+        return fail(verdict_of(Stage::content, reply));
+    set_verdict(front.result, {front.accepted.front()}, verdict_of(Stage::content, reply)); // it is that one's alone
+    fail(connection_lost("early reply for another recipient from"));
 }
 
 // What was offered is not understood. What it has made of the message's lines nobody knows: the conversation ends.
 void ClientSession::chunk_refused(const Reply& reply) {
-    Verdict verdict = said(Stage::final_dot, reply);
+    Verdict verdict = verdict_of(Stage::final_dot, reply);
     verdict.outcome = Outcome::deferred;
     verdict.status[0] = '4';
     verdict.text =
@@ -262,12 +262,12 @@ void ClientSession::chunk_refused(const Reply& reply) {
 // The server wants to be rid of us.
 void ClientSession::take_421(const Reply& reply) {
     const bool push_back = reply.status.klass == 4 && reply.status.subject == 7;
-    if (nothing_at_stake() && !push_back) return part();
+    if (safe_to_close() && !push_back) return disconnect();
     refused(stage(), reply);
 }
 
-void ClientSession::take_unasked(const Reply& reply) {
-    if (nothing_at_stake() && reply.code >= 400) return part();
+void ClientSession::take_unsolicited(const Reply& reply) {
+    if (safe_to_close() && reply.code >= 400) return disconnect();
     mismatch(fmt::format("unexpected reply {}", reply.code));
 }
 

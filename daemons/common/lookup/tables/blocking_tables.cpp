@@ -1,17 +1,17 @@
-#include "daemons/common/lookup/tables/asker.h"
+#include "daemons/common/lookup/tables/blocking_tables.h"
 #include <filesystem>
 
 namespace tables {
 
-Asker::Asker(const std::vector<config::LookupTable>& sections)
+BlockingTables::BlockingTables(const std::vector<config::LookupTable>& sections)
     : log_(loop_, "postrider"), tables_(loop_, log_, [this](const std::string&, const std::string&) { loop_.stop(); }) {
     tables_.configure(sections);
 }
 
-Answer Asker::ask(std::string_view table, std::string_view key) {
+Answer BlockingTables::ask(std::string_view table, std::string_view key) {
     for (;;) {
         auto answer = tables_.find(table, key);
-        if (answer.said != Answer::Said::not_yet) return answer;
+        if (answer.status != Answer::Status::not_yet) return answer;
         tables_.ask(table, key);
         loop_.run();
     }

@@ -50,7 +50,7 @@ void World::command() {
         return later(hand_dice_.between(1, 200) * minute, [this, id = m.id] { release(messages_.at(id)); });
     case 1:
         hold(m);
-        engine_->cut(spool::QueueId{m.id}, now(), out_);
+        engine_->cancel(spool::QueueId{m.id}, now(), out_);
         return later(0, [this, id = m.id] { remove_by_hand(id); });
     case 2: return expire_by_hand(m);
     case 3: return change_life(m);

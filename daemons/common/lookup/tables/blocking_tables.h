@@ -6,10 +6,10 @@
 
 namespace tables {
 
-class Asker {
+class BlockingTables {
 public:
     // The [table.NAME] sections there are.
-    explicit Asker(const std::vector<config::LookupTable>& sections = {});
+    explicit BlockingTables(const std::vector<config::LookupTable>& sections = {});
 
     // Never not_yet: waits until it is known.
     Answer ask(std::string_view table, std::string_view key);

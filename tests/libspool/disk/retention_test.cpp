@@ -1,4 +1,4 @@
-#include "libspool/disk/keep_within.h"
+#include "libspool/disk/retention.h"
 #include "tests/temporary_directory.h"
 #include <chrono>
 #include <doctest/doctest.h>
@@ -19,8 +19,8 @@ struct Place {
         directory.write("bad/" + name + ".why", "because");
     }
     bool has(const std::string& name) const { return std::filesystem::exists(directory.path() / "bad" / name); }
-    PutAsideKept keep(std::chrono::seconds age, std::uint64_t bytes) {
-        const auto kept = keep_within(*disk, "bad", {age, bytes}, now);
+    RetentionResult keep(std::chrono::seconds age, std::uint64_t bytes) {
+        const auto kept = enforce_retention(*disk, "bad", {age, bytes}, now);
         REQUIRE(kept);
         return *kept;
     }
@@ -32,10 +32,10 @@ TEST_CASE("put aside: the oldest go, each with its reason, until the rest is wit
     Place place;
     for (int n = 0; n < 10; ++n) place.put("m" + std::to_string(n)); // at the same time: by their names
     const auto all = place.keep(0s, 0);
-    CHECK(all.things == 10);
+    CHECK(all.files == 10);
     CHECK(all.bytes >= 10 * 20'000);
     const auto kept = place.keep(0s, all.bytes * 4 / 10);
-    CHECK(kept.things == 4);
+    CHECK(kept.files == 4);
     CHECK(kept.removed == 6);
     CHECK(kept.bytes + kept.removed_bytes == all.bytes);
     for (int n = 0; n < 10; ++n) {
@@ -43,17 +43,17 @@ TEST_CASE("put aside: the oldest go, each with its reason, until the rest is wit
         CHECK(place.has("m" + std::to_string(n) + ".why") == (n >= 6));
     }
     CHECK(place.has("below"));
-    CHECK(keep_within(*place.disk, "nowhere", {1s, 1}, place.now)->things == 0);
+    CHECK(enforce_retention(*place.disk, "nowhere", {1s, 1}, place.now)->files == 0);
 }
 
 TEST_CASE("put aside: what is too old goes, whatever it is; directories stay") {
     Place place;
     place.put("m");
     REQUIRE(::mkfifo((place.directory.path() / "bad/pipe").c_str(), 0600) == 0);
-    CHECK(place.keep(1h, 0).things == 2);
+    CHECK(place.keep(1h, 0).files == 2);
     place.now += 2h;
     const auto kept = place.keep(1h, 0);
     CHECK(kept.removed == 2);
-    CHECK(kept.things == 0);
+    CHECK(kept.files == 0);
     CHECK(place.has("below"));
 }

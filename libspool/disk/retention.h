@@ -8,19 +8,19 @@
 
 namespace spool {
 
-struct PutAsideLimits {
+struct RetentionLimits {
     std::chrono::seconds age{0}; // what has been there for longer goes; 0: nothing does
     std::uint64_t bytes = 0;     // of the disk, all together; 0: no limit
 };
 
-struct PutAsideKept {
-    std::uint64_t things = 0, bytes = 0;          // there now
+struct RetentionResult {
+    std::uint64_t files = 0, bytes = 0;          // there now
     std::uint64_t removed = 0, removed_bytes = 0; // just now
     Error error = {};                             // the last thing that could not be removed; code 0: none
 };
 
 // Subdirectories are left alone. A directory that does not exist has nothing.
-Result<PutAsideKept> keep_within(RealDisk& disk, const std::string& directory, const PutAsideLimits& limits,
+Result<RetentionResult> enforce_retention(RealDisk& disk, const std::string& directory, const RetentionLimits& limits,
                                  std::chrono::system_clock::time_point now);
 
 } // namespace spool

@@ -1,4 +1,4 @@
-#include "libspool/disk/keep_within.h"
+#include "libspool/disk/retention.h"
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -70,11 +70,11 @@ Result<> remove(Disk& disk, const std::string& directory, const Thing& thing) {
 
 } // namespace
 
-Result<PutAsideKept> keep_within(RealDisk& disk, const std::string& directory, const PutAsideLimits& limits,
+Result<RetentionResult> enforce_retention(RealDisk& disk, const std::string& directory, const RetentionLimits& limits,
                                  std::chrono::system_clock::time_point now) {
     auto things = TRY(things_in(disk, directory));
-    PutAsideKept kept;
-    kept.things = things.size();
+    RetentionResult kept;
+    kept.files = things.size();
     for (const auto& thing : things) kept.bytes += thing.bytes;
     std::ranges::sort(things, {}, [](const Thing& thing) { return std::pair(thing.changed, std::string_view(thing.name)); });
     for (const auto& thing : things) {
@@ -85,7 +85,7 @@ Result<PutAsideKept> keep_within(RealDisk& disk, const std::string& directory, c
             kept.error = gone.error();
             continue;
         }
-        --kept.things, ++kept.removed;
+        --kept.files, ++kept.removed;
         kept.bytes -= thing.bytes, kept.removed_bytes += thing.bytes;
     }
     return kept;
