@@ -55,16 +55,17 @@ Result<std::unique_ptr<Bounce>> Bounce::create(common::DaemonContext& context, c
 
 Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
                std::unique_ptr<common::SpoolWriter> spool_writer)
-    : log_(context.log), settings_(settings_of(config, texts_of(config, log_))), store_limits_(store_limits_of(config.spool)),
-      spool_writer_(std::move(spool_writer)), submission_queue_(context.loop, log_, context.run_directory, context.identity),
+    : log_(context.log), settings_(settings_of(config, texts_of(config, log_))),
+      store_limits_(store_limits_of(config.spool)), spool_writer_(std::move(spool_writer)),
+      submission_queue_(context.loop, log_, context.run_directory, context.identity),
       queue_manager_(context.loop, log_, context.run_directory + "/private/queue-manager",
                      proto::report::conversation, context.identity,
                      {[this](proto::report::Message&& message) {
-                         if (auto* report = std::get_if<proto::report::Report>(&message))
-                             on_request_part(std::move(*report));
-                         else
-                             queue_manager_.fail("only Report is said here");
-                     },
+                          if (auto* report = std::get_if<proto::report::Report>(&message))
+                              on_request_part(std::move(*report));
+                          else
+                              queue_manager_.fail("only Report is said here");
+                      },
                       {},
                       [this](const std::string&) { questions_.forget_all(); }}) {}
 
@@ -206,7 +207,8 @@ void Bounce::write_report(const WorkPtr& work, const Addressee& addressee) {
 }
 
 // bounce.dry_bounce.
-void Bounce::store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id, const Composition& made) {
+void Bounce::store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id,
+                                 const Composition& made) {
     const auto why = fmt::format("bounce.dry_bounce: {} of {} to <{}>, not sent", report_name(work->report.kind),
                                  work->report.queue_id.text(), made.envelope.recipients.front().address);
     spool_writer_->pool().post([this, work, addressee, id, why, content = made.content] {

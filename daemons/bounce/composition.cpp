@@ -62,8 +62,9 @@ smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spoo
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
     if (reported.reason.remote_reply.empty() && key_was_reused(state.envelope))
-        out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
-                     "message. It has to name each by a key of its own.";
+        out.advice =
+            "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
+            "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
     return out;
 }
@@ -102,7 +103,8 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
         const spool::RecipientState& recipient = state.recipients[reported.number];
         if (!notify_wants(report.kind, wishes.notify(reported.number))) continue;
         // How an address stands is told to who asked, not to the owner of a list on the way.
-        std::string path = report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
+        std::string path =
+            report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
         auto addressee =
             std::find_if(out.begin(), out.end(), [&](const Addressee& a) { return a.reverse_path == path; });
@@ -112,7 +114,8 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
     return out;
 }
 
-std::vector<Addressee> postmaster_copies(const Settings& settings, ReportKind kind, const std::vector<Addressee>& addressees) {
+std::vector<Addressee> postmaster_copies(const Settings& settings, ReportKind kind,
+                                         const std::vector<Addressee>& addressees) {
     std::vector<Addressee> out;
     const auto& wants = settings.postmaster_copy;
     for (const Addressee& each : addressees) {

@@ -16,7 +16,8 @@ void ReportedRecipients::add(const Report& question, const Addressee& addressee,
     }
 }
 
-std::optional<Reported> ReportedRecipients::remove_reported(const Report& question, std::vector<Addressee>& addressees) const {
+std::optional<Reported> ReportedRecipients::remove_reported(const Report& question,
+                                                            std::vector<Addressee>& addressees) const {
     const auto told = messages_.find(question.queue_id);
     if (told == messages_.end()) return {};
     std::optional<Reported> by;

@@ -26,9 +26,11 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::DaemonCo
 Categorizer::Categorizer(common::DaemonContext& context, const config::Config& config)
     : context_(context), problems_(context.report_problem),
       recheck_timer_(context.loop, [this] { sources_.refresh(), update_problems(); }),
-      sources_(context, config.spool.directory, problems_, [this](const decide::LookupRequest& need) { on_known(need); }),
-      suppressions_(context.loop, problems_.reporter("suppressions"),
-                    [this](const std::string& address) { on_known({decide::LookupRequest::Kind::suppressed, address, {}}); }),
+      sources_(context, config.spool.directory, problems_,
+               [this](const decide::LookupRequest& need) { on_known(need); }),
+      suppressions_(
+          context.loop, problems_.reporter("suppressions"),
+          [this](const std::string& address) { on_known({decide::LookupRequest::Kind::suppressed, address, {}}); }),
       next_turn_(context.loop, [this] { continue_expansions(); }),
       queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
                      proto::categorize::conversation, context.identity,

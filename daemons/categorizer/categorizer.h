@@ -58,7 +58,9 @@ private:
     // Answers the question, or goes on in later turns of the loop, or has it wait for what it needs.
     void answer(Work asked);
     void on_request_part(proto::categorize::Categorize&& part);
-    void start(decltype(PendingQuestion::question) question) { answer(std::make_unique<PendingQuestion>(std::move(question))); }
+    void start(decltype(PendingQuestion::question) question) {
+        answer(std::make_unique<PendingQuestion>(std::move(question)));
+    }
     bool expand_step(PendingQuestion& asked); // true: to its end
     void continue_expansions();
     void wait_or_finish(Work asked);

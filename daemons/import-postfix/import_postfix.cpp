@@ -180,7 +180,8 @@ int import_from_postfix(const Arguments& arguments) {
                          imported->count(SettingResult::Kind::converted), imported->count(SettingResult::Kind::with_remark),
                          imported->count(SettingResult::Kind::unsupported)));
     if (!problems.empty())
-        return print_error("the result is not ready: settle what these lines are about, and ask postrider check"), bad_config;
+        return print_error("the result is not ready: settle what these lines are about, and ask postrider check"),
+               bad_config;
     return ok;
 }
 

@@ -76,7 +76,8 @@ int run(const Options& given) {
     if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
     auto log_file = RuntimeDirectory::open_log(*config);
     if (!log_file) return refuse(log_file.error().what, 73);
-    if (const auto text = common::syslog_warning(*config); !text.empty()) fmt::print(stderr, "postrider: warning: {}\n", text);
+    if (const auto text = common::syslog_warning(*config); !text.empty())
+        fmt::print(stderr, "postrider: warning: {}\n", text);
 
     common::Loop loop(1);
     common::Log log(loop, "master");
@@ -90,7 +91,8 @@ int run(const Options& given) {
         return refuse(opened.error().what, status_for(opened.error()));
     }
     if (descriptors < enough_descriptors)
-        log.warning("only {} files may be open at a time in a process, connections included: {}", descriptors, more_descriptors);
+        log.warning("only {} files may be open at a time in a process, connections included: {}", descriptors,
+                    more_descriptors);
     loop.run();
     log.flush();
     return master.status();

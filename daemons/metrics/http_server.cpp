@@ -130,7 +130,8 @@ struct HttpServer::Server {
 HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 HttpServer::~HttpServer() = default;
 
-spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd, std::string content_type, Ask ask) {
+spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd,
+                                                            std::string content_type, Ask ask) {
     auto server = std::make_unique<Server>(loop, std::move(content_type), std::move(ask));
     const auto handle = [](void* self, MHD_Connection* connection, const char* path, const char* method, const char*,
                            const char*, std::size_t* upload_size, void** context) -> MHD_Result {

@@ -22,7 +22,8 @@ void Metrics::reconfigure(common::DaemonConfig daemon_config) {
     if (listener_) {
         listener_->expect(daemon_config.expected);
     } else {
-        listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, daemon_config.take("metrics"), daemon_config.expected);
+        listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, daemon_config.take("metrics"),
+                                                    daemon_config.expected);
         listener_->serve<proto::metrics::Message>(
             proto::metrics::conversation,
             {Role::smtpd, Role::pickup, Role::categorizer, Role::router, Role::queue_manager, Role::smtp_client,
@@ -48,9 +49,11 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
             missing += (missing.empty() ? "" : ", ") + address;
             continue;
         }
-        auto server = HttpServer::open(context_.loop, std::move(socket->fd), std::string(content_type), [this](auto answer) {
-            collection_.request([this, answer = std::move(answer)] { answer(prometheus_text(aggregator_, POSTRIDER_VERSION)); });
-        });
+        auto server =
+            HttpServer::open(context_.loop, std::move(socket->fd), std::string(content_type), [this](auto answer) {
+                collection_.request(
+                    [this, answer = std::move(answer)] { answer(prometheus_text(aggregator_, POSTRIDER_VERSION)); });
+            });
         if (server) {
             servers_[address] = *std::move(server);
         } else {
@@ -59,7 +62,8 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
         }
     }
     context_.loop.defer([this, missing] { // said before we are ready it would not be kept
-        context_.report_problem(missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
+        context_.report_problem(
+            missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
     });
 }
 

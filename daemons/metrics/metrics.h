@@ -16,7 +16,8 @@ namespace metrics {
 
 class Metrics final : public common::Daemon {
 public:
-    static spool::Result<std::unique_ptr<Metrics>> create(common::DaemonContext& context, common::DaemonConfig daemon_config);
+    static spool::Result<std::unique_ptr<Metrics>> create(common::DaemonContext& context,
+                                                          common::DaemonConfig daemon_config);
     explicit Metrics(common::DaemonContext& context);
 
     void reconfigure(common::DaemonConfig daemon_config) override;

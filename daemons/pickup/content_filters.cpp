@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 // would be sent twice.
 static constexpr auto filter_time_limit = 4min;
 
-std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Config& config, std::function<void(std::string_view)> tell) {
+std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Config& config,
+                                                                 std::function<void(std::string_view)> tell) {
     auto filters = std::make_shared<ContentFilters>(std::move(tell));
     if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
         filters->header_checks = *std::move(checks);
@@ -20,8 +21,9 @@ std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::C
     return filters;
 }
 
-FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const ContentFilters> filters, std::string hostname,
-               std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope)
+FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const ContentFilters> filters,
+                     std::string hostname, std::string queue_id, spool::MessageWriter& writer,
+                     spool::Envelope& envelope)
     : log_(log), filters_(std::move(filters)), hostname_(std::move(hostname)), queue_id_(std::move(queue_id)),
       envelope_(envelope), message_(writer, envelope), time_limit_(loop, [this] {
           log_.warning("{}: filters took longer than {} s", queue_id_, std::chrono::seconds(filter_time_limit).count());

@@ -24,7 +24,8 @@ struct ContentFilters {
     std::vector<config::Milter> milters; // those that see local mail
     bool none() const { return header_checks.empty() && milters.empty(); }
     // `tell`: which of them do not answer, in one line for status; "" all do.
-    static std::shared_ptr<const ContentFilters> configured(const config::Config& config, std::function<void(std::string_view)> tell);
+    static std::shared_ptr<const ContentFilters> configured(const config::Config& config,
+                                                            std::function<void(std::string_view)> tell);
 };
 
 class FilterRun {

@@ -182,7 +182,8 @@ void Drop::finish_name(const std::string& aside) {
         if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return;
         context_.log.error("drop/{} was submitted and cannot be removed: {}", name_, std::strerror(errno));
     } else {
-        const auto to = spool::quarantine_file(context_.spool_writer.disk(), "drop/" + name_, "quarantine/incomplete", "drop." + name_, aside);
+        const auto to = spool::quarantine_file(context_.spool_writer.disk(), "drop/" + name_, "quarantine/incomplete",
+                                               "drop." + name_, aside);
         if (to) return context_.log.warning("drop/{}: moved to {}", name_, *to);
         if (to.error().code == ENOENT) return;
         context_.log.error("drop/{} ({}) cannot be moved: {}", name_, aside, to.error().what);

@@ -42,7 +42,8 @@ private:
     common::Timer timer_;
     std::deque<std::string> names_; // still to be looked at
     std::set<uid_t> throttled_users_;         // users who have submitted enough for now
-    std::map<std::string, std::string> finished_names_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
+    std::map<std::string, std::string>
+        finished_names_;            // names that are dealt with but for going; why to quarantine/incomplete/, or ""
     std::string name_;              // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;

@@ -13,7 +13,9 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
                                  static_cast<std::uint8_t>(context.instance()), problems->reporter("spool"),
                                  context.metrics, common::MailSource::local));
     std::unique_ptr<Pickup> pickup(new Pickup(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
-    pickup->spool_writer_->on_status_change([submission_queue = &pickup->submission_queue_](const std::string& why) { submission_queue->report_status(why); });
+    pickup->spool_writer_->on_status_change([submission_queue = &pickup->submission_queue_](const std::string& why) {
+        submission_queue->report_status(why);
+    });
     pickup->reconfigure(std::move(daemon_config));
     pickup->drop_.scan();
     return pickup;
@@ -59,8 +61,8 @@ void Pickup::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_filtered.empty() || spool_writer_->outstanding() > 0 ||
-                      submission_queue_.waiting() > 0;
+    const bool busy = (listener_ && listener_->clients() > 0) || drop_.busy() || !context_.being_filtered.empty() ||
+                      spool_writer_->outstanding() > 0 || submission_queue_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();
 }

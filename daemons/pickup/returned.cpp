@@ -29,8 +29,9 @@ void ReturnedSubmission::keep(std::string_view beginning, std::uint64_t of) {
     whole_ = whole_ && of == beginning.size();
 }
 
-ReturnedSubmission::Made ReturnedSubmission::make(const config::Config& config, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
-                              std::chrono::minutes zone, bool complete) {
+ReturnedSubmission::Made ReturnedSubmission::make(const config::Config& config, spool::Envelope known,
+                                                  spool::QueueId id, smtp::WallTime now, std::chrono::minutes zone,
+                                                  bool complete) {
     whole_ = whole_ && complete;
     Made made;
     auto& envelope = made.envelope;

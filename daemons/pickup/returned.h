@@ -1,6 +1,6 @@
-// A dropped submission that cannot be taken. sendmail has said that it was, and its program has gone: so it becomes a message
-// all of whose recipients have failed, and its sender, or else the postmaster, gets a report with the reason and with the
-// message or its header. Pure.
+// A dropped submission that cannot be taken. sendmail has said that it was, and its program has gone: so it becomes a
+// message all of whose recipients have failed, and its sender, or else the postmaster, gets a report with the reason
+// and with the message or its header. Pure.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "libsmtp/text/time_types.h"

@@ -205,7 +205,9 @@ void Submission::content(std::string_view bytes) {
     if (importing_ && bytes.size() <= largest_content) return writer_->append(bytes);
     taken_ += bytes.size();
     if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
-    if (notice_ == RejectionNotice::by_report) beginning_ += bytes.substr(0, ReturnedSubmission::max_kept - std::min(ReturnedSubmission::max_kept, beginning_.size()));
+    if (notice_ == RejectionNotice::by_report)
+        beginning_ +=
+            bytes.substr(0, ReturnedSubmission::max_kept - std::min(ReturnedSubmission::max_kept, beginning_.size()));
     if (taken_ > context_.config->submit.message_size)
         return refuse(EX_DATAERR, "the message is larger than " +
                                       std::to_string(context_.config->submit.message_size) + " bytes",

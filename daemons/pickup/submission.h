@@ -49,7 +49,8 @@ public:
     // `answered` is called once, never from within take().
     using Answered = std::function<void(const proto::submit::Answer&)>;
     static std::shared_ptr<Submission> create(SubmissionContext& context, uid_t uid, Answered answered,
-                                              RejectionNotice notice = RejectionNotice::to_program, ImportPolicy import_policy = ImportPolicy::rejected) {
+                                              RejectionNotice notice = RejectionNotice::to_program,
+                                              ImportPolicy import_policy = ImportPolicy::rejected) {
         return std::shared_ptr<Submission>(new Submission(context, uid, std::move(answered), notice, import_policy));
     }
 

@@ -34,8 +34,9 @@ void Submission::claimed(common::idempotency::Decision decision) {
                           decision.duplicate_of->text(), envelope_.idempotency_key);
         stage_ = Stage::over;
         writer_.reset();
-        return answer({EX_OK, decision.duplicate_of->text(),
-                       fmt::format("nothing is sent: by its idempotency key it is {} again", decision.duplicate_of->text())});
+        return answer(
+            {EX_OK, decision.duplicate_of->text(),
+             fmt::format("nothing is sent: by its idempotency key it is {} again", decision.duplicate_of->text())});
     }
     deferred_ = !decision.reply.permanent();
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);

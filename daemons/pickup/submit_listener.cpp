@@ -15,8 +15,9 @@ class SubmitListener::Client final : ipc::Connection::Sink {
 public:
     Client(SubmitListener& listener, common::Fd fd, const common::Credentials& peer)
         : listener_(listener), uid_(peer.uid), patience_(listener.deadlines_, [this] { listener_.gone(*this); }),
-          submission_(Submission::create(listener.context_, uid_, [this](const Answer& answer) { say(answer); }, RejectionNotice::to_program,
-                                         listener.context_.operators.includes(peer) ? ImportPolicy::accepted : ImportPolicy::rejected)),
+          submission_(Submission::create(
+              listener.context_, uid_, [this](const Answer& answer) { say(answer); }, RejectionNotice::to_program,
+              listener.context_.operators.includes(peer) ? ImportPolicy::accepted : ImportPolicy::rejected)),
           connection_(std::make_unique<ipc::Connection>(listener.context_.loop, std::move(fd),
                                                         static_cast<ipc::Connection::Sink*>(this))) {
         wait();
@@ -54,7 +55,8 @@ private:
         answered_ = true;
         ipc::encode<Message>(answer, connection_->begin());
         if (connection_->end() == ipc::Connection::Ended::too_long) {
-            ipc::encode<Message>(Answer{answer.status, answer.queue_id, "the reason is too long to be told"}, connection_->begin());
+            ipc::encode<Message>(Answer{answer.status, answer.queue_id, "the reason is too long to be told"},
+                                 connection_->begin());
             static_cast<void>(connection_->end());
         }
         patience_.set(common::Loop::now().monotonic + 10s); // to read it and go

@@ -127,10 +127,12 @@ int run(std::vector<std::string> words) {
     std::signal(SIGPIPE, SIG_IGN);
     Invocation invocation;
     invocation.program = words.empty() ? "postqueue" : words[0];
-    if (const auto slash = invocation.program.rfind('/'); slash != invocation.program.npos) invocation.program.erase(0, slash + 1);
+    if (const auto slash = invocation.program.rfind('/'); slash != invocation.program.npos)
+        invocation.program.erase(0, slash + 1);
     const auto program = std::ranges::find(programs, invocation.program, &Program::name);
     if (program == programs.end())
-        return fatal(invocation, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
+        return fatal(invocation,
+                     "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
 
     invocation.failure_status = program->failure_status;
     std::vector<char*> argv;

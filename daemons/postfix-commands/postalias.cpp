@@ -32,13 +32,15 @@ std::string text_of(const std::vector<decide::AliasTarget>& targets) {
 int postalias(const Invocation& invocation) {
     for (const char letter : {'d', 'i', 'r'})
         if (invocation.has(letter))
-            return fatal(invocation, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
-                                                         letter));
+            return fatal(invocation,
+                         fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
+                                     letter));
     if (invocation.words.empty()) return EX_USAGE;
     bool any = false;
     for (const auto& word : invocation.words) {
         const auto colon = word.find(':');
-        const auto file = colon == word.npos || word.starts_with('/') || word.starts_with('.') ? word : word.substr(colon + 1);
+        const auto file =
+            colon == word.npos || word.starts_with('/') || word.starts_with('.') ? word : word.substr(colon + 1);
         const auto text = common::read_file(file);
         if (!text) return fatal(invocation, text.error().what);
         const auto table = common::AliasTable::parse(*text);
@@ -46,7 +48,8 @@ int postalias(const Invocation& invocation) {
             const auto found = table.entries.find(idn::folded(invocation.value('q')));
             if (found == table.entries.end()) continue;
             for (const auto& target : found->second)
-                if (target.kind == decide::AliasTarget::Kind::wrong) return fatal(invocation, fmt::format("{}, {}", file, target.value));
+                if (target.kind == decide::AliasTarget::Kind::wrong)
+                    return fatal(invocation, fmt::format("{}, {}", file, target.value));
             fmt::print("{}\n", text_of(found->second));
             return EX_OK;
         }

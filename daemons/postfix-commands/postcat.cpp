@@ -113,7 +113,8 @@ int postcat(const Invocation& invocation) {
         auto message = by_id ? spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none)
                              : spool::MessageReader::open_path(**disk, word);
         if (!message)
-            return fatal(invocation, fmt::format("open {}{}: {}", by_id ? "queue file " : "", word, reason_of(message.error())));
+            return fatal(invocation,
+                         fmt::format("open {}{}: {}", by_id ? "queue file " : "", word, reason_of(message.error())));
         if (parts.envelope) {
             print_envelope(*message, word);
             if (parts.header || parts.body) fmt::print("*** MESSAGE CONTENTS {} ***\n", word);

@@ -96,7 +96,8 @@ int list(const Invocation& invocation, const MapName& map) {
         const auto done = (*file)->each(print);
         return done ? EX_OK : fatal(invocation, fmt::format("read {}: {}", compiled_file(map), done.error()));
     }
-    if (!table_name(map).starts_with("text:")) return fatal(invocation, "unsupported map type for this operation: " + map.kind);
+    if (!table_name(map).starts_with("text:"))
+        return fatal(invocation, "unsupported map type for this operation: " + map.kind);
     const auto text = common::read_file(map.file);
     if (!text) return fatal(invocation, text.error().what);
     tables::Problems problems;
@@ -155,7 +156,9 @@ int insert(const Invocation& invocation, const MapName& map) {
         while (const auto entry = entries.next())
             switch (TRY(writer.put(entry->key, entry->value, invocation.has('r')))) {
             case tables::Writer::Put::added: break;
-            case tables::Writer::Put::there: problems.add(entry->line, fmt::format("duplicate entry: \"{}\"", entry->key)); break;
+            case tables::Writer::Put::there:
+                problems.add(entry->line, fmt::format("duplicate entry: \"{}\"", entry->key));
+                break;
             case tables::Writer::Put::too_long: problems.add(entry->line, "the key is too long; passed over"); break;
             }
         return {};
@@ -188,10 +191,14 @@ int postmap(const Invocation& invocation) {
                          fmt::format("-{} is not to be had: it asks tables in a way that nothing here does", letter));
     std::vector<MapName> maps;
     for (const auto& word : invocation.words) maps.push_back(parse_map(word));
-    if (maps.empty() || invocation.has('q') + invocation.has('d') + invocation.has('s') + invocation.has('i') > 1) return EX_USAGE;
+    if (maps.empty() || invocation.has('q') + invocation.has('d') + invocation.has('s') + invocation.has('i') > 1)
+        return EX_USAGE;
     if (invocation.has('q')) return invocation.value('q').empty() ? EX_USAGE : query(invocation, maps);
     for (const auto& map : maps) {
-        const int status = invocation.has('s') ? list(invocation, map) : invocation.has('i') ? insert(invocation, map) : invocation.has('d') ? erase(invocation, map) : create(invocation, map);
+        const int status = invocation.has('s')   ? list(invocation, map)
+                           : invocation.has('i') ? insert(invocation, map)
+                           : invocation.has('d') ? erase(invocation, map)
+                                                 : create(invocation, map);
         if (status != EX_OK) return status;
     }
     return EX_OK;

@@ -27,8 +27,9 @@ int postqueue(const Invocation& invocation) {
     if (wanted == "p" || wanted == "j") {
         using Form = common::QueueListing::Form;
         const auto form = wanted == "p" ? Form::text : Form::json;
-        return common::list_queue(config->spool.directory + "/run/showq", form, invocation.program) == EX_OK ? EX_OK
-                                                                                                    : invocation.failure_status;
+        return common::list_queue(config->spool.directory + "/run/showq", form, invocation.program) == EX_OK
+                   ? EX_OK
+                   : invocation.failure_status;
     }
     const common::FlushRequest what{invocation.value('i'), invocation.value('s'), "postqueue -" + wanted};
     if (wanted == "i" && !may_be_queue_id(what.message))

@@ -79,7 +79,8 @@ public:
     void print_totals() {
         for (const auto& action : actions)
             if (const auto found = counts_.find(&action); found != counts_.end())
-                info(invocation_, fmt::format("{}: {} message{}", action.total, found->second, found->second == 1 ? "" : "s"));
+                info(invocation_,
+                     fmt::format("{}: {} message{}", action.total, found->second, found->second == 1 ? "" : "s"));
     }
 
 private:

@@ -38,7 +38,8 @@ void LookupLimiter::find_slow() {
         candidates_.pop_front();
     }
     if (!candidates_.empty())
-        timer_.start(std::max<smtp::Duration>(candidates_.front().second + limits_.slow_after - now, std::chrono::milliseconds(10)));
+        timer_.start(std::max<smtp::Duration>(candidates_.front().second + limits_.slow_after - now,
+                                              std::chrono::milliseconds(10)));
     if (slow_ > before) on_free_();
 }
 

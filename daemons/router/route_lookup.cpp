@@ -38,7 +38,8 @@ RouteResult route_to_literal(const std::string& domain, const LocalIdentity& loc
 RouteLookup::RouteLookup(dns::Resolver& resolver, const LocalIdentity& local_identity, std::string domain,
                          const decide::NextHop& hop, Done done)
     : resolver_(resolver), local_identity_(local_identity), port_(hop.port),
-      by_rule_(hop.kind != decide::NextHop::Kind::recipient), by_srv_(hop.kind == decide::NextHop::Kind::srv), done_(std::move(done)) {
+      by_rule_(hop.kind != decide::NextHop::Kind::recipient), by_srv_(hop.kind == decide::NextHop::Kind::srv),
+      done_(std::move(done)) {
     name_ = by_rule_ ? hop.name : std::move(domain);
     if (by_srv_)
         look_up_srv();

@@ -275,7 +275,8 @@ void Router::policy_changed(const std::string& domain, const StsPolicy* policy) 
 
 bool Router::is_this_system(const std::string& name, std::uint16_t port) const {
     const auto address = common::IpAddress::parse(name == "localhost" ? "127.0.0.1" : name);
-    return address ? local_identity_.is_address(*address, port) : local_identity_.is_name(name) && local_identity_.listens_on(port);
+    return address ? local_identity_.is_address(*address, port)
+                   : local_identity_.is_name(name) && local_identity_.listens_on(port);
 }
 
 // Those that are not this very system.
@@ -305,7 +306,8 @@ void Router::answer(const Question& question, const std::string& domain, const R
     routed.domain = domain;
     routed.asked_pool = question.pool;
     const auto& pool = by && question.pool.empty() ? by->pool : question.pool;
-    const auto destination = by ? decide::with_fallback(found.destination, without_this_system(by->fallback)) : found.destination;
+    const auto destination =
+        by ? decide::with_fallback(found.destination, without_this_system(by->fallback)) : found.destination;
     routed.kind = destination.kind;
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)

@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint32_t good_for = 3600; // seconds until the queue-manager asks again: an id changes
-constexpr std::uint32_t none_for = 60; // … at least, where there is no policy: a name server that forbids to remember costs no more
+constexpr std::uint32_t none_for =
+    60; // … at least, where there is no policy: a name server that forbids to remember costs no more
 constexpr std::size_t max_addresses = 10;
 constexpr std::size_t max_failures = 10'000;
 constexpr auto one_day = std::chrono::days(1);
@@ -23,8 +24,8 @@ constexpr auto one_day = std::chrono::days(1);
 
 StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string directory, Callbacks callbacks)
     : log_(log), store_(std::move(directory)), callbacks_(std::move(callbacks)),
-      limiter_(loop, {max_active, max_slow}, [this] { turn_.schedule(); }), overdue_timer_(loop, [this] { answer_overdue(); }),
-      timer_(loop, [this] { maintain(); }),
+      limiter_(loop, {max_active, max_slow}, [this] { turn_.schedule(); }),
+      overdue_timer_(loop, [this] { answer_overdue(); }), timer_(loop, [this] { maintain(); }),
       turn_(loop, [this] { begin_waiting(); }) {
     auto loaded = store_.load();
     for (const auto& problem : loaded.problems) log_.warning("{}; ignored", problem);

@@ -101,7 +101,8 @@ private:
     std::map<std::string, Check> checks_;
     std::deque<std::string> waiting_; // of them, those not begun
     LookupLimiter limiter_;
-    std::deque<std::pair<std::string, smtp::Monotonic>> waiting_since_; // domains that may have waited too long, in their order
+    std::deque<std::pair<std::string, smtp::Monotonic>>
+        waiting_since_; // domains that may have waited too long, in their order
     common::Timer overdue_timer_;
     std::set<std::pair<smtp::WallTime, std::string>> plan_; // what is to be renewed or dropped next, and …
     std::unordered_map<std::string, smtp::WallTime> planned_; // … where that stands

@@ -158,7 +158,8 @@ void TlsReporter::maintain() {
         }
         if (totals.due == smtp::WallTime{}) {
             std::random_device chance;
-            totals.due = end + smtp::Duration(std::uniform_int_distribution<std::int64_t>(0, settings_.delay.count())(chance));
+            totals.due =
+                end + smtp::Duration(std::uniform_int_distribution<std::int64_t>(0, settings_.delay.count())(chance));
         }
         if (now >= totals.due) start(day, totals);
         const bool busy = std::ranges::any_of(sending_, [&, day = day](auto& each) { return each.second.of.day == day; });

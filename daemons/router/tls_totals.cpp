@@ -24,7 +24,8 @@ void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions,
         return;
     }
     policy->bad += sessions;
-    TlsFailures failures{outcome.result, outcome.sender, outcome.host, outcome.address, outcome.reason, sessions, outcome.helo};
+    TlsFailures failures{outcome.result, outcome.sender, outcome.host, outcome.address,
+                         outcome.reason, sessions,       outcome.helo};
     const auto known = std::ranges::find_if(policy->failures, [&](auto& each) { return each.same(failures); });
     if (known != policy->failures.end())
         known->sessions += sessions;
@@ -68,10 +69,12 @@ std::optional<TlsTotals> TlsTotals::decode(std::string_view text) {
             TlsPolicyTotals policy{static_cast<TlsPolicyType>(p[0].get<unsigned>()), p[1], p[2], p[3], p[4], {}};
             for (const auto& f : p[5]) {
                 const bool named = is(f, {number_unsigned, string, string, string, string, number_unsigned, string});
-                if ((!named && !is(f, {number_unsigned, string, string, string, string, number_unsigned})) || // as once written
+                if ((!named &&
+                     !is(f, {number_unsigned, string, string, string, string, number_unsigned})) || // as once written
                     f[0] > static_cast<unsigned>(TlsResult::last_))
                     return {};
-                policy.failures.push_back({static_cast<TlsResult>(f[0].get<unsigned>()), f[1], f[2], f[3], f[4], f[5], named ? f[6].get<std::string>() : ""});
+                policy.failures.push_back({static_cast<TlsResult>(f[0].get<unsigned>()), f[1], f[2], f[3], f[4], f[5],
+                                           named ? f[6].get<std::string>() : ""});
             }
             out.domains[domain].push_back(std::move(policy));
         }

@@ -22,7 +22,8 @@ std::optional<Answer> check_list(const std::string& list, const std::string& ori
     const auto completed = smtp::complete_addresses(list, origin);
     if (!completed.problem.empty()) return data_error("no address: " + completed.problem);
     for (const auto& each : completed.addresses)
-        if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox) return data_error("no address: " + mailbox.error().why);
+        if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox)
+            return data_error("no address: " + mailbox.error().why);
     count += completed.addresses.size();
     return {};
 }

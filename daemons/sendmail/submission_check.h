@@ -1,5 +1,6 @@
-// Checks a message for what pickup would reject permanently, before it is left in the drop directory: later there is nobody to
-// report an error to. Not checked: what only a running system can decide (header checks, filters, idempotency). Pure.
+// Checks a message for what pickup would reject permanently, before it is left in the drop directory: later there is
+// nobody to report an error to. Not checked: what only a running system can decide (header checks, filters,
+// idempotency). Pure.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/submit.h"

@@ -87,14 +87,16 @@ bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
     return print_error(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO))), false;
 }
 
-Exit simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config, const simulate::ScenarioContext& context) {
+Exit simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config,
+                  const simulate::ScenarioContext& context) {
     namespace from_log = simulate::from_log;
     from_log::MailLog log(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
     if (!read_log(file, log)) return data_error;
     const from_log::TrafficGroups groups(log);
     if (groups.groups().empty())
-        return print_error(fmt::format("{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
-                                    file, log.counts().lines)),
+        return print_error(fmt::format(
+                   "{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
+                   file, log.counts().lines)),
                data_error;
     const auto text = from_log::scenario_text(log, groups, file);
     if (arguments.has("--print-scenario")) {
@@ -115,8 +117,9 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
         print_json(all);
         return ok;
     }
-    fmt::print("{}simulated with {}, seed {}\n\n{}\n{}", from_log::summary_of(log, groups, file), config.file, scenario->seed,
-               simulate::report(simulation.timeline(), lines), from_log::comparison(log, groups, simulation.timeline(), lines));
+    fmt::print("{}simulated with {}, seed {}\n\n{}\n{}", from_log::summary_of(log, groups, file), config.file,
+               scenario->seed, simulate::report(simulation.timeline(), lines),
+               from_log::comparison(log, groups, simulation.timeline(), lines));
     return ok;
 }
 
@@ -125,7 +128,9 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
 int run_simulation(const Arguments& arguments) {
     const auto file = arguments.option("--world"), log = arguments.option("--from-log");
     if (file.has_value() == log.has_value())
-        return print_error("one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"), usage;
+        return print_error(
+                   "one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"),
+               usage;
     if (file && arguments.has("--print-scenario"))
         return print_error("--print-scenario requires --from-log"), usage;
     simulate::ScenarioContext context;

@@ -150,7 +150,8 @@ void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void SmtpClient::stopped_if_done() {
-    if (stopped_ && connections_.empty() && orphaned_connections_.empty() && unacknowledged_.empty()) std::exchange(stopped_, {})();
+    if (stopped_ && connections_.empty() && orphaned_connections_.empty() && unacknowledged_.empty())
+        std::exchange(stopped_, {})();
 }
 
 // --- the queue-manager's word
@@ -289,7 +290,8 @@ void SmtpClient::released(Connection& connection, const std::string& address) {
 
 void SmtpClient::connected(Connection& connection) {
     context_.metrics.count(common::MetricId::connections, common::ConnectionResult::made);
-    if (is_current(connection)) to_queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
+    if (is_current(connection))
+        to_queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
 }
 
 void SmtpClient::source_refused(Connection& connection, SourceRefused refused) {

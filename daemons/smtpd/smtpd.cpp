@@ -125,7 +125,8 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
 
 void Smtpd::update_gauges(common::Metrics& metrics) {
     metrics.set(common::MetricId::sessions_open, static_cast<std::int64_t>(connections_.size()));
-    if (spool_writer_) metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
+    if (spool_writer_)
+        metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
 }
 
 void Smtpd::gone(Connection& connection) {

@@ -169,7 +169,8 @@ std::string fitting_status(std::string_view status, Action action) {
 }
 
 bool is_placeholder(std::string_view word) {
-    constexpr std::string_view words[] = {"host", "postmaster", "sender", "queue_id", "arrival", "retry_until", "recipients"};
+    constexpr std::string_view words[] = {"host",    "postmaster",  "sender",    "queue_id",
+                                          "arrival", "retry_until", "recipients"};
     return std::ranges::find(words, word) != std::end(words);
 }
 

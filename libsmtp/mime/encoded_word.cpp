@@ -11,7 +11,9 @@ namespace smtp {
 namespace {
 
 std::optional<std::string> from_q(std::string_view text) {
-    const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1; };
+    const auto digit = [](char c) {
+        return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+    };
     std::string out;
     for (std::size_t at = 0; at < text.size(); ++at) {
         if (text[at] != '=') {

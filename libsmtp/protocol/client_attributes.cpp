@@ -45,7 +45,9 @@ constexpr AttributeRow rows[] = {
     {"SOURCE", &ClientAttributes::source, false, true, is_source},
 };
 
-std::unexpected<Reply> malformed_attribute(std::string text) { return std::unexpected(Reply{501, {5, 5, 4}, std::move(text)}); }
+std::unexpected<Reply> malformed_attribute(std::string text) {
+    return std::unexpected(Reply{501, {5, 5, 4}, std::move(text)});
+}
 
 } // namespace
 

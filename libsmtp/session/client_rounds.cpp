@@ -129,8 +129,9 @@ void ClientSession::begin_round(Active& active) {
 // Takes them off `pending`: as many as this server takes at once, of as many domains (RFC 9422).
 std::vector<std::uint32_t> ClientSession::next_round(const Active& active,
                                                      std::vector<std::uint32_t>& pending) const {
-    const auto most =
-        extensions_.recipients != 0 ? std::min<std::size_t>(max_recipients_seen_, extensions_.recipients) : max_recipients_seen_;
+    const auto most = extensions_.recipients != 0
+                          ? std::min<std::size_t>(max_recipients_seen_, extensions_.recipients)
+                          : max_recipients_seen_;
     std::vector<std::uint32_t> round;
     if (extensions_.domains == 0) {
         const auto end = pending.begin() + static_cast<std::ptrdiff_t>(std::min(pending.size(), most));
@@ -181,8 +182,9 @@ void ClientSession::reject_unsendable(Active& active) const {
             "5.6.3",
             message.conversion_error.empty()
                 ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer)
-                : fmt::format("message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
-                              message.conversion_error, options_.peer));
+                : fmt::format(
+                      "message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
+                      message.conversion_error, options_.peer));
     if (const auto why = not_sendable(message.reverse_path); !message.reverse_path.empty() && !why.empty())
         return refuse_all("5.1.7", "sender address cannot be sent: " + why);
     std::erase_if(active.pending, [&](std::uint32_t recipient) {

@@ -160,10 +160,12 @@ void ClientSession::expired(Monotonic now) {
     Verdict why = connection_lost("conversation with");
     why.details.timed_out = bound_ == Bound::silence;
     why.text = bound_ == Bound::rate
-                   ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer, written_ - content_from_,
+                   ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer,
+                                 written_ - content_from_,
                                  std::chrono::duration_cast<std::chrono::seconds>(now - content_began_).count())
                : bound_ == Bound::transaction
-                   ? fmt::format("{} is too slow: the time for one message was over while {}", options_.peer, doing(why.stage))
+                   ? fmt::format("{} is too slow: the time for one message was over while {}", options_.peer,
+                                 doing(why.stage))
                    : fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage));
     why.text = printable(why.text, text_limit);
     fail(std::move(why));

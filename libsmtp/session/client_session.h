@@ -171,8 +171,8 @@ public:
     bool idle() const { return up_ && transactions_.empty(); }
 
     // Answers to ContentRequested. The chunk's bytes must stay where they are until the next ContentRequested,
-    // Finished or Ended. content_end(): with the last chunk, if it is at hand. content_broken(): the message cannot be read to its end; the conversation ends
-    // without the final dot, and `interrupted` is that transaction.
+    // Finished or Ended. content_end(): with the last chunk, if it is at hand. content_broken(): the message cannot
+    // be read to its end; the conversation ends without the final dot, and `interrupted` is that transaction.
     void content(std::string_view chunk, Monotonic now);
     void content_end(Monotonic now, std::string_view last_chunk = {});
     void content_broken(std::string_view why);

@@ -7,9 +7,9 @@ namespace smtp {
 
 using Cause = event::Disconnect::Cause;
 
-static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",    "MAIL",     "RCPT",
-                                                  "DATA", "BDAT", "RSET",     "NOOP",    "VRFY",     "ETRN",
-                                                  "HELP", "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN", "CONNECT", "END-OF-MESSAGE"};
+static constexpr std::string_view verb_names[] = {
+    "EHLO", "HELO", "STARTTLS", "AUTH",    "MAIL",     "RCPT", "DATA",    "BDAT",    "RSET",          "NOOP",
+    "VRFY", "ETRN", "HELP",     "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN", "CONNECT", "END-OF-MESSAGE"};
 
 std::string_view name_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
 

@@ -113,8 +113,8 @@ struct Attempt {
     bool operator==(const Attempt&) const = default;
 };
 
-// A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back: pending),
-// expired …
+// A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back:
+// pending), expired …
 struct StatusChanged {
     std::vector<std::uint32_t> recipients;
     Status status = Status::removed;
@@ -212,8 +212,8 @@ struct ProblemMarked {
 
 enum class Reported : std::uint8_t { submitted, not_wanted, kept_in_bad, last_ = kept_in_bad };
 
-// The sender has been told, or is not to be told, what became of these: that they failed, or that they did not. The report was durable before this was
-// written.
+// The sender has been told, or is not to be told, what became of these: that they failed, or that they did not. The
+// report was durable before this was written.
 struct NdrIssued {
     std::vector<std::uint32_t> recipients;
     Reported how = Reported::submitted;

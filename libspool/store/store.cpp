@@ -39,8 +39,9 @@ Result<> sync_or_finish(Disk& disk, const File& file) {
     return {};
 }
 
-// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and nobody syncs it again. A
-// whole copy takes its place: durable before the name changes hands, and until that is durable the old file is found.
+// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and nobody syncs it
+// again. A whole copy takes its place: durable before the name changes hands, and until that is durable the old file
+// is found.
 Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
     auto reader = MessageReader::open_path(disk, path);
     if (!reader) return std::unexpected(as_error(reader.error()));
@@ -124,8 +125,8 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
                     log.lost > 0};
 }
 
-// `tail`: of the last append, if it is known; then of this one. An error: nothing of it is in the file, as whoever asked goes on as
-// if it had not happened. `finished`: it is in the file, and that is to be written to no more.
+// `tail`: of the last append, if it is known; then of this one. An error: nothing of it is in the file, as whoever
+// asked goes on as if it had not happened. `finished`: it is in the file, and that is to be written to no more.
 Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
                    Sync sync, const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
     File file = TRY(disk.open(path, Open::read_write));
@@ -398,7 +399,8 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
                  Sync::yes,
                  [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&, auto&) -> Result<> {
                      const auto path = path_of_removed(id);
-                     StatusChanged pending{.recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
+                     StatusChanged pending{
+                         .recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
                      {
                          const auto reader = MessageReader::open_path(disk, path);
                          if (!reader) return std::unexpected(as_error(reader.error()));

@@ -154,7 +154,8 @@ public:
           poll_(common::make_poll(around.loop.uv(), this, test_.number())) {
         for (auto& each : daemon_config.listeners) listeners_.push_back(std::move(each.fd)); // who connects there waits
         tell(fmt::format("{} {} {}", proto::name_of(around.identity.role), around.instance(), ::getpid()));
-        uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) { common::owner_of<Attacker>(poll)->listen(); });
+        uv_poll_start(poll_.get(), UV_READABLE,
+                      [](uv_poll_t* poll, int, int) { common::owner_of<Attacker>(poll)->listen(); });
     }
     void reconfigure(common::DaemonConfig) override {}
     void stop(smtp::Duration, std::function<void()> done) override { done(); }
@@ -236,8 +237,9 @@ private:
     // writer does, with an envelope in the announcement that says nothing of the kind. The answer is its id.
     void forge(const Words& w) {
         if (!spool_writer_) {
-            auto spool_writer = common::SpoolWriter::open(context_.loop, context_.log, config_.spool, static_cast<std::uint8_t>(context_.instance()),
-                                               [](std::string_view) {}, context_.metrics, common::MailSource::smtp);
+            auto spool_writer = common::SpoolWriter::open(
+                context_.loop, context_.log, config_.spool, static_cast<std::uint8_t>(context_.instance()),
+                [](std::string_view) {}, context_.metrics, common::MailSource::smtp);
             if (!spool_writer) return tell(spool_writer.error().what);
             spool_writer_ = *std::move(spool_writer);
             submission_queue_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity);
@@ -278,10 +280,12 @@ int main(int, char** arguments) {
     const auto name = self.substr(self.rfind('/') + 1);
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
         if (proto::name_of(static_cast<proto::Role>(i)) == name)
-            return common::run_daemon(static_cast<proto::Role>(i), name, [](common::DaemonContext& around, common::DaemonConfig daemon_config)
-                                          -> spool::Result<std::unique_ptr<common::Daemon>> {
-                auto test = TRY(common::connect_local(daemon_config.config.spool.directory + "/../attacker"));
-                return std::make_unique<Attacker>(around, std::move(daemon_config), std::move(test));
-            });
+            return common::run_daemon(
+                static_cast<proto::Role>(i), name,
+                [](common::DaemonContext& around,
+                   common::DaemonConfig daemon_config) -> spool::Result<std::unique_ptr<common::Daemon>> {
+                    auto test = TRY(common::connect_local(daemon_config.config.spool.directory + "/../attacker"));
+                    return std::make_unique<Attacker>(around, std::move(daemon_config), std::move(test));
+                });
     return 64;
 }

@@ -114,8 +114,11 @@ struct World {
                            ipc::ExpectedTokens{"key", {Role::bounce}}};
     std::unique_ptr<ipc::Channel<rp::Message>> reports;
     std::unique_ptr<ipc::Channel<sm::Message>> submissions;
-    common::DaemonContext context{
-        loop, log, {Role::bounce, 1, {{"queue-manager", ipc::token_of("key", Role::bounce, 1)}}}, (root / "run").string(), [](std::string_view) {}};
+    common::DaemonContext context{loop,
+                                  log,
+                                  {Role::bounce, 1, {{"queue-manager", ipc::token_of("key", Role::bounce, 1)}}},
+                                  (root / "run").string(),
+                                  [](std::string_view) {}};
     std::unique_ptr<Bounce> daemon;
     std::vector<rp::Reported> answers;
     std::vector<sm::Submitted> submitted;

@@ -24,7 +24,9 @@ proto::report::Report report(ReportKind kind, std::vector<std::uint32_t> recipie
     proto::report::Report r;
     r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
     r.kind = kind;
-    for (auto n : recipients) r.recipients.push_back({.number = n, .kind = kind, .reason = {"5.1.1", "host mx said: 550 no", "550 no", "mx"}});
+    for (auto n : recipients)
+        r.recipients.push_back(
+            {.number = n, .kind = kind, .reason = {"5.1.1", "host mx said: 550 no", "550 no", "mx"}});
     return r;
 }
 
@@ -94,8 +96,9 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
         asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
                                .reason = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22: asked for",
                                           .remote_reply = reply, .suppressed = suppressed}};
-        auto text = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
-                            spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
+        auto text = compose(settings(), asked, addressees_of(asked, s).at(0), s,
+                            {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002},
+                            {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
         for (auto at = text.find("\r\n       "); at != text.npos; at = text.find("\r\n       ")) text.replace(at, 9, " ");
         return text;
@@ -114,8 +117,8 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
         auto asked = report(ReportKind::failed, {0});
         asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
                                .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
-        const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
-                                  spool::QueueId{0x0A1B2C3D4E6002}, {});
+        const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s,
+                                  {asked.queue_id, "Subject: s\r\n\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002}, {});
         return has(made.content, "The program that sent it names its messages by keys");
     };
     CHECK(is_told(true, "5.6.0 in other words"));

@@ -168,7 +168,8 @@ TEST_CASE("smtpd asks about single recipients") {
         std::vector<proto::recipient_check::Checked> answers;
         ipc::Connector<proto::recipient_check::Message> smtpd(
             w.premises.loop, w.premises.log, w.premises.directory + "/run/private/categorizer",
-            proto::recipient_check::conversation, {proto::Role::smtpd, 0, {{"categorizer", ipc::token_of("key", proto::Role::smtpd, 0)}}},
+            proto::recipient_check::conversation,
+            {proto::Role::smtpd, 0, {{"categorizer", ipc::token_of("key", proto::Role::smtpd, 0)}}},
             {[&](proto::recipient_check::Message&& message) {
                  if (auto* checked = std::get_if<proto::recipient_check::Checked>(&message))
                      answers.push_back(std::move(*checked));

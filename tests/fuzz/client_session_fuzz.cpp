@@ -1,6 +1,6 @@
-// Any server against ClientSession (SMTP with DATA and BDAT, LMTP) with three messages to send, of which the second may only ask. Every one
-// ends in one way exactly, recipients of a message are told "delivered" only after a final dot, nothing bare is
-// ever written, however the bytes come.
+// Any server against ClientSession (SMTP with DATA and BDAT, LMTP) with three messages to send, of which the second
+// may only ask. Every one ends in one way exactly, recipients of a message are told "delivered" only after a final
+// dot, nothing bare is ever written, however the bytes come.
 #include "libsmtp/session/client_session.h"
 #include <cassert>
 #include <cstddef>

@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const bool some = records > 0;
         for (const auto& text : answer.texts)
             if (text.size() > dns::longest_text) std::abort();
-        const bool said = answer.said == dns::LookupStatus::records; // of MX there may be some that name no host, and nothing else
+        const bool said =
+            answer.said == dns::LookupStatus::records; // of MX there may be some that name no host, and nothing else
         if (some ? !said : said && type != dns::Type::mx) std::abort();
         for (const auto& record : answer.mx)
             if (!record.host.empty() && dns::canonical_name(record.host) != record.host) std::abort();

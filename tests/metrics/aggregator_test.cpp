@@ -35,7 +35,8 @@ TEST_CASE("what cannot be is left out") {
     Aggregator aggregator;
     const auto sessions = cell(MetricId::sessions);
     constexpr auto largest = std::numeric_limits<std::int64_t>::max();
-    aggregator.add(1, {.cells = {{static_cast<std::uint32_t>(common::all_cells()), 5}, {0xFFFFFFFF, 5}, {sessions, -5}}}, zero);
+    aggregator.add(
+        1, {.cells = {{static_cast<std::uint32_t>(common::all_cells()), 5}, {0xFFFFFFFF, 5}, {sessions, -5}}}, zero);
     CHECK(aggregator.value(sessions) == 0);
     aggregator.add(1, {.cells = {{sessions, largest}, {sessions, largest}}}, zero);
     CHECK(aggregator.value(sessions) == largest);

@@ -55,12 +55,15 @@ TEST_CASE("daemons are asked when somebody wants to know, and what they say is a
     place.round(); // nobody is there: over at once
     common::Metrics first, second;
     int measured = 0;
-    common::MetricsReporter one(place.loop, place.log, place.run, {Role::smtpd, 16, {{"metrics", ipc::token_of("key", Role::smtpd, 16)}}}, first, [&] { ++measured; });
-    std::optional<common::MetricsReporter> two(std::in_place, place.loop, place.log, place.run,
-                                              ipc::Identity{Role::smtpd, 17, {{"metrics", ipc::token_of("key", Role::smtpd, 17)}}}, second, [&] {
-                                                  ++measured;
-                                                  second.set(MetricId::sessions_open, 4);
-                                              });
+    common::MetricsReporter one(place.loop, place.log, place.run,
+                                {Role::smtpd, 16, {{"metrics", ipc::token_of("key", Role::smtpd, 16)}}}, first,
+                                [&] { ++measured; });
+    std::optional<common::MetricsReporter> two(
+        std::in_place, place.loop, place.log, place.run,
+        ipc::Identity{Role::smtpd, 17, {{"metrics", ipc::token_of("key", Role::smtpd, 17)}}}, second, [&] {
+            ++measured;
+            second.set(MetricId::sessions_open, 4);
+        });
     place.until([&] { return place.attached == 2; });
     CHECK(measured == 0); // unasked nobody says a word
     first.count(MetricId::sessions);
@@ -81,9 +84,9 @@ TEST_CASE("daemons are asked when somebody wants to know, and what they say is a
 
 TEST_CASE("who does not answer is waited for briefly, and named") {
     Place place;
-    ipc::Connector<proto::metrics::Message> silent(place.loop, place.log, place.run + "/private/metrics",
-                                                   proto::metrics::conversation, {Role::router, 0, {{"metrics", ipc::token_of("key", Role::router, 0)}}},
-                                                   {[](proto::metrics::Message&&) {}});
+    ipc::Connector<proto::metrics::Message> silent(
+        place.loop, place.log, place.run + "/private/metrics", proto::metrics::conversation,
+        {Role::router, 0, {{"metrics", ipc::token_of("key", Role::router, 0)}}}, {[](proto::metrics::Message&&) {}});
     place.until([&] { return place.attached == 1; });
     place.round();
     const auto late = common::cell_of(MetricId::late_answers, {static_cast<std::size_t>(Role::router)});

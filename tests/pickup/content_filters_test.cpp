@@ -40,7 +40,8 @@ std::string content(Place& place, const Answer& answer) {
 
 TEST_CASE("a milter is told of local mail as of a session with localhost, and changes it") {
     Filtered place;
-    place.filter.replies['E'] = packet('h', text("X-Seen") + text("yes")) + packet('+', text("<carol@x.example>")) + packet('c');
+    place.filter.replies['E'] =
+        packet('h', text("X-Seen") + text("yes")) + packet('+', text("<carol@x.example>")) + packet('c');
     const auto answer = submit(place, to({"bob@x.example"}), mail);
     const auto sent = content(place, answer);
     CHECK(place.filter.commands().starts_with("OCHMRTLL"));
@@ -86,8 +87,8 @@ TEST_CASE("what a milter refuses is refused to the program, with its words") {
         CHECK(place.submission_queue->waiting() == 0);
         CHECK(place.directory.names("incoming/02") == std::vector<std::string>{"writer"});
         CHECK(place.logged().find("milter-reject: ") != std::string::npos);
-        CHECK(place.logged().find(" from localhost[127.0.0.1]: " + row.text + "; from=<ann@example.org> to=<bob@x.example>") !=
-              std::string::npos);
+        CHECK(place.logged().find(" from localhost[127.0.0.1]: " + row.text +
+                                  "; from=<ann@example.org> to=<bob@x.example>") != std::string::npos);
     }
 }
 
@@ -187,7 +188,8 @@ TEST_CASE("header checks: refused, edited, held, sent elsewhere; each with its l
     REQUIRE(read(place, elsewhere.queue_id).envelope().recipients.size() == 1);
     CHECK(read(place, elsewhere.queue_id).envelope().recipients[0].address == "post@y.example");
     const auto edited = content(place, with("X-Mailer: a\nX-Mark: b\nX-Mailer: c\nX-Old: d\n\te\nX-Odd: f\nX-Log: g"));
-    CHECK(edited.find("\r\nX-Before: the mark\r\nX-Mark: b\r\nX-New: d\r\n\te\r\nX-Odd: f\r\nX-Log: g\r\n") != std::string::npos);
+    CHECK(edited.find("\r\nX-Before: the mark\r\nX-Mark: b\r\nX-New: d\r\n\te\r\nX-Odd: f\r\nX-Log: g\r\n") !=
+          std::string::npos);
     CHECK(edited.find("X-Mailer") == std::string::npos);
     const auto log = place.logged();
     CHECK(log.find(": prepend: header X-Mark: b from local; ") != log.npos);
@@ -209,8 +211,9 @@ TEST_CASE("copies of local mail, and none of what is imported") {
     CHECK(envelope.recipients[1].notify == spool::Notify::never);
     envelope.recipients.resize(1);
     std::optional<Answer> imported;
-    auto submission = Submission::create(*place.context, 0, [&](const Answer& a) { imported = a; }, RejectionNotice::to_program,
-                                         ImportPolicy::accepted);
+    auto submission = Submission::create(
+        *place.context, 0, [&](const Answer& a) { imported = a; }, RejectionNotice::to_program,
+        ImportPolicy::accepted);
     Import import;
     import.piece = spool::encode(envelope);
     submission->take(import);

@@ -273,7 +273,8 @@ TEST_CASE("the drop directory: what is refused becomes a message that its sender
     auto begin = to({"a@x.example", "b@x.example"});
     begin.version = 99;
     CHECK(refused(frame(begin) + frame(Content{"Subject: x\n\nx\n"}) + frame(End{})).envelope().recipients.size() == 2);
-    const auto nonsense = refused(frame(to({"a@x.example"})) + frame(Content{"Subject: x\n\nx\n"}) + std::string(100, '\xff'));
+    const auto nonsense =
+        refused(frame(to({"a@x.example"})) + frame(Content{"Subject: x\n\nx\n"}) + std::string(100, '\xff'));
     CHECK(nonsense.envelope().reverse_path == "ann@example.org");
     CHECK(nonsense.envelope().verdict_reason == "5.6.0 malformed");
     CHECK(aside());

@@ -35,7 +35,8 @@ struct Place {
         submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
         keys.emplace(log, spool_writer->pool(), config, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
-        context.emplace(SubmissionContext{loop, log, std::make_shared<const config::Config>(config), *spool_writer, *submission_queue, *keys});
+        context.emplace(SubmissionContext{loop, log, std::make_shared<const config::Config>(config), *spool_writer,
+                                          *submission_queue, *keys});
         use(config);
     }
 
@@ -90,7 +91,8 @@ inline Answer submit(Place& place, const Begin& begin, std::string_view content,
     submission->take(head);
     for (std::size_t at = head.recipients.size(); at < begin.recipients.size(); at += 100) {
         const auto from = begin.recipients.begin() + static_cast<std::ptrdiff_t>(at);
-        submission->take(Recipients{{from, from + static_cast<std::ptrdiff_t>(std::min<std::size_t>(100, begin.recipients.size() - at))}});
+        submission->take(Recipients{
+            {from, from + static_cast<std::ptrdiff_t>(std::min<std::size_t>(100, begin.recipients.size() - at))}});
     }
     for (; !content.empty(); content.remove_prefix(std::min<std::size_t>(content.size(), 1000)))
         submission->take(Content{std::string(content.substr(0, 1000))});

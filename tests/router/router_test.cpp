@@ -36,7 +36,9 @@ std::string answer_for(packet::Message& m) {
     }
     if (m.type == 33) {
         if (name == "_submissions._tcp.both.example")
-            return m.answer(srv(name, 120, 0, 5, 465, "mx1.example")).answer(srv(name, 120, 0, 1, 465, "mx2.example")).bytes();
+            return m.answer(srv(name, 120, 0, 5, 465, "mx1.example"))
+                .answer(srv(name, 120, 0, 1, 465, "mx2.example"))
+                .bytes();
         if (name == "_submission._tcp.both.example") return m.answer(srv(name, 90, 0, 0, 587, "mx1.example")).bytes();
         if (name.ends_with("not.example")) return m.answer(srv(name, 120, 0, 0, 0, "")).bytes();
         if (name.ends_with("broken.example")) return m.code = 2, m.bytes();
@@ -115,9 +117,10 @@ TEST_CASE("a rule that leads to ourselves is a loop, by whichever of our address
     CHECK(w.route("other.example") == "configured [127.0.0.1]:26");
     for (const auto& address : LocalIdentity::interfaces()) {
         if (!address.is_v4() || address.is_loopback()) continue; // of loopback "check" knows
-        World itself(fmt::format("[listen.smtp]\naddresses = \"*:2525\"\n[route.\"loop.example\"]\nnext_hop = \"[{0}]:2525\"\n"
-                                 "[route.\"half.example\"]\nnext_hop = [[\"[{0}]:2525\", \"[192.0.2.1]\"]]",
-                                 address.to_string()));
+        World itself(
+            fmt::format("[listen.smtp]\naddresses = \"*:2525\"\n[route.\"loop.example\"]\nnext_hop = \"[{0}]:2525\"\n"
+                        "[route.\"half.example\"]\nnext_hop = [[\"[{0}]:2525\", \"[192.0.2.1]\"]]",
+                        address.to_string()));
         CHECK(itself.route("loop.example") == "permanent 5.4.6");
         const auto half = itself.manager.ask<Routed>(proto::route::Route{1, "half.example"});
         REQUIRE(half.hosts.size() == 1);

@@ -33,12 +33,14 @@ void World::does(const q::OpenConnection& a) {
     const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
     if (h == hosts_.end()) return wrong("a connection to nowhere");
     c.host = static_cast<std::size_t>(h - hosts_.begin());
-    if (paused_ || paused_links_.contains(h->name) || paused_pools_.contains(h->pool)) wrong("a connection opened though paused");
+    if (paused_ || paused_links_.contains(h->name) || paused_pools_.contains(h->pool))
+        wrong("a connection opened though paused");
     if (h->health != q::Health::ready) {
         if (time_ < h->not_before)
             wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
         // (The second of two good probes has its time, whatever was forced in between.)
-        if (h->down && h->last_open >= 0 && time_ - h->forced > settings_.link_up_after.count() && time_ - h->last_open < ladder(h->failed_rule).glitch_interval.count() - second)
+        if (h->down && h->last_open >= 0 && time_ - h->forced > settings_.link_up_after.count() &&
+            time_ - h->last_open < ladder(h->failed_rule).glitch_interval.count() - second)
             wrong("a link that is down is probed too often");
         if (++h->opened_since > 1 && agents_.size() > 0 && calm_ && !h->down)
             wrong("more than one try of a link in retry");

@@ -139,7 +139,9 @@ void World::change_lane(Message& m) {
 void World::requeue(Message& m) {
     const spool::QueueId id{m.id};
     const auto before = engine_->message(id, now());
-    if (!before || std::ranges::any_of(before->deliveries, [](const q::DeliveryInfo& each) { return each.waiting == q::Waiting::categorizer; }))
+    if (!before || std::ranges::any_of(before->deliveries, [](const q::DeliveryInfo& each) {
+            return each.waiting == q::Waiting::categorizer;
+        }))
         return;
     const bool waits = std::ranges::any_of(before->deliveries, [](const q::DeliveryInfo& each) {
         return each.waiting != q::Waiting::active && each.waiting != q::Waiting::report;
@@ -182,7 +184,8 @@ void World::forget_rests() {
     }
 }
 
-void World::check_forced(const std::string& what, const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers) {
+void World::check_forced(const std::string& what,
+                         const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers) {
     for (const auto& [id, m] : messages_) {
         const auto info = m.gone ? std::nullopt : engine_->message(spool::QueueId{id}, now());
         if (!info) continue;

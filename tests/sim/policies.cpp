@@ -43,7 +43,8 @@ void World::name_policy(Message& m) {
 const q::RetryPolicy& World::policy_of(const Message& m) const {
     static const q::RetryPolicy none;
     for (const q::Action& each : out_.list)
-        if (const auto* record = std::get_if<q::RecordPolicy>(&each); record && record->id.value == m.id) return *record->policy;
+        if (const auto* record = std::get_if<q::RecordPolicy>(&each); record && record->id.value == m.id)
+            return *record->policy;
     return m.recorded ? *m.recorded : none;
 }
 
@@ -74,7 +75,8 @@ void World::check_delayed(const q::RecordDeferral& a, q::RecipientNumber number)
     if (r.in_flight) wrong("a try is counted of what is in flight");
     const std::string queue = queue_of(m, r);
     const QueueBook& book = queues_[queue];
-    bool rests = !book.announced || time_ < std::max(book.not_before, book.route_until), paused = paused_ || paused_queues_.contains(queue);
+    bool rests = !book.announced || time_ < std::max(book.not_before, book.route_until),
+         paused = paused_ || paused_queues_.contains(queue);
     if (!r.local) {
         const Domain& d = domain_of(r.domain);
         const std::string& pool = pool_of(m, d);
@@ -108,7 +110,8 @@ void World::check_overdue(const Message& m) {
         if (each.active || each.waiting == q::Waiting::suspect || each.waiting == q::Waiting::report) continue;
         if (!std::ranges::all_of(each.recipients, [&](auto n) { return overdue(m.recipients[n]); })) continue;
         if (std::ranges::all_of(each.gates, &q::GateInfo::open))
-            return wrong("nothing keeps " + spool::QueueId{m.id}.text() + ", its policy's time has come, and it is not tried");
+            return wrong("nothing keeps " + spool::QueueId{m.id}.text() +
+                         ", its policy's time has come, and it is not tried");
         const bool other = std::ranges::any_of(each.gates, [](const q::GateInfo& gate) { // how a try ends is not known yet
             return !gate.open && (gate.gate == q::Gate::suppression || gate.text.find("under way") != std::string::npos);
         });

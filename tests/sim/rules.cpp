@@ -32,7 +32,8 @@ void World::make_rules() {
         its.by_backlog = rule_dice_.chance(20);
     }
     for (Domain& d : domains_)
-        if (rule_dice_.chance(70)) d.rule = "own" + std::to_string(rule_dice_.between(1, static_cast<std::int64_t>(limits_.size())));
+        if (rule_dice_.chance(70))
+            d.rule = "own" + std::to_string(rule_dice_.between(1, static_cast<std::int64_t>(limits_.size())));
 }
 
 // The configuration is read again, with other rates.

@@ -73,7 +73,8 @@ void World::check_user(const Message& m, const Recipient& r) {
     std::uint32_t in_flight = 1;
     for (const auto& [id, c] : connections_)
         for (const Delivery& d : c.deliveries)
-            if (c.local && c.incarnation == incarnation_ && queue_of(*message(d.id), recipient(d.id, d.numbers[0])) == queue_of(m, r))
+            if (c.local && c.incarnation == incarnation_ &&
+                queue_of(*message(d.id), recipient(d.id, d.numbers[0])) == queue_of(m, r))
                 ++in_flight;
     if (in_flight > settings_.connections_per_user) wrong("more deliveries of a user at a time than may be");
 }

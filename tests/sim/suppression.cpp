@@ -44,7 +44,9 @@ void World::does(const q::AskSuppressions& a) {
                   for (auto n : asked)
                       if (m->recipients[n].suppressed) found.push_back({n, &suppressed});
               engine_->suppressions_known(
-                  {.delivery = delivery, .known = !list_unreadable_, .suppressed = list_unreadable_ ? std::span<q::SuppressionsKnown::Suppressed>() : std::span(found)},
+                  {.delivery = delivery,
+                   .known = !list_unreadable_,
+                   .suppressed = list_unreadable_ ? std::span<q::SuppressionsKnown::Suppressed>() : std::span(found)},
                   now(), out_);
           });
 }

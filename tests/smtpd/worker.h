@@ -168,9 +168,9 @@ struct Worker {
                      },
                      [](const std::string&) {}});
             });
-        context = std::make_unique<common::DaemonContext>(
-            common::DaemonContext{loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,
-                                 [this](std::string_view text) { trouble = text; }});
+        context = std::make_unique<common::DaemonContext>(common::DaemonContext{
+            loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,
+            [this](std::string_view text) { trouble = text; }});
 
         sockaddr_in address{};
         address.sin_family = AF_INET;

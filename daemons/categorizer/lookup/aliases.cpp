@@ -32,7 +32,8 @@ void Aliases::refresh(smtp::Now now) {
         const auto change = file.check(now);
         if (change == common::AliasFile::Change::none) continue;
         news = true;
-        if (file.if_missing() == common::AliasFile::IfMissing::unreadable && is_default(file.path())) known_files_.add(file.path());
+        if (file.if_missing() == common::AliasFile::IfMissing::unreadable && is_default(file.path()))
+            known_files_.add(file.path());
         if (change == common::AliasFile::Change::read) {
             log_table(file);
             owners_[file.path()] = common::owner_name(file.owner());

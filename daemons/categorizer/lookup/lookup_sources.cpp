@@ -42,12 +42,13 @@ UserFile file_of(const LookupRequest& need) {
 } // namespace
 
 LookupSources::LookupSources(common::DaemonContext& context, const std::string& spool, common::Problems& problems,
-                 std::function<void(const LookupRequest&)> known)
+                             std::function<void(const LookupRequest&)> known)
     : context_(context), problems_(problems), known_(std::move(known)),
       lookups_(context.loop, context.log,
                [this](const std::string& table, const std::string& key) {
                    known_({LookupRequest::Kind::table, table, key});
-                   if (std::ranges::find(alias_tables_, table) != alias_tables_.end()) known_({LookupRequest::Kind::alias, key, {}});
+                   if (std::ranges::find(alias_tables_, table) != alias_tables_.end())
+                       known_({LookupRequest::Kind::alias, key, {}});
                }),
       aliases_(context.log, spool + "/state/categorizer", problems.reporter("aliases")), includes_(context.log),
       users_(context.loop, [this](const std::string& name) { known_({LookupRequest::Kind::user, name, {}}); }),
@@ -100,8 +101,11 @@ AliasAnswer LookupSources::find_alias(const std::string& name) {
             return {Status::unreadable, {}, fmt::format("what {} says of {} makes no sense", table, name), ""};
         const bool service = std::ranges::find(alias_services_, table) != alias_services_.end();
         if (service && std::ranges::any_of(targets, is_delivery_target))
-            return {Status::unreadable, {}, fmt::format("{}: {}: commands, files and included files are not taken from a service",
-                                                      table, name), ""};
+            return {
+                Status::unreadable,
+                {},
+                fmt::format("{}: {}: commands, files and included files are not taken from a service", table, name),
+                ""};
         return {Status::found, std::move(targets), "", ""};
     }
     return {};
@@ -118,7 +122,10 @@ AliasAnswer LookupSources::find_user_file(const UserFile& file) {
     }
     auto list = common::TargetList::parse(answer.text);
     if (list.targets.size() > max_targets_)
-        return {Status::unreadable, {}, fmt::format("a file of user {} names more than {} places", file.user, max_targets_), ""};
+        return {Status::unreadable,
+                {},
+                fmt::format("a file of user {} names more than {} places", file.user, max_targets_),
+                ""};
     for (const auto& problem : list.problems)
         user_files_.warn(fmt::format("{}, line {}: {}; mail for {} goes to the others it names, and waits for this one",
                                      smtp::printable(answer.path, 512), problem.line, problem.message, file.user));

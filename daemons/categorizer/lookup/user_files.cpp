@@ -41,7 +41,8 @@ UserFileAnswer UserFiles::answer(const UserFile& file) {
     if (file.path.empty() && !forward_) return {};
     const auto kept = cache_.find(file);
     if (kept == cache_.end()) return {Said::not_yet, "", "", ""};
-    if (now() < kept->second.at + (open_.empty() && !receiving_answers_ ? kept_for : kept_at_most)) return kept->second.answer;
+    if (now() < kept->second.at + (open_.empty() && !receiving_answers_ ? kept_for : kept_at_most))
+        return kept->second.answer;
     cache_bytes_ -= kept->second.answer.text.size();
     cache_.erase(kept);
     return {Said::not_yet, "", "", ""};

@@ -20,7 +20,8 @@ std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::Wa
     if (end - now > certificate_warning_period) return {};
     const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
     const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
-    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute", file, left, day);
+    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute",
+                       file, left, day);
 }
 
 std::string permission_warning(const std::string& file, unsigned mode) {
@@ -36,12 +37,14 @@ std::string about_drop(const config::Config& config) {
     const auto fixed = config::Spool{}.directory;
     const auto& ours = config.spool.directory;
     std::error_code unknown;
-    if (!config.mta.users || std::filesystem::weakly_canonical(ours, unknown) == std::filesystem::weakly_canonical(fixed, unknown) ||
+    if (!config.mta.users ||
+        std::filesystem::weakly_canonical(ours, unknown) == std::filesystem::weakly_canonical(fixed, unknown) ||
         std::filesystem::equivalent(ours, fixed, unknown))
         return {};
-    return fmt::format("spool.directory is {0}, but while Postrider does not run, sendmail can leave mail in {1}/drop only, which "
-                       "postrider-drop was built for: \"ln -s {0} {1}\" makes them one",
-                       ours, fixed);
+    return fmt::format(
+        "spool.directory is {0}, but while Postrider does not run, sendmail can leave mail in {1}/drop only, which "
+        "postrider-drop was built for: \"ln -s {0} {1}\" makes them one",
+        ours, fixed);
 }
 
 } // namespace
@@ -62,8 +65,10 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     for (const auto& file : secrets) look_at_mode(file);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
-    const auto text = config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
-    for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
+    const auto text = config.smtp_client.credentials.empty() ? std::string()
+                                                             : read_file(config.smtp_client.credentials).value_or("");
+    for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))
+        add(std::move(each));
     return out;
 }
 
@@ -78,9 +83,10 @@ std::vector<std::string> environment_warnings(const config::Config& config) {
 spool::Result<Identity> service_user(const config::Mta& mta) {
     auto user = look_up_user(mta.user);
     if (!user)
-        return std::unexpected(spool::Error{user.error().code,
-                                            user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
-                                                "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
+        return std::unexpected(
+            spool::Error{user.error().code,
+                         user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
+                             "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
     if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
     return user;
 }
@@ -89,13 +95,15 @@ std::vector<std::string> missing_groups(const config::Mta& mta) {
     std::vector<std::string> out;
     if (!mta.users) return out;
     if (!look_up_group(mta.admin_group))
-        out.push_back(fmt::format("mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; \"addgroup "
-                        "--system {0}\" makes it",
-                        mta.admin_group, mta.user));
+        out.push_back(fmt::format(
+            "mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; \"addgroup "
+            "--system {0}\" makes it",
+            mta.admin_group, mta.user));
     if (!look_up_group(mta.drop_group))
-        out.push_back(fmt::format("mta.drop_group: there is no group {0}: while Postrider does not run, programs of ordinary users cannot "
-                        "hand mail in; \"addgroup --system {0}\" makes it",
-                        mta.drop_group));
+        out.push_back(fmt::format(
+            "mta.drop_group: there is no group {0}: while Postrider does not run, programs of ordinary users cannot "
+            "hand mail in; \"addgroup --system {0}\" makes it",
+            mta.drop_group));
     return out;
 }
 

@@ -1,7 +1,8 @@
-// What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that others
-// may read, groups that do not exist, a spool where mail handed in meanwhile does not go, a syslog that nobody
-// listens to, standard names that are no longer ours, mail that will wait (sending_warnings.h). Looks at the files the configuration names; changes and refuses nothing.
-// Said by `postrider check`, in the log and by `postrider status`.
+// What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that
+// others may read, groups that do not exist, a spool where mail handed in meanwhile does not go, a syslog that nobody
+// listens to, standard names that are no longer ours, mail that will wait (sending_warnings.h). Looks at the files
+// the configuration names; changes and refuses nothing. Said by `postrider check`, in the log and by `postrider
+// status`.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/process/privileges.h"

@@ -89,7 +89,8 @@ std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(st
         if (closed == EACCES) return EffectiveConfig{*std::move(config), ""};
         return instead(*std::move(config), "what the running MTA goes by is used");
     }
-    if (partial) return instead(partial->config, fmt::format("the spool is taken to be {}", partial->config.spool.directory));
+    if (partial)
+        return instead(partial->config, fmt::format("the spool is taken to be {}", partial->config.spool.directory));
     // Elsewhere than in the standard file a guess might find somebody else's MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
     return instead(*config::parse("", file), fmt::format("the spool is taken to be {}", config::Spool{}.directory));
@@ -115,10 +116,10 @@ std::string effective_config_text(const config::Config& config) {
                        "[local]\naliases = [{}]\n"
                        "[submit]\nmessage_size = {}\nrecipients = {}\n"
                        "[master]\nstop_timeout = {}\n",
-                       toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin), config.mta.users,
-                       toml_text(config.mta.user), toml_text(config.mta.admin_group), toml_text(config.spool.directory),
-                       fmt::join(aliases, ", "), config.submit.message_size, config.submit.recipients,
-                       toml_text(config::print_duration(config.master.stop_timeout)));
+                       toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin),
+                       config.mta.users, toml_text(config.mta.user), toml_text(config.mta.admin_group),
+                       toml_text(config.spool.directory), fmt::join(aliases, ", "), config.submit.message_size,
+                       config.submit.recipients, toml_text(config::print_duration(config.master.stop_timeout)));
 }
 
 } // namespace common

@@ -30,9 +30,10 @@ bool nobody_validates(const config::Dns& dns) {
 
 std::string about_tls(const config::Config& config, const Said& said) {
     if (said.level == TlsLevel::verify && config.smtp_client.tls_authorities.empty())
-        return fmt::format("{} is \"verify\", but smtp_client.tls_authorities names no file: no certificate proves anything, and "
-                           "the mail waits",
-                           said.key);
+        return fmt::format(
+            "{} is \"verify\", but smtp_client.tls_authorities names no file: no certificate proves anything, and "
+            "the mail waits",
+            said.key);
     const bool only = said.level == TlsLevel::dane_only;
     if ((only || said.level == TlsLevel::dane) && nobody_validates(config.dns))
         return fmt::format("{} asks for DANE, but {}: TLSA records are not believed{}", said.key,
@@ -64,23 +65,26 @@ std::vector<std::string> sending_warnings(const config::Config& config, const au
         hops.insert(hops.end(), its.begin(), its.end());
         for (const auto& hop : its)
             if (!hop.account.empty() && !route.auth.never && !account_at(hop, accounts))
-                out.push_back(fmt::format("route.\"{}\": smtp_client.credentials has no account of {} at {}: mail for it waits",
-                                          route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
+                out.push_back(
+                    fmt::format("route.\"{}\": smtp_client.credentials has no account of {} at {}: mail for it waits",
+                                route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
         const bool named = std::ranges::all_of(its, [](const auto& hop) { return hop.kind == NextHop::Kind::host; });
         const bool known = std::ranges::any_of(its, [&](const auto& hop) { return account_at(hop, accounts); });
         if (named && !known && !route.auth.never && !route.auth.mechanisms.empty())
-            out.push_back(fmt::format("route.\"{}\".auth names mechanisms, but smtp_client.credentials has no account at its "
-                                      "next hop: mail goes there without AUTH",
-                                      route.pattern));
+            out.push_back(
+                fmt::format("route.\"{}\".auth names mechanisms, but smtp_client.credentials has no account at its "
+                            "next hop: mail goes there without AUTH",
+                            route.pattern));
     }
     // Where the DNS or a table names the hosts, any account may be meant.
     if (!config.addresses.sender_relay.tables.empty() || !config.addresses.transport.tables.empty()) return out;
     if (std::ranges::any_of(hops, [](const auto& hop) { return hop.kind != NextHop::Kind::host; })) return out;
     for (const auto& account : accounts.accounts)
         if (std::ranges::none_of(hops, [&](const auto& hop) { return account_at(hop, accounts) == &account; }))
-            out.push_back(fmt::format("smtp_client.credentials: the account {} is at no next hop of a [route]: it serves only where an MX "
-                                      "record names that host; is the host spelt as in next_hop, and the port the same?",
-                                      account.name()));
+            out.push_back(fmt::format(
+                "smtp_client.credentials: the account {} is at no next hop of a [route]: it serves only where an MX "
+                "record names that host; is the host spelt as in next_hop, and the port the same?",
+                account.name()));
     return out;
 }
 

@@ -59,9 +59,10 @@ std::string lost_names_warning(const std::string& root) {
         text = fmt::format("{}: missing, although \"postrider activate\" created it: programs that run it fail",
                            fmt::join(gone, ", "));
     if (!taken.empty())
-        text += fmt::format("{}{}: replaced by another mail system, although \"postrider activate\" created it: mail submitted there goes to "
-                            "that system",
-                            text.empty() ? "" : "; ", fmt::join(taken, ", "));
+        text += fmt::format(
+            "{}{}: replaced by another mail system, although \"postrider activate\" created it: mail submitted there goes to "
+            "that system",
+            text.empty() ? "" : "; ", fmt::join(taken, ", "));
     return text + (taken.empty() ? "; run \"postrider activate\" to restore it"
                                  : "; remove its package and run \"postrider activate\"") +
            ", or \"postrider deactivate\" to accept the change";

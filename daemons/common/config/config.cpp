@@ -84,7 +84,8 @@ namespace {
 std::string why_unreadable(int code, const System& system) {
     std::string why = std::strerror(code);
     if (code == ENOENT)
-        why += ": -c FILE, or POSTRIDER_CONFIG in the environment, names another one; postrider.toml(5) says what may be in it";
+        why +=
+            ": -c FILE, or POSTRIDER_CONFIG in the environment, names another one; postrider.toml(5) says what may be in it";
     if (code == EACCES)
         why += fmt::format(": this runs as {}, who must be let read it and pass the directories above it", system.user);
     if (code == EFBIG) why += ": not a configuration";

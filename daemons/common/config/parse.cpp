@@ -141,7 +141,8 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
     Pool pool;
     pool.name = word;
     fill(section_for(pool));
-    if (!std::ranges::all_of(word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
+    if (!std::ranges::all_of(
+            word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
         word.size() > longest_pool_name)
         toml_.problem_at(path, fmt::format("{}: a pool's name has letters, digits, \"-\" and \"_\", at most {}", path,
                                            longest_pool_name));

@@ -15,6 +15,7 @@ struct PartialConfig {
 
 // The files that it names need not be there. An error: it cannot be read, is no TOML, or where the spool lies is among
 // its mistakes.
-std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file, const System& system = System::here());
+std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file,
+                                                                const System& system = System::here());
 
 } // namespace config

@@ -199,7 +199,8 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         // [pools.bulk] is [pool.bulk].
         const auto alike = std::ranges::find_if(named, [&](auto& n) { return distance(n.name, name) <= 1; });
         if (inner.is_table() && alike != named.end()) {
-            problem(place_of(key.source()), fmt::format("unknown section {}: did you mean [{}.{}]?", path, alike->name, key.str()), path);
+            problem(place_of(key.source()),
+                    fmt::format("unknown section {}: did you mean [{}.{}]?", path, alike->name, key.str()), path);
             continue;
         }
         // A key in the wrong section is likelier than a misspelt one.

@@ -323,8 +323,9 @@ void Settlement::settle_files() {
     toml_.resolve(config_.bounce.templates);
     for (auto& path : config_.local.aliases) {
         if (const auto colon = path.find(':'); colon != path.npos && path.find('/') == colon + 1)
-            toml_.problem_at("local.aliases", fmt::format("local.aliases: \"{}\": files are named here, without \"{}\"", path,
-                                                          path.substr(0, colon + 1)));
+            toml_.problem_at("local.aliases",
+                             fmt::format("local.aliases: \"{}\": files are named here, without \"{}\"", path,
+                                         path.substr(0, colon + 1)));
         toml_.resolve(path);
         if (toml_.is_set("local.aliases")) note("local.aliases", path);
     }

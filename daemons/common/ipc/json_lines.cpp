@@ -324,7 +324,9 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
         if (n > 0)
             in_.append(space, static_cast<std::size_t>(n));
         else if (n == 0)
-            return std::unexpected(spool::Error{ECONNRESET, "the connection was closed before the answer: an order may have been carried out, wholly or in part"});
+            return std::unexpected(spool::Error{
+                ECONNRESET,
+                "the connection was closed before the answer: an order may have been carried out, wholly or in part"});
         else if (errno != EAGAIN && errno != EINTR)
             return std::unexpected(spool::Error::from_errno("read the answer"));
         else if (wait(POLLIN) == 0)

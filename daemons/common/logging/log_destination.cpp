@@ -36,11 +36,13 @@ std::string syslog_warning(const config::Config& config) {
     if (!missed(config)) return {};
     const auto file = instead_of_syslog(config);
     const auto directory = file.substr(0, file.rfind('/'));
-    const bool writable = access(file.c_str(), F_OK) == 0 ? access(file.c_str(), W_OK) == 0 : access(directory.c_str(), W_OK) == 0;
-    return fmt::format("no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog daemon, or "
-                       "set log.file and syslog = false in [log]",
-                       config.log.syslog_socket,
-                       writable ? "go to " + file : fmt::format("are lost, because {} is not writable either", file));
+    const bool writable =
+        access(file.c_str(), F_OK) == 0 ? access(file.c_str(), W_OK) == 0 : access(directory.c_str(), W_OK) == 0;
+    return fmt::format(
+        "no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog daemon, or "
+        "set log.file and syslog = false in [log]",
+        config.log.syslog_socket,
+        writable ? "go to " + file : fmt::format("are lost, because {} is not writable either", file));
 }
 
 } // namespace common

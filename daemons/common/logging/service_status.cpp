@@ -18,7 +18,9 @@ void ServiceStatus::answered() const {
 }
 
 void ServiceStatus::failed(std::string_view why) const {
-    if (report_) report_(fmt::format("{}: {}; until it answers, mail it should see {}", what_, why, becomes_of_mail(on_failure_)));
+    if (report_)
+        report_(
+            fmt::format("{}: {}; until it answers, mail it should see {}", what_, why, becomes_of_mail(on_failure_)));
 }
 
 } // namespace common

@@ -50,7 +50,8 @@ std::optional<IpAddress> IpAddress::of(const sockaddr* address) {
 bool IpAddress::is_v4() const { return std::memcmp(bytes.data(), v4_prefix, sizeof v4_prefix) == 0; }
 
 bool IpAddress::is_wildcard() const {
-    return *this == IpAddress{} || (is_v4() && std::all_of(bytes.begin() + 12, bytes.end(), [](auto byte) { return byte == 0; }));
+    return *this == IpAddress{} ||
+           (is_v4() && std::all_of(bytes.begin() + 12, bytes.end(), [](auto byte) { return byte == 0; }));
 }
 
 bool IpAddress::is_loopback() const {

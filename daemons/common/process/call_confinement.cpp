@@ -118,7 +118,8 @@ scmp_arg_cmp has_all(unsigned number, scmp_datum_t bits) { return argument(numbe
 // Threads yes; processes and namespaces no.
 void confine_clone(Filter& filter, bool programs) {
     if (!programs) filter.refuse({"clone"}, {has_none(0, CLONE_THREAD)});
-    for (const scmp_datum_t space : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET})
+    for (const scmp_datum_t space :
+         {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET})
         filter.refuse({"clone"}, {has_all(0, space)});
 }
 
@@ -128,8 +129,10 @@ void confine_signals(Filter& filter) {
     const auto self = static_cast<std::uint32_t>(::getpid());
     const auto other = argument(0, SCMP_CMP_NE, self);
     for (const char* call : {"kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"}) filter.refuse({call}, {other});
-    for (const int command : {F_SETOWN, F_SETSIG, 15 /* F_SETOWN_EX */}) filter.refuse({"fcntl"}, {is(1, static_cast<std::uint32_t>(command))});
-    for (const unsigned request : {0x8901U /* FIOSETOWN */, 0x8902U /* SIOCSPGRP */, 0x5412U /* TIOCSTI */, 0x541cU /* TIOCLINUX */})
+    for (const int command : {F_SETOWN, F_SETSIG, 15 /* F_SETOWN_EX */})
+        filter.refuse({"fcntl"}, {is(1, static_cast<std::uint32_t>(command))});
+    for (const unsigned request :
+         {0x8901U /* FIOSETOWN */, 0x8902U /* SIOCSPGRP */, 0x5412U /* TIOCSTI */, 0x541cU /* TIOCLINUX */})
         filter.refuse({"ioctl"}, {is(1, request)});
     // Limits of other processes, and their priority.
     filter.refuse({"prlimit64"}, {argument(0, SCMP_CMP_NE, 0)});

@@ -138,7 +138,8 @@ private:
                                 : spool::Result<bool>(false); // what is wrong shows when it is opened
         const bool waits = lives && *lives;
         if (waits != std::exchange(waiting_, waits))
-            report_problem(waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
+            report_problem(
+                waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
         return waits;
     }
 
@@ -184,7 +185,9 @@ private:
     }
 
     // A packet to master has a bound, and a status is to be read: of very much that is wrong, what comes first.
-    void report_problem(std::string_view text) { master_.send(supervision::Problem{std::string(text.substr(0, max_problem_size))}); }
+    void report_problem(std::string_view text) {
+        master_.send(supervision::Problem{std::string(text.substr(0, max_problem_size))});
+    }
     static constexpr std::size_t max_problem_size = 16 * 1024;
 
     void fail_start(const std::string& why, int status) {

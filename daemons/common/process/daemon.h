@@ -66,7 +66,7 @@ struct DaemonContext {
     Loop& loop;
     Log& log;
     ipc::Identity identity;                         // for ipc::Connector and Hello
-    std::string run_directory;                                // "<spool>/run": run_directory + "/private/queue-manager" is a server's path
+    std::string run_directory; // "<spool>/run": run_directory + "/private/queue-manager" is a server's path
     std::function<void(std::string_view)> report_problem;  // a line for `postrider status`; "" clears it
     RequestToken request_token = {};                        // smtp-client's
     Metrics metrics = {};                           // what is counted here
@@ -85,7 +85,8 @@ public:
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
     // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
     virtual std::string status_text() { return {}; }
-    // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped or killed.
+    // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped
+    // or killed.
     virtual void process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
         static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
     }

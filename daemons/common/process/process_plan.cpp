@@ -60,7 +60,8 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     auto& pickup = add(Role::pickup, spool::submission_slot);
     pickup.local_sockets = {"submit"};
 
-    add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot, [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });
+    add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot,
+                [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });
     return plan;
 }
 

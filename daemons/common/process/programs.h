@@ -11,7 +11,8 @@ namespace common {
 // The path to run; the installed place if there is none beside us, whether or not it exists.
 std::string program_path(std::string_view name);
 
-// Programs that the configuration asks for, master among them, that are not where they must be or cannot be run: a line for each, with what to do.
+// Programs that the configuration asks for, master among them, that are not where they must be or cannot be run: a
+// line for each, with what to do.
 std::vector<std::string> missing_programs(const config::Config& config);
 
 } // namespace common

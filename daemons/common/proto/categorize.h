@@ -47,7 +47,8 @@ inline std::size_t size_of(const spool::ResolvedRecipient& outcome) {
 // parts, and only the whole of it is acted on.
 struct Categorized {
     std::uint64_t request = 0;
-    std::vector<spool::ResolvedRecipient> outcomes; // every envelope recipient asked for is named at least once, in one of the parts
+    std::vector<spool::ResolvedRecipient>
+        outcomes;                  // every envelope recipient asked for is named at least once, in one of the parts
     bool more = false;             // another part of this answer follows
     std::string refused;           // not "": there is no answer, and why
     static void fields(auto& m, auto& f) {

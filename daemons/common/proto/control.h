@@ -1,5 +1,6 @@
 // The operations of run/control, served by the queue-manager to root and to members of mta.admin_group
-// (common/operators.h), whose tool is `postrider`. Lines of JSON as ipc/json_lines.h frames them; here are the words. Knows no JSON library.
+// (common/operators.h), whose tool is `postrider`. Lines of JSON as ipc/json_lines.h frames them; here are the words.
+// Knows no JSON library.
 //
 // A request: {"version":1,"op":…, fields}. The answer: lines as told below, then {"done":true}, or
 // {"done":true,"error":"in plain words","code":one of `code`} and nothing was changed.
@@ -41,14 +42,15 @@ inline constexpr std::string_view status = "status";
 inline constexpr std::string_view reload_effects = "reload-effects";
 
 // A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "resting":
-// [{"source","until","why"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch, retry, down), "paused",
-// "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status", "connections",
-// "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections" (of all links),"own" (of this one),"limit"}],
-// "queues", "deliveries", "due", "in_flight", "waiting" (for their own time), "waits_for", "waits_for_status" (of these the
-// last that was put off), "oldest" (arrival of its oldest message, 0
-// in `status`), "transaction_ms", "idle_why" (why nothing is happening; "" when something is).
+// [{"source","until","why"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch,
+// retry, down), "paused", "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status",
+// "connections", "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections"
+// (of all links),"own" (of this one),"limit"}], "queues", "deliveries", "due", "in_flight", "waiting" (for their own
+// time), "waits_for", "waits_for_status" (of these the last that was put off), "oldest" (arrival of its oldest
+// message, 0 in `status`), "transaction_ms", "idle_why" (why nothing is happening; "" when something is).
 inline constexpr std::string_view links = "links";
-// "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it as below.
+// "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it
+// as below.
 inline constexpr std::string_view link = "link";
 
 // A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
@@ -64,10 +66,11 @@ inline constexpr std::string_view queue = "queue";
 // "waits_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
-// "policy", "policy_values" (as recorded, in plain words), "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
-// "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
-// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
-// "advice" (what to do about what it waits for, or "").
+// "policy", "policy_values" (as recorded, in plain words), "problem", "held_by", "held_why", "rerouted_to", and for
+// each recipient also "tries", "in_doubt", "attempts":
+// [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
+// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of
+// itself, "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
 // "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate,
@@ -76,10 +79,11 @@ inline constexpr std::string_view message = "message";
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 
-// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "fate" (remote, local, discard, failed,
-// deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads nowhere), and for a remote
-// one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as long as no mail is for it),
-// "paused", "last_error", "hosts": [{"name","port","preference"}]. Nobody outside is asked for more than names.
+// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "fate" (remote,
+// local, discard, failed, deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads
+// nowhere), and for a remote one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as
+// long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}]. Nobody outside is
+// asked for more than names.
 
 // "address"; "from" (""), "host" ("" or one as in [route], without an MX look-up: instead of the route's),
 // "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
@@ -99,8 +103,8 @@ inline constexpr std::string_view suppressed = "suppressed";
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
 
 // "scope": everything, link, queue, pool; "name" ("" for everything); "why". A link must have mail or a [route] that
-// leads there, a pool must have mail or be configured; a queue may be any domain, and @ a pool. One line: "scope", "name", "mail" (false: none is
-// there now).
+// leads there, a pool must have mail or be configured; a queue may be any domain, and @ a pool. One line: "scope",
+// "name", "mail" (false: none is there now).
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
@@ -110,8 +114,9 @@ inline constexpr std::string_view restore = "restore";
 
 // The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
-// delivered, and past stopping), "kept" (of force: what a pause keeps all the same), "dry_run". force takes "scope" and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that
-// keeps all of it, by whom and why; "" none).
+// delivered, and past stopping), "kept" (of force: what a pause keeps all the same), "dry_run". force takes "scope"
+// and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that keeps all of it, by whom and
+// why; "" none).
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";

@@ -3,14 +3,15 @@
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
-//   SourceRefused, SourceAccepted   from the agent: the site does not take an address of the pool, or its mail; it does
-//   ConnectRequest → ConnectReply      before each address the agent tries: which one a connection leads to the
+//   SourceRefused, SourceAccepted   from the agent: the site does not take an address of the pool, or its mail; it
+//   does ConnectRequest → ConnectReply      before each address the agent tries: which one a connection leads to the
 //                                agent knows, how many each may have the queue-manager. One question of a
 //                                connection is open at a time; addresses that race are asked for one by one
 //   AddressReleased                         of an address that came to nothing, or lost its race
 //
 //   Recall → Returned            deliveries the agent has not begun come back, untried
-//   Cancel → Returned or TooLateToCancel   one delivery comes back, ended if it had begun, unless all of its content has been sent
+//   Cancel → Returned or TooLateToCancel   one delivery comes back, ended if it had begun, unless all of its content
+//   has been sent
 //
 // A Done of many replies comes in parts (ipc/parts.h), and nothing else of that agent between them.
 //
@@ -109,8 +110,8 @@ struct Cancel {
     }
 };
 
-// agent → queue-manager: the answer to Recall, and to Cancel. Not sent for a connection that is no more: Closed is; nor to Cancel
-// for a delivery that is no more: Done is.
+// agent → queue-manager: the answer to Recall, and to Cancel. Not sent for a connection that is no more: Closed is;
+// nor to Cancel for a delivery that is no more: Done is.
 struct Returned {
     std::uint64_t connection = 0;
     std::vector<std::uint64_t> deliveries; // in their order
@@ -362,7 +363,8 @@ struct ProbeResult { // agent → queue-manager: the last word; the worst that b
     }
 };
 
-using Message = std::variant<Connect, Deliver, Close, Recall, Cancel, Returned, TooLateToCancel, ConnectReply, Acknowledged, ConnectRequest, AddressReleased, Connected,
-                             SourceRefused, SourceAccepted, Done, Closed, Probe, EndProbe, ProbeStep, ProbeResult>;
+using Message = std::variant<Connect, Deliver, Close, Recall, Cancel, Returned, TooLateToCancel, ConnectReply,
+                             Acknowledged, ConnectRequest, AddressReleased, Connected, SourceRefused, SourceAccepted,
+                             Done, Closed, Probe, EndProbe, ProbeStep, ProbeResult>;
 
 } // namespace proto::delivery

@@ -113,7 +113,8 @@ struct AccessTokenWanted { // smtp-client → master: what the command of that a
     }
 };
 
-struct AccessToken { // master → smtp-client; the token itself is in a sealed file that rides along, unless there is a problem
+struct AccessToken { // master → smtp-client; the token itself is in a sealed file that rides along, unless there is a
+                     // problem
     std::uint64_t request = 0;
     std::uint64_t number = 0; // another for every token
     bool fresh = false;       // made for this request

@@ -1,8 +1,8 @@
 // The store that comes with us: an LMDB database in a directory of its own ("data.mdb", "lock.mdb", and
-// "writers.lock" and "readers.lock" to take turns at), which any number of processes open at once. Writers take turns,
-// readers wait for nobody; a process that dies in the middle of a change leaves none of it, and keeps nobody waiting. One of them, the keeper, looks at all of it when it opens it, and
-// puts a damaged one aside; the others follow to the new one by themselves. Knows files, nothing of what is
-// stored.
+// "writers.lock" and "readers.lock" to take turns at), which any number of processes open at once. Writers take
+// turns, readers wait for nobody; a process that dies in the middle of a change leaves none of it, and keeps nobody
+// waiting. One of them, the keeper, looks at all of it when it opens it, and puts a damaged one aside; the others
+// follow to the new one by themselves. Knows files, nothing of what is stored.
 #pragma once
 #include "daemons/common/store/store.h"
 #include <cerrno>

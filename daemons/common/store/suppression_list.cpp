@@ -51,7 +51,8 @@ const decide::NameFolding& name_folding() {
 bool is_own_postmaster(std::string_view address, const std::vector<std::string>& local_domains) {
     const auto at = address.rfind('@');
     if (!smtp::same_ignoring_case(address.substr(0, at), "postmaster")) return false;
-    return at == address.npos || std::ranges::find(local_domains, idn::ascii_domain(address.substr(at + 1))) != local_domains.end();
+    return at == address.npos ||
+           std::ranges::find(local_domains, idn::ascii_domain(address.substr(at + 1))) != local_domains.end();
 }
 
 Result<std::unique_ptr<SuppressionList>> SuppressionList::open(const std::string& spool) {

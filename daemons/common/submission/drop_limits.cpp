@@ -89,9 +89,10 @@ Result<> room_in_drop(int directory, const DropLimits& limits, uid_t user, std::
     if (user == 0) return {};
     const auto share = TRY(share_of(directory, user));
     if (share.messages > limits.user_messages || share.bytes + more > limits.user_bytes)
-        return std::unexpected(Error{EDQUOT, fmt::format("{} messages of yours, {} bytes, wait there already: a user may leave "
-                                                         "{} messages and {} bytes until it runs",
-                                                         share.messages, share.bytes, limits.user_messages, limits.user_bytes)});
+        return std::unexpected(
+            Error{EDQUOT, fmt::format("{} messages of yours, {} bytes, wait there already: a user may leave "
+                                      "{} messages and {} bytes until it runs",
+                                      share.messages, share.bytes, limits.user_messages, limits.user_bytes)});
     return {};
 }
 

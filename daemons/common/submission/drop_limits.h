@@ -1,5 +1,6 @@
-// What may be left in the drop directory while nothing runs. Pickup writes it down there, for the helper that leaves mail takes
-// neither configuration nor arguments; and the rules themselves: a share for each user, and the disk's floor.
+// What may be left in the drop directory while nothing runs. Pickup writes it down there, for the helper that leaves
+// mail takes neither configuration nor arguments; and the rules themselves: a share for each user, and the disk's
+// floor.
 #pragma once
 #include "libspool/disk/reserve.h"
 #include "libspool/disk/result.h"
@@ -28,8 +29,8 @@ spool::Result<> publish_drop_limits(const std::string& directory, const DropLimi
 // `directory`: an open descriptor of it. Believed of its owner and of root only; else, or where there is none, the defaults.
 DropLimits published_drop_limits(int directory);
 
-// Would `more` bytes leave the disk its floor, and has `user` still room for them beside what lies there already? Nothing, or
-// an Error that says what is too much. Root has no share.
+// Would `more` bytes leave the disk its floor, and has `user` still room for them beside what lies there already?
+// Nothing, or an Error that says what is too much. Root has no share.
 spool::Result<> room_in_drop(int directory, const DropLimits& limits, uid_t user, std::uint64_t more);
 
 } // namespace common

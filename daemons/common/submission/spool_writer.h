@@ -61,7 +61,9 @@ public:
         memory_.set_limit(settings.content_memory);
     }
     // Told whenever it changes why no mail can be taken; "" it can. Of the queue-manager's `accepting`.
-    void on_status_change(std::function<void(const std::string& obstacle)> on_change) { on_status_change_ = std::move(on_change); }
+    void on_status_change(std::function<void(const std::string& obstacle)> on_change) {
+        on_status_change_ = std::move(on_change);
+    }
     spool::ContentMemory& memory() { return memory_; }
     // Called every second while memory is scarce.
     void on_scarcity(std::function<void()> scarce) { scarce_ = std::move(scarce); }

@@ -79,7 +79,8 @@ std::expected<Pattern, smtp::Malformed> Pattern::take(std::string_view& text) {
     const auto flags = text.substr(0, text.find_first_of(" \t"));
     text.remove_prefix(flags.size());
     const auto options = options_of(flags);
-    if (!options) return malformed(fmt::format("odd flags \"{}\": i, m, s, x, A, E, U are known", smtp::printable(flags, 40)));
+    if (!options)
+        return malformed(fmt::format("odd flags \"{}\": i, m, s, x, A, E, U are known", smtp::printable(flags, 40)));
     int error = 0;
     std::size_t at = 0;
     out.code_ = std::shared_ptr<pcre2_real_code_8>(

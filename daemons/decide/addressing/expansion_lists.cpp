@@ -66,8 +66,9 @@ bool Expander::expand_alias(const std::string& name, const std::string& address,
     if (loops(address, via))
         leave();
     else
-        open_list(std::move(answer.targets), ListContext{ListContext::From::aliases, "alias " + name, answer.run_as, "", address},
-                   Provenance{owner, via.depth}.inside(address));
+        open_list(std::move(answer.targets),
+                  ListContext{ListContext::From::aliases, "alias " + name, answer.run_as, "", address},
+                  Provenance{owner, via.depth}.inside(address));
     return true;
 }
 
@@ -193,7 +194,8 @@ void Expander::defer_for_alias(const std::string& user, const std::string& addre
     add(std::move(one));
 }
 
-void Expander::deliver_to_user(const std::string& name, const std::string& address, const Provenance& via, bool mailbox_only) {
+void Expander::deliver_to_user(const std::string& name, const std::string& address, const Provenance& via,
+                               bool mailbox_only) {
     if (is_deferred_) return;
     const auto plain = without_extension(name, settings_.delimiter);
     for (const auto& candidate : {name, plain}) {

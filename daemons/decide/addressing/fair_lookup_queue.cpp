@@ -7,7 +7,8 @@ void FairLookupQueue::add(Requester requester, const LookupRequest& what) {
     auto& source = sources_[source_of(what)];
     if (source.in_flight.contains(what)) return;
     // Whoever came last is often who asks again.
-    auto line = std::find_if(source.lines.rbegin(), source.lines.rend(), [&](const Line& each) { return each.requester == requester; });
+    auto line = std::find_if(source.lines.rbegin(), source.lines.rend(),
+                             [&](const Line& each) { return each.requester == requester; });
     auto& mine = line != source.lines.rend() ? *line : source.lines.emplace_back(Line{requester, {}});
     mine.requests.push_back(what);
     ++source.waiting[what];

@@ -48,7 +48,8 @@ std::optional<std::string> as_it_stands(std::string_view text) {
 
 // What stands in quotes, all of `text`; nothing if that is not so.
 std::optional<std::string> in_quotes(std::string_view text) {
-    if (!text.starts_with('"') || text.size() < 2 || end_of_enclosed(text, 0) != text.size() || text.back() != '"') return {};
+    if (!text.starts_with('"') || text.size() < 2 || end_of_enclosed(text, 0) != text.size() || text.back() != '"')
+        return {};
     std::string out;
     for (std::size_t i = 1; i + 1 < text.size(); ++i) {
         if (text[i] == '\\' && i + 2 < text.size()) ++i;

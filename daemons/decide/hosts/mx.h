@@ -70,7 +70,8 @@ Destination decide_address_only(std::string_view domain, LookupStatus a, LookupS
 
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
 // semicolon; configured hosts, and those to fall back on, in brackets; by LMTP "lmtp:[store.example.net]"; our
-// account before the bracket, "ann@example.com@[smtp.example.net]:587"; "/tls" behind those with TLS from the first byte. At most 200 characters; longer ones are cut and told apart by a hash.
+// account before the bracket, "ann@example.com@[smtp.example.net]:587"; "/tls" behind those with TLS from the first
+// byte. At most 200 characters; longer ones are cut and told apart by a hash.
 std::string link_name(RouteKind kind, const std::vector<Host>& hosts);
 
 // The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.

@@ -35,7 +35,8 @@ struct SigningRule { // [dkim."<domain>"]
     std::string domain; // as the DNS has it, lower case
     std::vector<SigningKeyName> keys; // each makes a signature, the first one's stands on top
     std::set<std::string, std::less<>> domains; // whose mail it signs beside its own; ".x": all below x
-    MailOrigin sign = MailOrigin::local | MailOrigin::submission | MailOrigin::authenticated | MailOrigin::networks | MailOrigin::reports;
+    MailOrigin sign = MailOrigin::local | MailOrigin::submission | MailOrigin::authenticated | MailOrigin::networks |
+                      MailOrigin::reports;
     smtp::Duration lifetime{}; // of a signature (x=); 0: it does not expire
 };
 

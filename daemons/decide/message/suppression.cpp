@@ -33,7 +33,8 @@ bool is_status_pattern(std::string_view text) {
         const auto part = text.substr(0, dot);
         more = dot != text.npos;
         text.remove_prefix(more ? dot + 1 : text.size());
-        const bool digits = !part.empty() && part.size() <= 3 && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+        const bool digits = !part.empty() && part.size() <= 3 &&
+                            std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
         if (parts == 0 ? part != "5" : !digits && part != "*") return false;
     }
     return parts == 3;
@@ -44,11 +45,14 @@ bool is_status_pattern(std::string_view text) {
 std::expected<std::string, std::string> suppression_recipient(std::string_view written, const NameFolding& folding) {
     const bool bare = written.find('@') == written.npos;
     if (bare && written.find('.') == written.npos) // half an address, more often than a domain
-        return std::unexpected(fmt::format("\"{}\" is neither an address nor a domain; a whole domain of one word is written @WORD",
-                                           smtp::printable(written, 100)));
+        return std::unexpected(
+            fmt::format("\"{}\" is neither an address nor a domain; a whole domain of one word is written @WORD",
+                        smtp::printable(written, 100)));
     if (bare || written.starts_with('@')) {
         auto domain = domain_of(written, folding);
-        if (!domain) return std::unexpected(fmt::format("\"{}\" is neither an address nor a domain", smtp::printable(written, 100)));
+        if (!domain)
+            return std::unexpected(
+                fmt::format("\"{}\" is neither an address nor a domain", smtp::printable(written, 100)));
         return "@" + *domain;
     }
     const auto mailbox = smtp::Mailbox::parse(written);

@@ -23,8 +23,10 @@ std::expected<SuppressionFilter, std::string> SuppressionFilter::parse(std::span
         const auto equals = word.find('=');
         const auto known = std::ranges::find(keys, smtp::lowered(std::string_view(word).substr(0, equals)));
         if (equals == word.npos || known == keys.end())
-            return std::unexpected(fmt::format("\"{}\" is no filter word: there are {}=… and all", word, fmt::join(keys, "=, ")));
-        Word made{.key = static_cast<Key>(known - keys.begin()), .text = smtp::lowered(std::string_view(word).substr(equals + 1))};
+            return std::unexpected(
+                fmt::format("\"{}\" is no filter word: there are {}=… and all", word, fmt::join(keys, "=, ")));
+        Word made{.key = static_cast<Key>(known - keys.begin()),
+                  .text = smtp::lowered(std::string_view(word).substr(equals + 1))};
         const std::string_view text = made.text;
         if (text.empty() && made.key != Key::sender) return std::unexpected(fmt::format("{}= needs a value", *known));
         if (made.key == Key::age) {

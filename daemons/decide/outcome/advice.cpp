@@ -37,8 +37,7 @@ struct Row {
 constexpr Row table[] = {
     {Where::recipient, Stage::none, ".1.1",
      "The domain is ours and nobody in it has that name. Look at [local] (domains, users, aliases)."},
-    {Where::recipient, Stage::none, ".3.0",
-     "A table could not be read. The log names it; mail waits until it can."},
+    {Where::recipient, Stage::none, ".3.0", "A table could not be read. The log names it; mail waits until it can."},
     {Where::recipient, Stage::none, ".3.5",
      "Something here is to be mended first: an alias, a table or a setting, as the text says. Mail waits until then, and "
      "goes on by itself."},
@@ -61,8 +60,7 @@ constexpr Row table[] = {
     {Where::route, Stage::none, ".4.4",
      "The domain has no host for mail. Compare: dig MX DOMAIN; dig A DOMAIN. If it is right in the DNS of the world, "
      "look at dns.servers."},
-    {Where::route, Stage::none, ".1.2",
-     "There is no such domain. Is it spelt right? Compare: dig MX DOMAIN."},
+    {Where::route, Stage::none, ".1.2", "There is no such domain. Is it spelt right? Compare: dig MX DOMAIN."},
     {Where::route, Stage::none, "", "Look at the domain's [route] and at dns.servers."},
 
     {Where::service, Stage::none, ".4.6",
@@ -203,7 +201,8 @@ constexpr Row table[] = {
      "The server does not take this sender. Try another one (--from), and look whether SPF allows this host for its "
      "domain."},
     {Where::conversation, Stage::rcpt, ".1.1", "The server knows nobody of that name. Ask for the right address."},
-    {Where::conversation, Stage::rcpt, ".2.1", "The mailbox is shut. Only its owner or the postmaster there can help."},
+    {Where::conversation, Stage::rcpt, ".2.1",
+     "The mailbox is shut. Only its owner or the postmaster there can help."},
     {Where::conversation, Stage::rcpt, ".2.2", "The mailbox is full. Only its owner can help."},
 };
 

@@ -177,7 +177,8 @@ void Core::pump_categorizer() {
     while (room() && !pending_.empty() && categorizing_.count - categorizing_large_ < settings_.max_pending_categorizations)
         ask_categorizer(pending_.pop(deliveries_));
     while (room() && !pending_large_.empty() &&
-           (categorizing_large_ == 0 || categorizing_recipients_ + deliveries_[pending_large_.head].count <= recipients_at_once))
+           (categorizing_large_ == 0 ||
+            categorizing_recipients_ + deliveries_[pending_large_.head].count <= recipients_at_once))
         ask_categorizer(pending_large_.pop(deliveries_));
 }
 
@@ -216,7 +217,8 @@ void Core::categorizer_gone() {
         }
         categorizer_window_ = settings_.max_pending_categorizations;
         deliveries_[slot].state = DeliveryState::held; // nowhere
-        not_categorized(slot, {"4.3.0", "the categorizer ended, twice in a row, while it worked on this message alone", {}, {}});
+        not_categorized(
+            slot, {"4.3.0", "the categorizer ended, twice in a row, while it worked on this message alone", {}, {}});
     }
 }
 

@@ -228,11 +228,10 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
 };
 
 using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
-                            Recall, CancelDelivery,
-                            RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
-                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
-                            NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
-                            DomainForgotten>;
+                            Recall, CancelDelivery, RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld,
+                            RecordDelayNotice, RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive,
+                            NoticeExpired, NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink,
+                            NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten, DomainForgotten>;
 
 struct Actions {
     std::vector<Action> list;

@@ -76,7 +76,9 @@ void Core::release_address(Slot address) {
 void Core::invite_next(Slot address) {
     Address& a = addresses_[address];
     auto at = a.waiting_links.begin();
-    for (; at != a.waiting_links.end() && a.connections + reserved_for_others(a, *at) < limit_per_address(links_[*at]); ++at) {
+    for (;
+         at != a.waiting_links.end() && a.connections + reserved_for_others(a, *at) < limit_per_address(links_[*at]);
+         ++at) {
         Link& l = links_[*at];
         const bool asks = l.full_address == a.name && l.open() > 0; // its agent has yet to say that it found none
         if (!at_address_limit(l) && !asks) continue;                   // found room elsewhere

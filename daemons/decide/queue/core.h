@@ -247,7 +247,9 @@ private:
     Agent* least_busy(AgentKind kind);
     bool reserved(AgentId id) const;
     Slot connection_of(ConnectionId id) const;
-    ConnectionId id_of(Slot connection) const { return (std::uint64_t{connections_[connection].generation} << 32) | connection; }
+    ConnectionId id_of(Slot connection) const {
+        return (std::uint64_t{connections_[connection].generation} << 32) | connection;
+    }
 
     // ---- addresses.cpp ----
     std::uint32_t limit_per_address(const Link& link) const;
@@ -430,7 +432,8 @@ private:
     static constexpr std::uint32_t small_message = 50;         // recipients; those with more wait by themselves
     static constexpr std::uint32_t recipients_at_once = 20'000; // of those; one alone may have more
     DeliveryList pending_, pending_large_, categorizing_;
-    std::uint32_t categorizing_large_ = 0, categorizing_recipients_ = 0; // of categorizing_: the large ones, and their recipients
+    std::uint32_t categorizing_large_ = 0,
+                  categorizing_recipients_ = 0;              // of categorizing_: the large ones, and their recipients
     std::uint32_t categorizer_window_ = ~0u;                 // asked at a time, at most
     std::uint64_t last_alone_with_categorizer_ = 0;          // the message it had alone when it went last; 0: several
     DeliveryList isolated_[2];        // suspects that are due, by AgentKind

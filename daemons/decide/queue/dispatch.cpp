@@ -260,7 +260,9 @@ void Core::idle_or_close(Slot slot) {
     c.idle_since = now_.monotonic;
     idle_.push(connections_, slot, End::back);
     // Somebody else needs its place more than a rainy day does.
-    const bool wanted = !waiting_links_.empty() || std::ranges::any_of(c.addresses, [&](Slot each) { return !addresses_[each].waiting_links.empty(); });
+    const bool wanted = !waiting_links_.empty() || std::ranges::any_of(c.addresses, [&](Slot each) {
+        return !addresses_[each].waiting_links.empty();
+    });
     if (wanted && links_[c.link].offer == 0) close(slot);
 }
 

@@ -79,7 +79,8 @@ struct Accepted {
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
-    bool with_earlier_agent = false; // an agent of an earlier queue-manager still delivers it: nothing happens until agent_released()
+    bool with_earlier_agent =
+        false; // an agent of an earlier queue-manager still delivers it: nothing happens until agent_released()
     Origin origin = Origin::recovered;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
     std::string_view retry_policy;        // by name; "" the route's
     const RetryPolicy* policy = nullptr;  // … and its values as recorded; null: as Settings have it by that name

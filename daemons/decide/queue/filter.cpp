@@ -136,7 +136,8 @@ bool Filter::holds(const Group& group, const Facts& facts) {
     };
     const auto within_any = [&](const std::vector<std::string>& values) {
         return std::ranges::any_of(group.texts, [&](const std::string& text) {
-            return std::ranges::any_of(values, [&](const std::string& value) { return lowered(value).find(text) != std::string::npos; });
+            return std::ranges::any_of(
+                values, [&](const std::string& value) { return lowered(value).find(text) != std::string::npos; });
         });
     };
     const auto bare = [](std::string_view id) { // without <>
@@ -196,7 +197,8 @@ bool Filter::needs_file(const Facts& facts) const {
 }
 
 bool Filter::needs_header() const {
-    return std::ranges::any_of(groups_, [](const Group& group) { return group.key == Key::subject || group.key == Key::message_id; });
+    return std::ranges::any_of(
+        groups_, [](const Group& group) { return group.key == Key::subject || group.key == Key::message_id; });
 }
 
 bool Filter::ruled_out(const Facts& facts) const {

@@ -50,7 +50,23 @@ public:
     bool ruled_out(const Facts& facts) const;
 
 private:
-    enum class Key : std::uint8_t { sender, recipient, domain, link, id, age, size, state, lane, reason, submitter, pool, policy, message_id, subject };
+    enum class Key : std::uint8_t {
+        sender,
+        recipient,
+        domain,
+        link,
+        id,
+        age,
+        size,
+        state,
+        lane,
+        reason,
+        submitter,
+        pool,
+        policy,
+        message_id,
+        subject
+    };
     struct Bound {
         bool least = true; // else at most
         std::int64_t value = 0;

@@ -144,7 +144,9 @@ std::string Core::idle_reason(const Link& l, const QueueBackoffs& resting) const
                            resting.queue->health.last_error.text);
     if (l.offer == 0 && resting.stops()) return fmt::format("queue {} is paused", resting.stopped->name);
     if (l.offer == 0)
-        return l.down ? "it is down; probed without mail" : resting.waiting > 0 ? "what waits is not due yet" : "nothing is due";
+        return l.down                ? "it is down; probed without mail"
+               : resting.waiting > 0 ? "what waits is not due yet"
+                                     : "nothing is due";
     if (now_.monotonic < l.next_message) return "its rate is used up for now";
     if (l.wants_connection)
         return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"

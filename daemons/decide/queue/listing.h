@@ -185,7 +185,8 @@ struct HealthSnapshot {
     std::vector<LinkFailure> history;
 };
 
-// Oldest messages, and what is due next of what waits by itself, are found by looking at every delivery: a few milliseconds for each hundred thousand.
+// Oldest messages, and what is due next of what waits by itself, are found by looking at every delivery: a few
+// milliseconds for each hundred thousand.
 enum class Ages : std::uint8_t { no, yes };
 
 struct Counts {

@@ -31,7 +31,8 @@ void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool ex
     if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
     // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
     const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
-    add_report(message, PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
+    add_report(message,
+               PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
 }
 
 // The first try was in vain, and others follow.
@@ -40,7 +41,8 @@ void Core::report_first_try(Slot delivery, const std::vector<Entry>& list, const
     if (messages_[d.message].trace != Trace::first_try || d.first_try_reported) return;
     d.first_try_reported = true;
     for (const Entry& each : list)
-        add_report(d.message, PendingReport{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
+        add_report(d.message, PendingReport{ReportKind::status,
+                                            ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
 }
 
 // What a try came to is all that was asked: there is no other.
@@ -221,7 +223,8 @@ void Core::drop_reports(Slot message) {
     MessageExtras& e = extras_[m.extras];
     if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
     for (const PendingReport& due : e.reports)
-        if (const auto asked = requested_reports_.find(due.request); asked != requested_reports_.end()) forget_request(asked);
+        if (const auto asked = requested_reports_.find(due.request); asked != requested_reports_.end())
+            forget_request(asked);
 }
 
 void Core::service(Service which, Presence presence) {

@@ -119,7 +119,8 @@ void Core::closed(const Closed& event) {
     const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();
     if (of_queue) {
         const Delivery& tried = deliveries_[c.deliveries.head];
-        if (tried.round == queues_[tried.queue].health.round) queue_failed(tried.queue, reason); // else it is counted already
+        if (tried.round == queues_[tried.queue].health.round)
+            queue_failed(tried.queue, reason); // else it is counted already
     } else if (failed) {
         link_failed(link, slot, event.push_back, event.was_up ? Phase::session : event.phase, reason);
     } else if (event.push_back == PushBack::yes) {

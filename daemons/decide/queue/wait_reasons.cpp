@@ -148,7 +148,8 @@ std::vector<Unrouted> Core::unrouted(std::size_t at_most) const {
     out.resize(at_most);
     for (auto& [gate, one] : rest) {
         one.gate = gate;
-        one.waiting_for = lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
+        one.waiting_for =
+            lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
         out.push_back(std::move(one));
     }
     return out;

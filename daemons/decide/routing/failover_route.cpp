@@ -4,7 +4,8 @@ namespace decide {
 
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     std::vector<Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol, hop.account});
+    for (const auto& hop : equals)
+        hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol, hop.account});
     return Destination::of(RouteKind::configured, std::move(hosts));
 }
 
@@ -20,7 +21,8 @@ Destination with_fallback(Destination destination, const std::vector<NextHop>& f
     if (fallback.empty() || destination.includes_self) return destination;
     if (destination.kind == RouteKind::temporary) return configured(fallback);
     if (destination.kind != RouteKind::mx) return destination;
-    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol, hop.account});
+    for (const auto& hop : fallback)
+        destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol, hop.account});
     return Destination::of(RouteKind::mx, std::move(destination.hosts));
 }
 

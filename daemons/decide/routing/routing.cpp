@@ -91,7 +91,8 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
         const auto name = text.substr(1, close - 1);
         hop.kind = Kind::host;
         hop.name = name.find(':') == name.npos ? host_name(name) : v6_literal(name);
-        if (hop.name.find_first_not_of("0123456789.") == hop.name.npos && !is_v4(hop.name)) return {}; // an address, misspelt
+        if (hop.name.find_first_not_of("0123456789.") == hop.name.npos && !is_v4(hop.name))
+            return {}; // an address, misspelt
         port = text.substr(close + 1);
     } else {
         const auto colon = text.find(':');

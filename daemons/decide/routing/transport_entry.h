@@ -1,4 +1,5 @@
-// What a transport table says of a recipient: a next hop, a kind of mailbox here, or an end. In the words of this configuration
+// What a transport table says of a recipient: a next hop, a kind of mailbox here, or an end. In the words of this
+// configuration
 // ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5) ("smtp:[relay.example]",
 // "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"). A value.
 #pragma once

@@ -24,7 +24,9 @@ enum class TlsLevel : std::uint8_t {
 
 constexpr bool is_mandatory(TlsLevel level) { return level >= TlsLevel::encrypt; }
 // Does it matter what TLSA records say?
-constexpr bool asks_dane(TlsLevel level) { return level == TlsLevel::dane || level == TlsLevel::sts || level == TlsLevel::dane_only; }
+constexpr bool asks_dane(TlsLevel level) {
+    return level == TlsLevel::dane || level == TlsLevel::sts || level == TlsLevel::dane_only;
+}
 
 // What the message itself says of TLS (RFC 8689).
 enum class TlsRequirement : std::uint8_t {

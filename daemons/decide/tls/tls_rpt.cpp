@@ -33,7 +33,10 @@ bool starts_with_scheme(string_view text, string_view scheme) {
 // What %2C and the like stand for. False: a broken one.
 bool decode_percent(string_view text, std::string& out) {
     const auto digit = [](char c) {
-        return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
     };
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] != '%') {

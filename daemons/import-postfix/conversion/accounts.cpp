@@ -73,7 +73,8 @@ public:
                                                   postfix::excerpt(user), postfix::excerpt(hop)));
         }
         if (out.empty()) return;
-        import_.draft.set("table.sender_accounts.kind", toml("entries"), "sender_dependent_relayhost_maps and smtp_sasl_password_maps");
+        import_.draft.set("table.sender_accounts.kind", toml("entries"),
+                          "sender_dependent_relayhost_maps and smtp_sasl_password_maps");
         import_.draft.set("table.sender_accounts.entries", toml(out));
     }
 
@@ -96,7 +97,8 @@ void by_senders(Import& import, const std::vector<postfix::Entry>& entries) {
     std::vector<std::string> tables; // that cannot be copied stay behind
     for (const auto& word : import.words("sender_dependent_relayhost_maps")) {
         const auto type = postfix::parse_typed(word);
-        const auto read = type && import.environment.exists(import.resolved_path(type->name)) && type->type != "regexp" && type->type != "pcre"
+        const auto read = type && import.environment.exists(import.resolved_path(type->name)) &&
+                                  type->type != "regexp" && type->type != "pcre"
                               ? import.entries("sender_dependent_relayhost_maps", word)
                               : std::nullopt;
         if (read)
@@ -108,7 +110,8 @@ void by_senders(Import& import, const std::vector<postfix::Entry>& entries) {
     hops.write();
     if (import.draft.has_section("table.sender_accounts")) tables.insert(tables.begin(), "table:sender_accounts");
     if (!tables.empty()) import.draft.set("sender_relay.tables", toml(tables), "sender_dependent_relayhost_maps");
-    import.add_remark("sender_dependent_relayhost_maps", "copied into [table.sender_accounts], with the account of each sender");
+    import.add_remark("sender_dependent_relayhost_maps",
+                      "copied into [table.sender_accounts], with the account of each sender");
     to_be_written(import, "accounts by sender are now named by their next hops, in [table.sender_accounts]");
 }
 
@@ -120,9 +123,10 @@ void from_file(Import& import, const std::string& path, const std::vector<postfi
     for (const auto& entry : entries)
         if (!entry.key.starts_with('[')) lines.push_back(entry.line);
     if (!lines.empty())
-        import.add_remark(maps, fmt::format("line {}: accounts are looked up by the name of the host that is connected to, not by "
-                                       "the domain whose MX host it is",
-                                       fmt::join(lines, ", ")));
+        import.add_remark(
+            maps, fmt::format("line {}: accounts are looked up by the name of the host that is connected to, not by "
+                              "the domain whose MX host it is",
+                              fmt::join(lines, ", ")));
 }
 
 } // namespace

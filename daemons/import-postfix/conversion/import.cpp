@@ -89,7 +89,8 @@ void carry_over(Import& import, const SettingMapping& row) {
                     import.set(row.key, toml(duration(*seconds)), name);
         return;
     case Conversion::yes_no:
-    case Conversion::no_yes: return import.set(row.key, toml(import.flag(name) == (row.conversion == Conversion::yes_no)), name);
+    case Conversion::no_yes:
+        return import.set(row.key, toml(import.flag(name) == (row.conversion == Conversion::yes_no)), name);
     case Conversion::tables:
         if (const auto tables = import.tables(name); !tables.empty()) import.set(row.key, toml(tables), name);
         return import.mark_converted(name);

@@ -140,7 +140,8 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
                                                       : "none";
     const bool certificate = import.draft.find("tls.certificates") != nullptr;
     std::string tls = wrapped ? "implicit" : level == "encrypt" ? "require" : level == "may" ? "offer" : "no";
-    if (!certificate && tls == "offer") tls = "no"; // as in Postfix; what is required stays so, and check says what is missing
+    if (!certificate && tls == "offer")
+        tls = "no"; // as in Postfix; what is required stays so, and check says what is missing
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
     for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls",
                              "smtpd_tls_wrappermode", "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
@@ -151,10 +152,12 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
     const auto* only = listener.values.given("smtpd_tls_auth_only");
     if (auth && tls == "no" && flag_is_set(import, listener, "smtpd_tls_auth_only")) {
         import.draft.set(key + ".auth", "false", "smtpd_tls_auth_only");
-        import.record_service(*listener.service, Kind::with_remark, "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
+        import.record_service(*listener.service, Kind::with_remark,
+                              "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
         auth = false;
     }
-    if (auth && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" && tls != "implicit") {
+    if (auth && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" &&
+        tls != "implicit") {
         import.draft.set(key + ".auth_without_tls", "true", "smtpd_tls_auth_only");
         if (!only)
             import.record_service(*listener.service, Kind::with_remark,
@@ -239,7 +242,8 @@ void import_listener(Import& import, const Service& service) {
             service, Kind::unsupported,
             "mail coming back from a filter behind the queue: run the filter as a [milter] instead");
     else if (filter && !filter->empty())
-        import.record_service(service, Kind::unsupported, fmt::format("-o content_filter: {}", mapping_of("content_filter")->note));
+        import.record_service(service, Kind::unsupported,
+                              fmt::format("-o content_filter: {}", mapping_of("content_filter")->note));
     // Whoever refuses all strangers takes mail of his own people only, whatever the port.
     listener.submission = wrapped || at->port == 587 || at->port == 465 ||
                       std::ranges::any_of(lists_of_restrictions, [&](auto name) {

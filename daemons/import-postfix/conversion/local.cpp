@@ -87,7 +87,8 @@ bool is_usual_recipients(Import& import) {
     const auto aliases = import.words("alias_maps");
     import.mark_converted("local_recipient_maps");
     return std::ranges::all_of(import.words("local_recipient_maps"), [&](const auto& word) {
-        return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" || std::ranges::find(aliases, word) != aliases.end();
+        return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" ||
+               std::ranges::find(aliases, word) != aliases.end();
     });
 }
 
@@ -107,7 +108,8 @@ void aliases(Import& import) {
                 import.file("alias_maps", path); // readable?
                 files.push_back(path);
             } else if (import.given("alias_maps") && path != "/etc/aliases") {
-                import.mark_unsupported("alias_maps", fmt::format("{}: there is no such file; postrider check wants it", path));
+                import.mark_unsupported("alias_maps",
+                                        fmt::format("{}: there is no such file; postrider check wants it", path));
                 files.push_back(path);
             }
         } else if (auto table = import.table("alias_maps", word)) {

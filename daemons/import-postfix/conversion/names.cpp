@@ -19,7 +19,8 @@ void names(Import& import) {
     import.mark_converted("mydomain");
     auto origin = import.value("myorigin");
     if (origin == "/etc/mailname" && !import.environment.exists(origin)) // ours by default, once it is there
-        return import.add_remark("myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
+        return import.add_remark(
+            "myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
     if (origin.starts_with('/')) { // the first line of that file
         const auto text = import.file("myorigin", origin);
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
@@ -48,9 +49,11 @@ public:
             }
             if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
-                import_.mark_unsupported(name, fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
-                                                  "domains in it are listed",
-                                                  word, key));
+                import_.mark_unsupported(
+                    name,
+                    fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
+                                "domains in it are listed",
+                                word, key));
                 continue;
             }
             if (word.find('@') != word.npos) continue; // an address

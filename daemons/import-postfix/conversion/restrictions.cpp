@@ -200,10 +200,12 @@ private:
                 const std::string advice(advice_on(word));
                 auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
                 if (same == odd.end()) same = odd.insert(odd.end(), {advice, ""});
-                same->second += fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
+                same->second +=
+                    fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
             }
         }
-        for (const auto& [advice, words] : odd) say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
+        for (const auto& [advice, words] : odd)
+            say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
     void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {
@@ -308,7 +310,8 @@ void postscreen(Import& import, Restrictions& restrictions) {
         if (const auto wait = postfix::seconds_of(import.value(listener->values, "postscreen_greet_wait"), 's'))
             import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
     if (!acts("postscreen_dnsbl_action"))
-        return import.add_remark("postscreen_dnsbl_sites", "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
+        return import.add_remark("postscreen_dnsbl_sites",
+                                 "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
     const auto sites = Import::split(import.value(listener->values, "postscreen_dnsbl_sites"));
     if (const auto threshold = postfix::number_of(import.value(listener->values, "postscreen_dnsbl_threshold"));
         threshold && !sites.empty())

@@ -128,11 +128,13 @@ void tls_policies(Import& import) {
             const auto* level = import.draft.find("smtp_client.tls");
             const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
             if (welcome) import.draft.set("smtp_client.tls", toml("sts"), "smtp_tls_policy_maps");
-            import.add_remark("smtp_tls_policy_maps",
-                         welcome ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
-                                 : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
-                                               "sends in plain text where a domain has no policy",
-                                               word));
+            import.add_remark(
+                "smtp_tls_policy_maps",
+                welcome
+                    ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
+                    : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
+                                  "sends in plain text where a domain has no policy",
+                                  word));
             continue;
         }
         const auto entries = import.entries("smtp_tls_policy_maps", word);
@@ -140,10 +142,11 @@ void tls_policies(Import& import) {
         if (!entries || (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
             // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
-            import.mark_unsupported("smtp_tls_policy_maps",
-                           fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
-                                       "what each of its entries does",
-                                       word));
+            import.mark_unsupported(
+                "smtp_tls_policy_maps",
+                fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
+                            "what each of its entries does",
+                            word));
             continue;
         }
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {

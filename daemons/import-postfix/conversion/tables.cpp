@@ -159,11 +159,12 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
         return {};
     }
     // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
-    mark_unsupported(name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
-                              "postrider check refuses it until it is replaced or taken out",
-                              type,
-                              type == "static" ? "write a regexp: table with one pattern that fits everything"
-                                               : "write the entries to a text file, or ask them by a socketmap"));
+    mark_unsupported(
+        name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
+                          "postrider check refuses it until it is replaced or taken out",
+                          type,
+                          type == "static" ? "write a regexp: table with one pattern that fits everything"
+                                           : "write the entries to a text file, or ask them by a socketmap"));
     return std::string(word);
 }
 

@@ -1,5 +1,6 @@
-// Prints the list of postrider-from-postfix(7), to be pasted there when the table changes. With --look: reads names of settings,
-// one a line, and prints what the tables contain about each: "name = default" and, after a tab, the row it falls under.
+// Prints the list of postrider-from-postfix(7), to be pasted there when the table changes. With --look: reads names
+// of settings, one a line, and prints what the tables contain about each: "name = default" and, after a tab, the row
+// it falls under.
 #include "daemons/import-postfix/setting_map/setting_map.h"
 #include "daemons/import-postfix/postfix/defaults.h"
 #include <fmt/format.h>

@@ -354,8 +354,8 @@ std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
     std::string sender(reverse_path.empty() ? "MAILER-DAEMON" : reverse_path);
     std::replace(sender.begin(), sender.end(), ' ', '-'); // readers cut at blanks
     return fmt::format("From {}  {} {} {:2} {:02}:{:02}:{:02} {}", sender, weekdays[local.tm_wday],
-                       smtp::month_names[static_cast<std::size_t>(local.tm_mon)], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
-                       local.tm_year + 1900);
+                       smtp::month_names[static_cast<std::size_t>(local.tm_mon)], local.tm_mday, local.tm_hour,
+                       local.tm_min, local.tm_sec, local.tm_year + 1900);
 }
 
 std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,

@@ -21,8 +21,8 @@ struct DeliveryTarget {
     bool operator==(const DeliveryTarget&) const = default;
 };
 
-// "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of a virtual
-// mailbox. Nothing: it makes no sense.
+// "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of
+// a virtual mailbox. Nothing: it makes no sense.
 std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
                               std::string_view home);
 

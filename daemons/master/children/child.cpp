@@ -64,7 +64,8 @@ void Child::take(supervision::Message&& message) {
         }
         return supervisor_.ready(*this);
     }
-    if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message)) return supervisor_.token_wanted(*this, *wanted);
+    if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message))
+        return supervisor_.token_wanted(*this, *wanted);
     if (auto* pong = std::get_if<supervision::Pong>(&message)) {
         status_text_ = std::move(pong->status);
         return supervisor_.answered(*this);

@@ -29,7 +29,8 @@ public:
         virtual bool other_roles_answer(const Child& child) = 0;
         // Has the kernel killed a process for want of memory that this was not said of?
         virtual bool out_of_memory() = 0;
-        // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called before it is started again (if it is).
+        // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called
+        // before it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
 
     protected:

@@ -9,7 +9,8 @@ namespace master {
 
 // The same error with the spool's name, whose the directory is, and a command that mends it, where we know one.
 // `service`: whom the daemons run as; nothing: whoever we are.
-spool::Error advise_on_spool(spool::Error error, const std::string& directory, const std::optional<common::Identity>& service);
+spool::Error advise_on_spool(spool::Error error, const std::string& directory,
+                             const std::optional<common::Identity>& service);
 
 // The same error with what may be done about log.file.
 spool::Error advise_on_log(spool::Error error, const std::string& file);

@@ -79,7 +79,8 @@ std::vector<std::string> inodes_listening(std::string_view table, const common::
         if (!(words >> inode) || state != "0A" || inode == "0") continue;
         const auto at = parse_local(local);
         if (!at || at->port != wanted.port) continue;
-        if (at->address == wanted.address || at->address.is_wildcard() || wanted.address.is_wildcard()) inodes.push_back(inode);
+        if (at->address == wanted.address || at->address.is_wildcard() || wanted.address.is_wildcard())
+            inodes.push_back(inode);
     }
     return inodes;
 }

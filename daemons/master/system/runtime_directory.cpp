@@ -85,8 +85,9 @@ Result<> RuntimeDirectory::acquire(const config::Config& config) {
     spool_ = config.spool.directory;
     run_ = spool_ + "/run";
     if (const auto other = other_mail_system_of(spool_); !other.empty())
-        return std::unexpected(Error{0, fmt::format("spool.directory: {} is the queue of {}: Postrider needs a directory of its own",
-                                                    spool_, other)});
+        return std::unexpected(
+            Error{0, fmt::format("spool.directory: {} is the queue of {}: Postrider needs a directory of its own",
+                                 spool_, other)});
     const auto entered = [&]() -> Result<> {
         TRY(make_directories(config));
         if (users_.service) TRY(give_drop_its_group());
@@ -124,7 +125,8 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
 
 // What was there already may be somebody else's: said here once, not by each daemon that comes across it.
 Result<> RuntimeDirectory::check_access(const config::Config& config) const {
-    std::vector<std::string> paths = {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete", "index"};
+    std::vector<std::string> paths = {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete",
+                                      "index"};
     for (const auto slot : writer_slots(config))
         paths.push_back(spool::directory_of(spool::QueueId{std::uint64_t{1} << 8 | slot}, spool::Location::incoming));
     for (const auto& each : paths) {

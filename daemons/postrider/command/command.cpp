@@ -23,9 +23,10 @@ int report_socket_error(const spool::Error& error, const config::Config& config)
     }
     print_error(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    print_error(fmt::format("this is for root and members of the group {0} (mta.admin_group): \"adduser NAME {0}\", as root, "
-                         "adds a member, who then has to log in again",
-                         config.mta.admin_group));
+    print_error(
+        fmt::format("this is for root and members of the group {0} (mta.admin_group): \"adduser NAME {0}\", as root, "
+                    "adds a member, who then has to log in again",
+                    config.mta.admin_group));
     return no_permission;
 }
 

@@ -136,7 +136,8 @@ int check(const Arguments& arguments) {
     if (auto closed = unreadable_config_warning(*config); !closed.empty()) warnings.push_back(std::move(closed));
     for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
         warnings.push_back(std::move(problem)); // the built-in texts stand in
-    for (auto& each : common::config_warnings(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
+    for (auto& each : common::config_warnings(
+             *config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
     for (auto& each : common::environment_warnings(*config)) warnings.push_back(std::move(each));
     for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
@@ -147,7 +148,8 @@ int check(const Arguments& arguments) {
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;
         !name.empty() && !config::is_domain_name(name))
-        warnings.push_back(fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));
+        warnings.push_back(
+            fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));
     if (!arguments.json)
         for (const auto& warning : warnings) print_error("warning: " + warning);
     if (arguments.json)

@@ -29,9 +29,13 @@ int compile(const Arguments& arguments) {
         for (const auto& problem : made->problems.first())
             print_error(fmt::format("warning: {}:{}: {}", file, problem.line, problem.message));
         if (made->problems.count() > tables::Problems::most)
-            print_error(fmt::format("warning: {}: {} more lines like these", file, made->problems.count() - tables::Problems::most));
+            print_error(fmt::format("warning: {}: {} more lines like these", file,
+                                    made->problems.count() - tables::Problems::most));
         if (arguments.json)
-            print_json({{"version", 1}, {"table", made->path}, {"entries", made->entries}, {"odd_lines", made->problems.count()}});
+            print_json({{"version", 1},
+                        {"table", made->path},
+                        {"entries", made->entries},
+                        {"odd_lines", made->problems.count()}});
         else
             fmt::print("{}: {} {}\n", made->path, made->entries, made->entries == 1 ? "entry" : "entries");
     }

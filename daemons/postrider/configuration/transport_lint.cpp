@@ -19,13 +19,16 @@ std::string lint_transport(std::string_view value, MailboxDelivery mailboxes) {
 TransportLint lint_transport_table(const config::Config& config, const std::string& table) {
     const auto& transports = config.addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured : MailboxDelivery::configured;
+    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
+                                                                            : MailboxDelivery::configured;
     tables::Problems problems;
     TransportLint out;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
-        const auto why = tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
+        const auto why =
+            tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        if (!why.empty()) problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
+        if (!why.empty())
+            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
     });
     out.problems = problems.first();
     return out;

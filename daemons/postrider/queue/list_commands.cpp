@@ -131,14 +131,16 @@ void print_message_line(const json& m, std::size_t width) {
                                           size_text(static_cast<std::uint64_t>(number_of(m, "size"))),
                                           text_of(m, "lane"), sender),
                               width));
-    if (const auto subject = text_of(m, "subject"); !subject.empty()) fmt::print("{}\n", truncated("    \"" + subject + "\"", width));
+    if (const auto subject = text_of(m, "subject"); !subject.empty())
+        fmt::print("{}\n", truncated("    \"" + subject + "\"", width));
     for (const auto& r : list_of(m, "recipients")) {
         const auto next = number_of(r, "next_attempt");
         const auto waits =
             fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
         const auto why = text_of(r, text_of(r, "reason").empty() ? "waits_for" : "reason");
-        fmt::print("{}\n",
-                   truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why), width));
+        fmt::print("{}\n", truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits,
+                                                 why.empty() ? "" : ": ", why),
+                                     width));
     }
 }
 
@@ -326,7 +328,8 @@ int link_list(const Arguments& arguments) {
             t.row({text_of(l, "link"), state_text(l), std::to_string(number_of(l, "deliveries")),
                    std::to_string(number_of(l, "due")), std::to_string(number_of(l, "in_flight")),
                    fmt::format("{}/{}", number_of(l, "connections"), number_of(l, "limit")),
-                   age_text(seconds_since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")), wait_reason(l)});
+                   age_text(seconds_since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")),
+                   wait_reason(l)});
         },
         "no links: nothing is on its way anywhere");
 }
@@ -384,7 +387,8 @@ int message_list(const Arguments& arguments) {
     if (shown == 0 && !selector->selects_all()) return print_error("no message is like that"), not_found;
     if (arguments.json) return ok;
     if (limit > 0 && shown == limit && selector->ids.empty())
-        fmt::print("{}; there may be more: --behind {} goes on\n", count_text(static_cast<std::int64_t>(shown), "message"), last);
+        fmt::print("{}; there may be more: --behind {} goes on\n",
+                   count_text(static_cast<std::int64_t>(shown), "message"), last);
     else
         fmt::print("{}\n", shown == 0 ? "the queue is empty" : count_text(static_cast<std::int64_t>(shown), "message"));
     return ok;
@@ -393,9 +397,10 @@ int message_list(const Arguments& arguments) {
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
         if (word.contains('='))
-            return print_error(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
-                                        "list {0}\" looks for messages",
-                                        word)),
+            return print_error(fmt::format(
+                       "\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
+                       "list {0}\" looks for messages",
+                       word)),
                    usage;
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
         if (status != ok) return status;

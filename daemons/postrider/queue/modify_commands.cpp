@@ -70,11 +70,13 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
         fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
                    total.skipped > 0 ? fmt::format(", {} not (already so)", total.skipped) : "");
     else
-        fmt::print("{} {}{}{}\n", count_text(total.changed, "message"), done,
-                   total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "",
-                   total.kept > 0 ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
-                                                total.kept)
-                                  : "");
+        fmt::print(
+            "{} {}{}{}\n", count_text(total.changed, "message"), done,
+            total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "",
+            total.kept > 0
+                ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
+                              total.kept)
+                : "");
     if (total.in_flight == 0 || worst != ok) return worst;
     print_error(fmt::format("{} being delivered and could not be stopped any more: not {}",
                          total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
@@ -112,7 +114,8 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
                     {"mail", mail},
                     {"kept_by", kept_by},
                     {"done", done}});
-    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], truncated(words[1], 400)); !kept_by.empty())
+    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], truncated(words[1], 400));
+             !kept_by.empty())
         fmt::print("{} is tried when it is resumed: {}\n", what, truncated(kept_by, 1000));
     else
         fmt::print("{} {}{}\n", what, done, mail ? "" : "; no mail is there now");
@@ -133,7 +136,8 @@ int message_remove(const Arguments& a) {
     constexpr std::int64_t confirmation_threshold = 100;
     auto request = request_with_reason(op::remove, a);
     if (a.has("--for-good")) request["for_good"] = true;
-    const bool needs_confirmation = !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
+    const bool needs_confirmation =
+        !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
     const auto selector = needs_confirmation ? parse_selector(a.words) : std::nullopt;
     if (needs_confirmation && !selector) return usage;
     if (selector && !selector->filter.empty()) {
@@ -141,7 +145,8 @@ int message_remove(const Arguments& a) {
         auto count = request;
         count["dry_run"] = true;
         for (const auto& each : selector->requests(count))
-            if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) return status;
+            if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok)
+                return status;
         if (total.would_change > confirmation_threshold && ::isatty(0) == 0)
             return print_error(fmt::format("{} would be removed: if that is meant, say --yes",
                                         count_text(total.would_change, "message"))),

@@ -60,7 +60,9 @@ json entry(const Arguments& arguments, std::string_view recipient, std::int64_t 
     return out;
 }
 
-bool is_filter(const std::string& word) { return word == "all" || (word.find('=') != word.npos && word.find('@') > word.find('=')); }
+bool is_filter(const std::string& word) {
+    return word == "all" || (word.find('=') != word.npos && word.find('@') > word.find('='));
+}
 
 json request_of(std::string_view op, const Arguments& arguments, json entries) {
     json out = {{"op", op}, {"entries", std::move(entries)}};
@@ -99,11 +101,18 @@ private:
 void print_added(const Arguments& arguments, const SuppressionCounts& total, std::int64_t refused = 0) {
     const bool dry = arguments.has("--dry-run");
     if (arguments.json)
-        return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced}, {"refused", refused}, {"dry_run", dry}});
+        return print_json({{"version", 1},
+                           {"added", total.added},
+                           {"replaced", total.replaced},
+                           {"refused", refused},
+                           {"dry_run", dry}});
     fmt::print("{} {} put on the suppression list{}{}{}\n", total.added + total.replaced,
-               dry ? "would be" : total.added + total.replaced == 1 ? "is" : "are",
+               dry                                 ? "would be"
+               : total.added + total.replaced == 1 ? "is"
+                                                   : "are",
                total.replaced > 0 ? fmt::format(", {} in the place of what was there", total.replaced) : "",
-               refused > 0 ? fmt::format("; {} not understood", count_text(refused, "line")) : "", dry ? "; nothing was changed" : "");
+               refused > 0 ? fmt::format("; {} not understood", count_text(refused, "line")) : "",
+               dry ? "; nothing was changed" : "");
 }
 
 void add_rows(Table& table, const json& line) {
@@ -132,7 +141,8 @@ int suppress_remove(const Arguments& arguments) {
     SuppressionCounts total;
     int status = ok;
     if (std::ranges::any_of(arguments.words, is_filter)) {
-        if (arguments.option("--sender")) return print_error("with filter words say sender=DOMAIN instead of --sender"), usage;
+        if (arguments.option("--sender"))
+            return print_error("with filter words say sender=DOMAIN instead of --sender"), usage;
         json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
         if (arguments.has("--dry-run")) request["dry_run"] = true;
         status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
@@ -148,9 +158,13 @@ int suppress_remove(const Arguments& arguments) {
     if (arguments.json)
         print_json({{"version", 1}, {"removed", total.removed}, {"missing", total.missing}, {"dry_run", dry}});
     else
-        fmt::print("{} {} {} taken off the suppression list{}{}\n", total.removed, total.removed == 1 ? "entry" : "entries",
-                   dry ? "would be" : total.removed == 1 ? "is" : "are",
-                   total.missing > 0 ? fmt::format("; {} not on it", total.missing) : "", dry ? "; nothing was changed" : "");
+        fmt::print("{} {} {} taken off the suppression list{}{}\n", total.removed,
+                   total.removed == 1 ? "entry" : "entries",
+                   dry                  ? "would be"
+                   : total.removed == 1 ? "is"
+                                        : "are",
+                   total.missing > 0 ? fmt::format("; {} not on it", total.missing) : "",
+                   dry ? "; nothing was changed" : "");
     return total.removed == 0 ? not_found : ok;
 }
 
@@ -159,7 +173,8 @@ int suppress_list(const Arguments& arguments) {
     if (const auto limit = arguments.option("--limit")) {
         char* end = nullptr;
         const auto number = std::strtoull(limit->c_str(), &end, 10);
-        if (end == limit->c_str() || *end != '\0' || number == 0) return print_error(fmt::format("--limit {}: expected a number", *limit)), usage;
+        if (end == limit->c_str() || *end != '\0' || number == 0)
+            return print_error(fmt::format("--limit {}: expected a number", *limit)), usage;
         request["limit"] = number;
     }
     auto table = entries_table();
@@ -169,13 +184,16 @@ int suppress_list(const Arguments& arguments) {
         else
             add_rows(table, line);
     });
-    if (status == ok && !arguments.json) fmt::print("{}", table.empty() ? "nobody is on the suppression list, as asked\n" : table.text(terminal_width(), ""));
+    if (status == ok && !arguments.json)
+        fmt::print("{}", table.empty() ? "nobody is on the suppression list, as asked\n"
+                                       : table.text(terminal_width(), ""));
     return status;
 }
 
 int suppress_check(const Arguments& arguments) {
     json request = {{"op", op::suppressed}, {"address", arguments.words[0]}};
-    if (const auto sender = arguments.option("--sender")) request["sender"] = sender->find('@') == std::string::npos ? "@" + *sender : *sender;
+    if (const auto sender = arguments.option("--sender"))
+        request["sender"] = sender->find('@') == std::string::npos ? "@" + *sender : *sender;
     auto table = entries_table();
     bool found = false;
     const int status = ask_queue(arguments, request, [&](const json& line) {
@@ -187,7 +205,8 @@ int suppress_check(const Arguments& arguments) {
     });
     if (status != ok) return status;
     if (!arguments.json)
-        fmt::print("{}", found ? table.text(terminal_width(), "") : fmt::format("{} is not on the suppression list\n", arguments.words[0]));
+        fmt::print("{}", found ? table.text(terminal_width(), "")
+                               : fmt::format("{} is not on the suppression list\n", arguments.words[0]));
     return found ? ok : not_found;
 }
 
@@ -227,8 +246,10 @@ int suppress_import(const Arguments& arguments) {
         }
         auto one = entry(arguments, *recipient, line_entry.expires > 0 ? line_entry.expires : *expires);
         if (!line_entry.sender.empty()) one["sender"] = line_entry.sender;
-        if (!line_entry.reason.empty() && !one.contains("reason")) one["reason"] = smtp::printable(line_entry.reason, common::SuppressionList::longest_text);
-        if (!line_entry.reply.empty()) one["reply"] = smtp::printable(line_entry.reply, common::SuppressionList::longest_text);
+        if (!line_entry.reason.empty() && !one.contains("reason"))
+            one["reason"] = smtp::printable(line_entry.reason, common::SuppressionList::longest_text);
+        if (!line_entry.reply.empty())
+            one["reply"] = smtp::printable(line_entry.reply, common::SuppressionList::longest_text);
         if (const int status = batch.add(std::move(one)); status != ok) return status;
     }
     if (from.bad()) return print_error(fmt::format("{}: cannot be read to its end", name)), data_error;

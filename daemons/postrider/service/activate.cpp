@@ -43,7 +43,8 @@ StandardLink inspect_link(const std::string& root, const common::StandardName& n
     StandardLink link{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
     if (link.state != NameState::free) link.package = package_of(root, std::string(name.path));
     if (link.state == NameState::foreign)
-        link.what = link.package.empty() ? "it is there already, and no package owns it" : "it belongs to the package " + link.package;
+        link.what = link.package.empty() ? "it is there already, and no package owns it"
+                                         : "it belongs to the package " + link.package;
     return link;
 }
 
@@ -84,8 +85,9 @@ int activate(const Arguments& arguments) {
         refused = true;
     }
     if (refused) {
-        print_error(fmt::format("nothing was changed; remove what is in the way, or call our commands by their own names: {}",
-                             common::program_path("sendmail")));
+        print_error(
+            fmt::format("nothing was changed; remove what is in the way, or call our commands by their own names: {}",
+                        common::program_path("sendmail")));
         return cannot_create;
     }
     for (const auto& link : links)
@@ -105,7 +107,8 @@ int activate(const Arguments& arguments) {
     }
     const bool packaged = std::ranges::none_of(links, [](const auto& link) { return link.package.empty(); });
     if (dry || packaged) return ok; // nobody takes from a package what is its own
-    if (const int error = common::record_activation(root); error != 0) return report_failure(common::activation_record(root), error);
+    if (const int error = common::record_activation(root); error != 0)
+        return report_failure(common::activation_record(root), error);
     return ok;
 }
 
@@ -126,7 +129,8 @@ int deactivate(const Arguments& arguments) {
         print_result(arguments, link, dry ? "would remove" : "removed");
     }
     if (!dry)
-        if (const int error = common::clear_activation(root); error != 0) return report_failure(common::activation_record(root), error);
+        if (const int error = common::clear_activation(root); error != 0)
+            return report_failure(common::activation_record(root), error);
     if (any) return ok;
     print_error("none of the standard names is linked to our commands");
     return already_so;

@@ -36,11 +36,12 @@ spool::Result<ReloadPreview> fetch_preview(const config::Config& config) {
     if (!text) return std::unexpected(spool::Error{0, text.error().to_string()});
     auto queue = TRY(connect_control(config, "control"));
     ReloadPreview out;
-    TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}}, [&](const json& line) {
-        if (!line.contains("totals")) return out.rows.push_back(line);
-        out.totals = line["totals"];
-        out.limit = number_of(line, "limit");
-    }));
+    TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}},
+                  [&](const json& line) {
+                      if (!line.contains("totals")) return out.rows.push_back(line);
+                      out.totals = line["totals"];
+                      out.limit = number_of(line, "limit");
+                  }));
     std::ranges::stable_sort(out.rows, std::ranges::greater{}, [](const json& row) { return number_of(row, "messages"); });
     return out;
 }
@@ -57,11 +58,12 @@ void print(const ReloadPreview& preview) {
     fmt::print("{}", preview.rows.empty() ? "queued mail would go on as it does now\n" : summary(preview));
     Table table({"Effect", ">Messages", "Queue", "Link now", "How"});
     for (const auto& row : std::span(preview.rows).first(std::min(most_rows, preview.rows.size())))
-        table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"), text_of(row, "link"),
-                   text_of(row, "how")});
+        table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"),
+                   text_of(row, "link"), text_of(row, "how")});
     if (!table.empty()) fmt::print("\n{}", table.text(terminal_width()));
     if (preview.rows.size() > most_rows)
-        fmt::print("  and {} more; --json has all of them\n", count_text(static_cast<std::int64_t>(preview.rows.size() - most_rows), "line"));
+        fmt::print("  and {} more; --json has all of them\n",
+                   count_text(static_cast<std::int64_t>(preview.rows.size() - most_rows), "line"));
 }
 
 } // namespace
@@ -74,7 +76,8 @@ int reload(const Arguments& arguments) {
         const auto preview = fetch_preview(*config);
         if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), *config);
         if (!preview && dry) return print_error(preview.error().what), unavailable;
-        if (!preview) print_error(fmt::format("warning: what it does to queued mail is not known: {}", preview.error().what));
+        if (!preview)
+            print_error(fmt::format("warning: what it does to queued mail is not known: {}", preview.error().what));
         if (dry && arguments.json) {
             for (const auto& row : preview->rows) print_json(row);
             print_json({{"totals", preview->totals}, {"limit", preview->limit}});
@@ -82,9 +85,10 @@ int reload(const Arguments& arguments) {
         }
         if (dry) return print(*preview), ok;
         if (preview && preview->limit > 0 && preview->moved_or_returned() > preview->limit) {
-            print_error(fmt::format("nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
-                                 "\"postrider reload --dry-run\" shows which; if it is meant, say --force",
-                                 summary(*preview), preview->limit));
+            print_error(fmt::format(
+                "nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
+                "\"postrider reload --dry-run\" shows which; if it is meant, say --force",
+                summary(*preview), preview->limit));
             return usage;
         }
     }

@@ -90,8 +90,9 @@ int start(const Arguments& arguments) {
     if (const auto master = running_master(*config); master.pid != 0) {
         std::error_code gone;
         if (!std::filesystem::equivalent(master.file, config->file, gone)) {
-            print_error(fmt::format("{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
-                                 config->spool.directory, master.pid, master.file, config->file));
+            print_error(fmt::format(
+                "{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
+                config->spool.directory, master.pid, master.file, config->file));
             return unavailable;
         }
         fmt::print("postrider is running already (pid {})\n", master.pid);

@@ -95,9 +95,11 @@ void add_queue(Page& page, const json& q) {
                                                  count_text(there, "message")));
             continue;
         }
-        page.field("Put aside", fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
-                                           removed == 0 ? "" : fmt::format("; {} removed since the start, too old or too much",
-                                                                           removed)));
+        page.field("Put aside",
+                   fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
+                               removed == 0
+                                   ? ""
+                                   : fmt::format("; {} removed since the start, too old or too much", removed)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");
@@ -147,7 +149,8 @@ void add_unrouted(Page& page, const json& q) {
     for (const auto& mail : list_of(q, "unlinked")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
-        table.row({gate == "route"    ? (text_of(mail, "queue").empty() ? "next hops" : "the next hop of " + text_of(mail, "queue"))
+        table.row({gate == "route"
+                       ? (text_of(mail, "queue").empty() ? "next hops" : "the next hop of " + text_of(mail, "queue"))
                    : gate == "report" ? "a report"
                                       : "the " + gate,
                    std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",

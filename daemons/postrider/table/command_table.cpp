@@ -8,11 +8,12 @@ namespace postrider {
 
 namespace {
 
-constexpr Option simulate_options[] = {{"--world", "FILE", "scenario file; see postrider.scenario(5)"},
-                                  {"--from-log", "FILE", "simulate the traffic and failures of a mail log instead; -: standard input"},
-                                  {"--print-scenario", "", "print the scenario derived from the log and exit"},
-                                  {"--seed", "N", "seed for random events, instead of the scenario's"},
-                                  {"--until", "DURATION", "simulated time, such as 36h, instead of the scenario's"}};
+constexpr Option simulate_options[] = {
+    {"--world", "FILE", "scenario file; see postrider.scenario(5)"},
+    {"--from-log", "FILE", "simulate the traffic and failures of a mail log instead; -: standard input"},
+    {"--print-scenario", "", "print the scenario derived from the log and exit"},
+    {"--seed", "N", "seed for random events, instead of the scenario's"},
+    {"--until", "DURATION", "simulated time, such as 36h, instead of the scenario's"}};
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
                                 {"--force", "", "reload whatever the effect on queued mail"}};
@@ -20,8 +21,9 @@ constexpr Option messages_options[] = {{"--limit", "N", "show at most N"},
                                   {"--behind", "ID", "start after this message"},
                                   {"--sort", "ORDER", "oldest (the default), newest, largest, or next (to be tried)"},
                                   {"--count", "", "print only the number of messages"}};
-constexpr Option ages_options[] = {{"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
-                              {"--limit", "N", "show at most N"}};
+constexpr Option ages_options[] = {
+    {"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
+    {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
 constexpr Option modify_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
@@ -77,11 +79,12 @@ constexpr Command table[] = {
     {"top", "", 0, 0, top_options, "show the status continuously; q quits", top},
     {"queue list", "", 0, 0, {}, "list all queues; a queue is the mail for one domain", queue_list},
     {"queue show", "DOMAIN", 1, 1, {}, "show one queue, and why it is not moving", queue_show},
-    {"queue ages", "[ID...|WORD...|-]", 0, unlimited, ages_options, "show the age of waiting mail by domain", queue_ages},
+    {"queue ages", "[ID...|WORD...|-]", 0, unlimited, ages_options, "show the age of waiting mail by domain",
+     queue_ages},
     {"link list", "", 0, 0, {}, "list all links; a link is the mail for one next hop", link_list},
     {"link show", "LINK", 1, 1, {}, "show one link and its queues", link_show},
-    {"message list", "[ID...|WORD...|-]", 0, unlimited, messages_options, "list messages, with the reason each recipient waits",
-     message_list},
+    {"message list", "[ID...|WORD...|-]", 0, unlimited, messages_options,
+     "list messages, with the reason each recipient waits", message_list},
     {"message show",
      "ID...",
      1,
@@ -90,17 +93,28 @@ constexpr Command table[] = {
      "show everything about a message, with every attempt for every recipient",
      message_show},
     {"message cat", "ID", 1, 1, cat_options, "print the message as it was accepted", message_cat},
-    {"message hold", message_selection, 1, unlimited, modify_options, "hold messages until they are released", message_hold},
+    {"message hold", message_selection, 1, unlimited, modify_options, "hold messages until they are released",
+     message_hold},
     {"message release", message_selection, 1, unlimited, modify_options, "release held messages", message_release},
-    {"message remove", message_selection, 1, unlimited, remove_options, "delete messages without reports to their senders", message_remove},
-    {"message restore", "ID...|all|-", 1, unlimited, {}, "restore messages that were removed recently", message_restore},
-    {"message expire", message_selection, 1, unlimited, expire_options, "expire messages now, or at another age; their senders get reports", message_expire},
-    {"message retry", message_selection, 1, unlimited, modify_options, "retry immediately, ignoring the retry schedule", message_retry},
-    {"message requeue", message_selection, 1, unlimited, requeue_options, "determine recipients and routes again", message_requeue},
+    {"message remove", message_selection, 1, unlimited, remove_options,
+     "delete messages without reports to their senders", message_remove},
+    {"message restore",
+     "ID...|all|-",
+     1,
+     unlimited,
+     {},
+     "restore messages that were removed recently",
+     message_restore},
+    {"message expire", message_selection, 1, unlimited, expire_options,
+     "expire messages now, or at another age; their senders get reports", message_expire},
+    {"message retry", message_selection, 1, unlimited, modify_options,
+     "retry immediately, ignoring the retry schedule", message_retry},
+    {"message requeue", message_selection, 1, unlimited, requeue_options, "determine recipients and routes again",
+     message_requeue},
     {"message reroute", "[HOST]:PORT|back ID...|WORD...|-", 2, unlimited, modify_options,
      "send to another next hop, or back to the configured one", message_reroute},
-    {"message priority", "high|normal|bulk ID...|WORD...|-", 2, unlimited, modify_options, "move messages to another lane",
-     message_priority},
+    {"message priority", "high|normal|bulk ID...|WORD...|-", 2, unlimited, modify_options,
+     "move messages to another lane", message_priority},
     {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
@@ -111,19 +125,19 @@ constexpr Command table[] = {
      {},
      "explain why a message waits, or where mail for an address would go",
      explain},
-    {"try", "ADDRESS", 1, 1, try_options, "connect to the next hop of an address, up to RCPT, and show each step", try_address},
-    {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options, "send no more mail to these recipients; return waiting mail", suppress_add},
-    {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, unlimited, unsuppress_options, "allow mail to these recipients again", suppress_remove},
-    {"suppress list", "[WORD...]", 0, unlimited, list_options, "list recipients to which no mail is sent, since when, and why", suppress_list},
-    {"suppress import", "FILE|-", 1, 1, suppress_options, "add addresses from a file, one per line or CSV", suppress_import},
-    {"suppress check", "ADDRESS|DOMAIN", 1, 1, suppressed_options, "show the entry that covers a recipient", suppress_check},
-    {"spool check",
-     "",
-     0,
-     0,
-     {},
-     "verify all checksums in the spool and list damaged files",
-     spool_check},
+    {"try", "ADDRESS", 1, 1, try_options, "connect to the next hop of an address, up to RCPT, and show each step",
+     try_address},
+    {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options,
+     "send no more mail to these recipients; return waiting mail", suppress_add},
+    {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, unlimited, unsuppress_options,
+     "allow mail to these recipients again", suppress_remove},
+    {"suppress list", "[WORD...]", 0, unlimited, list_options,
+     "list recipients to which no mail is sent, since when, and why", suppress_list},
+    {"suppress import", "FILE|-", 1, 1, suppress_options, "add addresses from a file, one per line or CSV",
+     suppress_import},
+    {"suppress check", "ADDRESS|DOMAIN", 1, 1, suppressed_options, "show the entry that covers a recipient",
+     suppress_check},
+    {"spool check", "", 0, 0, {}, "verify all checksums in the spool and list damaged files", spool_check},
     {"spool export", "ID FILE|-", 2, 2, {}, "export a message to a file", spool_export},
     {"spool import", "FILE", 1, 1, {}, "queue an exported message under a new queue id", spool_import},
     {"passwd", "USER", 1, 1, passwd_options, "set the password of a user who may authenticate", passwd},
@@ -133,8 +147,7 @@ constexpr Command table[] = {
      dkim_key},
     {"map", "FILE...|TABLE...", 0, unlimited, map_options, "compile or query lookup tables", map},
     {"import-postfix", "DIR", 1, 1, import_options, "convert Postfix's configuration in DIR", import_from_postfix},
-    {"simulate", "", 0, 0, simulate_options, "simulate traffic and outages with this configuration",
-     run_simulation},
+    {"simulate", "", 0, 0, simulate_options, "simulate traffic and outages with this configuration", run_simulation},
 };
 
 // The options of all commands together.
@@ -218,7 +231,8 @@ int run_command(const Command& command, Arguments arguments) {
         if (std::ranges::find(command.options, std::string_view(name), &Option::name) == command.options.end())
             return wrong(fmt::format("\"postrider {}\" does not take {}", command.name, name));
     if (arguments.words.size() > command.max_parameters)
-        return wrong(fmt::format("\"postrider {}\" does not take \"{}\"", command.name, arguments.words[command.max_parameters]));
+        return wrong(fmt::format("\"postrider {}\" does not take \"{}\"", command.name,
+                                 arguments.words[command.max_parameters]));
     if (arguments.words.size() < command.min_parameters)
         return wrong(fmt::format("\"postrider {}\" needs {}", command.name, command.parameters));
     return command.run(arguments);

@@ -9,7 +9,8 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view head = R"bash(# postrider(1) for bash, made from the command's own table of commands and options.
+constexpr std::string_view head =
+    R"bash(# postrider(1) for bash, made from the command's own table of commands and options.
 
 # Candidates of one kind, one a line; what only the running system knows is asked of it.
 _postrider_kind() {
@@ -152,9 +153,11 @@ std::string completion_script(std::span<const Command> commands) {
             if (!option.value.empty()) values.emplace(option.name, option.value);
         }
         std::string places;
-        for (const auto& place : parameter_kinds(command.parameters)) places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
-        script += fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name, joined(options, " "), places,
-                              command.parameters.find("...") != command.parameters.npos ? "yes" : "");
+        for (const auto& place : parameter_kinds(command.parameters))
+            places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
+        script +=
+            fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name, joined(options, " "),
+                        places, command.parameters.find("...") != command.parameters.npos ? "yes" : "");
         names.push_back(fmt::format("'{}'", command.name));
     }
     script += middle;

@@ -117,9 +117,11 @@ nlohmann::json Control::status() const {
     auto links = deps_.engine.links(now);
     // All that waits is in some line: of those that are not told apart, the sum.
     std::erase_if(links, [this](const auto& link) {
-        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready && deps_.resting(link.name).empty();
+        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready &&
+               deps_.resting(link.name).empty();
     });
-    std::ranges::stable_sort(links, std::ranges::greater{}, [](const auto& link) { return std::pair(link.due, link.waiting); });
+    std::ranges::stable_sort(links, std::ranges::greater{},
+                             [](const auto& link) { return std::pair(link.due, link.waiting); });
     json rest = {{"links", 0}, {"due", 0}, {"waiting", 0}, {"deliveries", 0}};
     if (links.size() > most_links_shown) {
         const std::span left(links.begin() + most_links_shown, links.end());
@@ -217,8 +219,10 @@ void Control::send_links(const Request& request, const std::string& name) {
         server_->send(request.peer, line);
     }
     if (!known)
-        return refuse(request, fmt::format("there is no link \"{}\": no mail is for it; \"postrider link list\" shows the links", name),
-                      code::unknown);
+        return refuse(
+            request,
+            fmt::format("there is no link \"{}\": no mail is for it; \"postrider link list\" shows the links", name),
+            code::unknown);
     if (!name.empty())
         for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
             if (queue.link == name) server_->send(request.peer, line_of(queue));
@@ -232,15 +236,20 @@ void Control::send_queues(const Request& request, const std::string& name) {
         known = true;
         server_->send(request.peer, line_of(queue));
     }
-    if (!known) return refuse(request, fmt::format("there is no queue \"{}\": no mail is for that domain; \"postrider queue list\" "
-                                                      "shows the queues", name), code::unknown);
+    if (!known)
+        return refuse(request,
+                      fmt::format("there is no queue \"{}\": no mail is for that domain; \"postrider queue list\" "
+                                  "shows the queues",
+                                  name),
+                      code::unknown);
     server_->finish(request.peer);
 }
 
 void Control::send_message(const Request& request, const json& body, bool explain) {
     const auto id = spool::QueueId::parse(text_field(body, "id"));
     if (!id)
-        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text_field(body, "id")), code::bad_request);
+        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text_field(body, "id")),
+                      code::bad_request);
     const auto info = deps_.engine.message(*id, common::Loop::now());
     if (!info) {
         const bool loading = deps_.queue_status().loading;

@@ -53,7 +53,8 @@ public:
             with_engine;
         std::function<QueueStatus()> queue_status;
         std::function<void()> written;               // something is to be flushed at the end of the turn
-        std::function<void(spool::QueueId)> write_pending_records; // what its file does not say yet, before its other records
+        std::function<void(spool::QueueId)>
+            write_pending_records; // what its file does not say yet, before its other records
         enum class Removal : std::uint8_t { may_be_restored, permanently };
         std::function<void(spool::QueueId, Removal)> removed; // the engine has forgotten it: its file goes
         // What was removed waits for delivery again.

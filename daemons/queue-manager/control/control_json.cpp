@@ -227,7 +227,8 @@ json json_of(const RouteQuery::RecipientRoute& recipient_route) {
     out["queue"] = recipient_route.route->domain;
     out["kind"] = kinds[static_cast<std::size_t>(recipient_route.route->kind)];
     out["link"] = recipient_route.route->link;
-    if (!recipient_route.route->text.empty()) out["status"] = recipient_route.route->status, out["text"] = recipient_route.route->text;
+    if (!recipient_route.route->text.empty())
+        out["status"] = recipient_route.route->status, out["text"] = recipient_route.route->text;
     for (const auto& host : recipient_route.route->hosts)
         out["hosts"].push_back({{"name", host.name}, {"port", host.port}, {"preference", host.preference}});
     return out;
@@ -402,14 +403,17 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
             line["next_attempt"] = seconds_of(its->next_attempt);
             for (const auto& gate : its->gates) {
                 const auto source = gate.open ? Source{} : source_of(gate, state, recipient, pauses);
-                line["gates"].push_back({{"gate", word(gate.gate)},
-                                         {"open", gate.open || its->active},
-                                         {"text", gate.text},
-                                         {"from", source.from},
-                                         {"who", source.who},
-                                         {"since", seconds_of(gate.since)},
-                                         {"until", seconds_of(gate.until)},
-                                         {"advice", its->active || gate.open ? "" : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
+                line["gates"].push_back(
+                    {{"gate", word(gate.gate)},
+                     {"open", gate.open || its->active},
+                     {"text", gate.text},
+                     {"from", source.from},
+                     {"who", source.who},
+                     {"since", seconds_of(gate.since)},
+                     {"until", seconds_of(gate.until)},
+                     {"advice", its->active || gate.open
+                                    ? ""
+                                    : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
                 if (!gate.open && !its->active && line["blocked_by"] == "")
                     line["blocked_by"] = word(gate.gate);
             }

@@ -156,10 +156,13 @@ void Control::send_messages(const Request& request, const json& body) {
     if (const auto last = text_field(body, "behind"); !last.empty()) {
         const auto id = spool::QueueId::parse(last);
         if (id) walk->behind = deps_.engine.rank(*id, *order);
-        if (id && !walk->behind && *order == Order::oldest) walk->behind = Rank{0, id->value}; // ids are in order, even if it has gone
-        if (id && !walk->behind && *order == Order::newest) walk->behind = Rank{-static_cast<std::int64_t>(id->value), id->value};
+        if (id && !walk->behind && *order == Order::oldest)
+            walk->behind = Rank{0, id->value}; // ids are in order, even if it has gone
+        if (id && !walk->behind && *order == Order::newest)
+            walk->behind = Rank{-static_cast<std::int64_t>(id->value), id->value};
         if (!walk->behind)
-            return refuse(request, fmt::format("there is no message \"{}\" behind which the list could go on", last), code::unknown);
+            return refuse(request, fmt::format("there is no message \"{}\" behind which the list could go on", last),
+                          code::unknown);
     }
     if (body.value("count", false)) return count_messages(request, walk);
     walk->read_files = walk->read_headers = true;
@@ -184,7 +187,8 @@ void Control::send_messages(const Request& request, const json& body) {
 }
 
 void Control::count_messages(const Request& request, const std::shared_ptr<Walk>& walk) {
-    walk->take = [this, request, count = std::uint64_t{0}](const std::shared_ptr<Walk>& self, std::vector<Selected> selected) mutable {
+    walk->take = [this, request, count = std::uint64_t{0}](const std::shared_ptr<Walk>& self,
+                                                           std::vector<Selected> selected) mutable {
         count += selected.size();
         if (!self->over) return step(self);
         server_->send(request.peer, {{"count", count}});
@@ -212,8 +216,10 @@ void Control::change_messages(const Request& request, const json& body, std::str
     if (!policy.empty() && !change->policy)
         return refuse(request, fmt::format("there is no retry policy \"{}\"", policy), code::bad_request);
     if (after < 0 || after > longest_lifetime.count())
-        return refuse(request, fmt::format("\"after\": {} is not a number of seconds, at most {}", after, longest_lifetime.count()),
-                      code::bad_request);
+        return refuse(
+            request,
+            fmt::format("\"after\": {} is not a number of seconds, at most {}", after, longest_lifetime.count()),
+            code::bad_request);
     change->after = std::chrono::seconds(after);
     if (change->op == op::reroute && !change->to.empty())
         if (const auto wrong = deps_.bad_next_hop(change->to); !wrong.empty())
@@ -344,13 +350,15 @@ void Control::change_batch(const std::shared_ptr<Change>& change, const std::sha
     after_batch(change, walk);
 }
 
-void Control::write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Selected& selected) {
+void Control::write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
+                           const Selected& selected) {
     const auto id = selected.info.id;
     deps_.write_pending_records(id);
     deps_.store.append(id, selected.info.location, records_of(*change, selected), spool::Sync::yes,
                         [this, change, walk, id, goes_on = selected.goes_on](spool::Result<> written) {
                             if (!written && goes_on)
-                                deps_.with_engine([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+                                deps_.with_engine(
+                                    [&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
                             if (written)
                                 execute(*change, id);
                             else if (written.error().code == ENOENT)
@@ -405,8 +413,9 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
         return refuse(request,
                       fmt::format("{}{}: nothing was changed",
                                   change->why_not.empty() ? "it has just been finished" : change->why_not,
-                                  change->skipped > 1 ? fmt::format(", and {} more are like it or have gone", change->skipped - 1)
-                                                      : ""),
+                                  change->skipped > 1
+                                      ? fmt::format(", and {} more are like it or have gone", change->skipped - 1)
+                                      : ""),
                       change->in_flight > 0 ? code::in_delivery : code::already);
     server_->send(request.peer, {{"matched", change->matched},
                                  {"changed", change->dry_run ? 0 : change->changed},

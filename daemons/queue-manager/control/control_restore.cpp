@@ -65,9 +65,10 @@ void Control::restore_some(const std::shared_ptr<Restoration>& work) {
             } else if (back.error().code == ENOENT || back.error().code == ENODATA) {
                 ++work->skipped;
                 if (work->why_not.empty())
-                    work->why_not = back.error().code == ENODATA
-                                        ? back.error().what
-                                        : fmt::format("{} is not among what was removed lately (spool.removed_age)", id.text());
+                    work->why_not =
+                        back.error().code == ENODATA
+                            ? back.error().what
+                            : fmt::format("{} is not among what was removed lately (spool.removed_age)", id.text());
             } else {
                 work->failure = back.error().what;
             }
@@ -81,8 +82,9 @@ void Control::restored(const std::shared_ptr<Restoration>& work) {
     if (--work->open > 0) return;
     const auto& request = work->request;
     if (!work->failure.empty())
-        return refuse(request, fmt::format("{} messages were restored, then the disk failed: {}", work->changed, work->failure),
-                      code::failed);
+        return refuse(
+            request, fmt::format("{} messages were restored, then the disk failed: {}", work->changed, work->failure),
+            code::failed);
     if (work->at < work->ids.size()) return restore_some(work);
     if (work->changed == 0)
         return refuse(request,

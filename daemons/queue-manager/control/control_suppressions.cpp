@@ -68,9 +68,11 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
     } catch (const json::exception&) {
         return refuse(request, "a field of the request is of the wrong kind", code::bad_request);
     }
-    if (const auto own = std::ranges::find_if(order.entries, [&](const auto& each) { return deps_.own_postmaster(each.recipient); });
+    if (const auto own = std::ranges::find_if(order.entries,
+                                              [&](const auto& each) { return deps_.own_postmaster(each.recipient); });
         own != order.entries.end() && doing == Suppressions::Operation::put)
-        return refuse(request, fmt::format("{} is our own postmaster, who is never suppressed", own->recipient), code::bad_request);
+        return refuse(request, fmt::format("{} is our own postmaster, who is never suppressed", own->recipient),
+                      code::bad_request);
     with_name(request, [this, request, order = std::move(order)](std::string who) mutable {
         for (auto& each : order.entries) each.who = who;
         const auto count = order.entries.size();
@@ -79,9 +81,10 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
         order.done = [this, request, who, count, put, dry, first](const spool::Result<Suppressions::ChangeCounts>& counts) {
             if (!counts) return refuse(request, fmt::format("the suppression list: {}", counts.error().what), code::failed);
             if (!dry && count == 1 && (put || counts->made > 0))
-                deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient, first.sender.empty() ? "" : " for mail from ",
-                                first.sender, put ? "put on the list" : "taken off the list", who,
-                                first.reason.empty() ? "" : ": ", first.reason);
+                deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient,
+                               first.sender.empty() ? "" : " for mail from ", first.sender,
+                               put ? "put on the list" : "taken off the list", who, first.reason.empty() ? "" : ": ",
+                               first.reason);
             else if (!dry && (put || counts->made > 0))
                 deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
                                 put ? "put on the list" : "taken off the list", who);
@@ -117,7 +120,8 @@ void Control::walk_suppressions(const Request& request, const json& body, bool r
     }
     auto filter = decide::SuppressionFilter::parse(words);
     if (!filter) return refuse(request, filter.error(), code::bad_request);
-    if (remove && words.empty()) return refuse(request, "say which entries: recipients, filter words, or all", code::bad_request);
+    if (remove && words.empty())
+        return refuse(request, "say which entries: recipients, filter words, or all", code::bad_request);
     walk->filter = std::move(*filter);
     with_name(request, [this, walk](std::string who) {
         walk->who = std::move(who);
@@ -154,13 +158,16 @@ void Control::step_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
 void Control::remove_suppressions(const std::shared_ptr<SuppressionWalk>& walk, Suppressions::Entries matched) {
     if (matched.empty()) return after_suppressions(walk);
     deps_.suppressions.change({.doing = Suppressions::Operation::erase,
-                                .entries = std::move(matched),
-                                .dry_run = walk->dry_run,
-                                .done = [this, walk](const spool::Result<Suppressions::ChangeCounts>& counts) {
-                                    if (!counts) return refuse(walk->request, fmt::format("the suppression list: {}", counts.error().what), code::failed);
-                                    walk->found += counts->made;
-                                    after_suppressions(walk);
-                                }});
+                               .entries = std::move(matched),
+                               .dry_run = walk->dry_run,
+                               .done = [this, walk](const spool::Result<Suppressions::ChangeCounts>& counts) {
+                                   if (!counts)
+                                       return refuse(walk->request,
+                                                     fmt::format("the suppression list: {}", counts.error().what),
+                                                     code::failed);
+                                   walk->found += counts->made;
+                                   after_suppressions(walk);
+                               }});
 }
 
 void Control::after_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
@@ -190,9 +197,11 @@ void Control::check_suppression(const Request& request, const json& body) {
     if (address.find('@') == address.npos) address = "*@" + address; // anybody there
     if (address.starts_with('@')) address = "*" + address;
     const bool own = deps_.own_postmaster(address);
-    deps_.suppressions.look([this, request, address, sender, own, now = common::Loop::now().wall](const common::SuppressionList* list) {
+    deps_.suppressions.look([this, request, address, sender, own,
+                             now = common::Loop::now().wall](const common::SuppressionList* list) {
         auto found = list ? list->find(address, sender, now)
-                          : spool::Result<std::optional<Suppression>>(std::unexpected(spool::Error{EIO, "it cannot be opened"}));
+                          : spool::Result<std::optional<Suppression>>(
+                                std::unexpected(spool::Error{EIO, "it cannot be opened"}));
         deps_.pool.complete([this, request, own, found = std::move(found)] {
             if (!found) return refuse(request, fmt::format("the suppression list: {}", found.error().what), code::failed);
             if (*found && !own) server_->send(request.peer, json_of(**found));

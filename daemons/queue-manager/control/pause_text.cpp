@@ -26,7 +26,8 @@ void set_pause_reasons(decide::queue::MessageInfo& info, const Pauses& pauses) {
             delivery.reason.text = pause_text(*delivery.paused_by, pauses);
         } else if (delivery.waiting == Waiting::scheduled && delivery.next_attempt != smtp::WallTime{}) {
             delivery.reason = {};
-            delivery.reason.text = fmt::format("not before {}, as its sender asked", smtp::rfc3339_date(delivery.next_attempt));
+            delivery.reason.text =
+                fmt::format("not before {}, as its sender asked", smtp::rfc3339_date(delivery.next_attempt));
         }
     }
 }

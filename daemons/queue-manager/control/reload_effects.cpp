@@ -22,7 +22,8 @@ struct Side {
     explicit Side(const config::Config& config) : config(config), routes(config.routes) {}
     // By the route of that name where an operator or a table named it.
     const RouteRule* rule(std::string_view domain) const {
-        return domain.starts_with(proto::route::via) ? routes.named(domain.substr(proto::route::via.size())) : routes.find(domain);
+        return domain.starts_with(proto::route::via) ? routes.named(domain.substr(proto::route::via.size()))
+                                                     : routes.find(domain);
     }
     const config::Config& config;
     decide::RouteTable routes;
@@ -60,7 +61,8 @@ std::string limits(const Side& now, const Side& then, const RouteRule* before, c
     const auto add = [&](std::optional<std::string> text) {
         if (text) out.push_back(*std::move(text));
     };
-    add(stricter("connections", a.connections ? a.connections : usual(now.config), b.connections ? b.connections : usual(then.config)));
+    add(stricter("connections", a.connections ? a.connections : usual(now.config),
+                 b.connections ? b.connections : usual(then.config)));
     add(stricter("messages_per_second", a.queueing.messages_per_second, b.queueing.messages_per_second));
     add(stricter("messages_per_hour", a.queueing.messages_per_hour, b.queueing.messages_per_hour));
     add(stricter("connections_per_second", a.queueing.connections_per_second, b.queueing.connections_per_second));
@@ -72,13 +74,16 @@ std::string schedule(const Side& now, const Side& then, const RouteRule* before,
     const auto& a = before ? before->queueing : none;
     const auto& b = after ? after->queueing : none;
     if (a.retry_policy != b.retry_policy)
-        return fmt::format("retry_policy {} → {}, for mail that has none of its own yet", a.retry_policy.empty() ? "exchange" : a.retry_policy,
+        return fmt::format("retry_policy {} → {}, for mail that has none of its own yet",
+                           a.retry_policy.empty() ? "exchange" : a.retry_policy,
                            b.retry_policy.empty() ? "exchange" : b.retry_policy);
     const auto rungs = [](const decide::queue::Ladder& ladder) {
         return std::tuple(ladder.glitch_interval, ladder.glitch_count, ladder.retry_interval, ladder.retry_count,
                           ladder.retry_interval_after);
     };
-    return rungs(ladder_of(now.config.queue, a)) == rungs(ladder_of(then.config.queue, b)) ? "" : "the ladder of its link and queue";
+    return rungs(ladder_of(now.config.queue, a)) == rungs(ladder_of(then.config.queue, b))
+               ? ""
+               : "the ladder of its link and queue";
 }
 
 std::string_view word_of(decide::TlsLevel level) {
@@ -99,7 +104,8 @@ public:
         };
         if (!gives_back(before) && gives_back(after) && queue.of_link && queue.last_error.stage == smtp::Stage::auth)
             say(What::returned, "auth_failure is \"return\", and its link's credentials are refused", queue.due);
-        if (hops(before) != hops(after)) say(What::rerouted, fmt::format("from {} to {}", hops_text(before), hops_text(after)), queue.deliveries);
+        if (hops(before) != hops(after))
+            say(What::rerouted, fmt::format("from {} to {}", hops_text(before), hops_text(after)), queue.deliveries);
         say(What::limited, limits(now_, then_, before, after, by_mx(after)), queue.deliveries);
         say(What::rescheduled, schedule(now_, then_, before, after), queue.deliveries);
         const auto level = [&](const Side& side) { return side.routes.tls_level(domain, side.config.smtp_client.tls); };

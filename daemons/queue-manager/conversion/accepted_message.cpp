@@ -65,9 +65,10 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
             if (!wishes) wishes.emplace(state);
             if (const auto kind = owed(recipient, number, *wishes)) {
                 const auto& reply = recipient.reply;
-                unreported_.push_back({.number = number,
-                                       .kind = *kind,
-                                       .reason = {reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)}});
+                unreported_.push_back(
+                    {.number = number,
+                     .kind = *kind,
+                     .reason = {reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)}});
             }
             continue;
         }

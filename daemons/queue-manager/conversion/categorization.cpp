@@ -48,8 +48,10 @@ std::string store_of(std::string_view address, std::string_view user, std::strin
     return fmt::format("{}/{}/{}", local_store, user, is_of(local_part, user) ? "alias" : smtp::printable(target, 200));
 }
 
-CategorizedRecipient settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
-    CategorizedRecipient out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
+CategorizedRecipient settled_by_file(std::uint32_t number, const spool::RecipientState& recipient,
+                                     const std::string& verdict) {
+    CategorizedRecipient out{
+        .number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
@@ -126,9 +128,9 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Categori
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != Fate::failed && recipient.fate != Fate::discard)
-            out.insert(decide::duplicate_key(
-                {recipient.address, recipient.user, recipient.target, recipient.transport, state.envelope_of(recipient).address},
-                subject.mailboxes, idn::folded));
+            out.insert(decide::duplicate_key({recipient.address, recipient.user, recipient.target,
+                                              recipient.transport, state.envelope_of(recipient).address},
+                                             subject.mailboxes, idn::folded));
     }
     return out;
 }
@@ -141,7 +143,8 @@ std::string ended_key(std::uint32_t envelope, const decide::RecipientIdentity& c
 
 std::set<std::string> ends_of(const spool::MessageState& state, const CategorizationInput& subject) {
     std::set<std::string> out;
-    if (subject.redone.empty() && subject.open.back().number < subject.addressed) return out; // in the order of their numbers
+    if (subject.redone.empty() && subject.open.back().number < subject.addressed)
+        return out; // in the order of their numbers
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
         const auto& recipient = state.recipients[number];
         using spool::Status;
@@ -249,7 +252,8 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
     out.discarded = subject.discarded;
     std::uint32_t next_number = subject.total;
     std::size_t answered = 0;
-    std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
+    std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local,
+        sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::map<std::tuple<std::string, std::string, bool>, std::vector<std::uint32_t>> failed; // by status, text, suppressed
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
@@ -286,7 +290,8 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
         }
         const auto waits = [](auto* outcome) { return outcome->fate == Fate::unknown; };
         if (again && std::ranges::any_of(outcomes, waits)) { // what was found before stands until all of it is known
-            for (const auto number : origin.redone) settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
+            for (const auto number : origin.redone)
+                settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
             continue;
         }
         if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
@@ -298,7 +303,9 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
         else
             expansion.replaced.push_back(asked.number);
         if (const auto told = told_of_expansion(subject, asked.number, outcomes); told && !again) out.told.push_back(*told);
-        const auto address_of = [&](const auto* outcome) { return again && !outcome->changed ? asked.address : outcome->address; };
+        const auto address_of = [&](const auto* outcome) {
+            return again && !outcome->changed ? asked.address : outcome->address;
+        };
         if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
             auto& added = expansion.added.emplace_back(*outcome);

@@ -92,7 +92,10 @@ void QueueManager::not_categorized(spool::QueueId id, std::string why) {
 void QueueManager::ask_categorizer(spool::QueueId id, CategorizationInput subject) {
     if (subject.open.empty()) { // the file itself knows
         log_categorized(id, subject.settled);
-        next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}}, subject); });
+        next_.push_back([this, id, subject = std::move(subject)] {
+            settle(id, {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}},
+                   subject);
+        });
         if (!performing_) perform(common::Loop::now());
         return;
     }
@@ -117,7 +120,8 @@ void QueueManager::execute(const AskRoute& action, smtp::Now) {
         log_.error("the name of a domain is too long for the router: {} …", domain);
         const decide::queue::Reason reason{"5.1.2", "the name of the domain is too long", {}, {}};
         with_engine([&](smtp::Now now, auto& out) {
-            engine_.routed({all, pool, decide::queue::RouteKind::permanent, {}, std::chrono::seconds(60), &reason}, now, out);
+            engine_.routed({all, pool, decide::queue::RouteKind::permanent, {}, std::chrono::seconds(60), &reason},
+                           now, out);
         });
     });
 }
@@ -340,7 +344,8 @@ void QueueManager::ask_bounce(proto::report::Report question) {
     };
     for (auto& each : question.recipients) {
         auto& reason = each.reason;
-        for (auto* text : {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at}) shorten(*text);
+        for (auto* text : {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at})
+            shorten(*text);
     }
     const auto request = question.request;
     bounce_.ask_in_parts(request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
@@ -375,7 +380,8 @@ void QueueManager::execute(const Remove& action, smtp::Now) {
     // What is still to be said of it stands in its file, and comes first.
     readings_.when_read(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
         log_.info("{}: removed", id.text());
-        idempotency_keys_.when_stored(id, [this, id, location, acknowledgement] { remove_file(id, location, acknowledgement); });
+        idempotency_keys_.when_stored(
+            id, [this, id, location, acknowledgement] { remove_file(id, location, acknowledgement); });
     });
 }
 

@@ -88,8 +88,9 @@ void QueueManager::routed(const proto::route::Routed& said) {
     if (reached) domains_.routed(answer);
     const auto auth = authentication_by(answer.rule, *config_);
     with_engine([&](smtp::Now now, auto& out) {
-        engine_.routed({answer.domain, answer.asked_pool, answer.kind, answer.link, std::chrono::seconds(answer.valid_seconds),
-                        reached ? nullptr : &reason, answer.connections, answer.rule, auth, answer.secure},
+        engine_.routed({answer.domain, answer.asked_pool, answer.kind, answer.link,
+                        std::chrono::seconds(answer.valid_seconds), reached ? nullptr : &reason, answer.connections,
+                        answer.rule, auth, answer.secure},
                        now, out);
     });
 }
@@ -255,7 +256,10 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
                         engine_.cancel(id, now, out);
                     });
                 },
-            .go_on = [this](spool::QueueId id) { with_engine([&](smtp::Now now, auto& out) { engine_.release(id, now, out); }); }};
+            .go_on =
+                [this](spool::QueueId id) {
+                    with_engine([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
+                }};
 }
 
 } // namespace queue_manager

@@ -45,34 +45,35 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
     : context_(context), log_(context.log), config_(&config), disk_(std::move(disk)),
       wake_(context.loop, [this] { pool_.drain(); }),
       pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }), store_(pool_),
-      readings_(pool_, [this] { turn_.schedule(); },
-                [this](spool::QueueId id, const std::string& why) {
-                    if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
-                    report_problem("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
-                }),
+      readings_(
+          pool_, [this] { turn_.schedule(); },
+          [this](spool::QueueId id, const std::string& why) {
+              if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
+              report_problem("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
+          }),
       scanner_(pool_, {[this](spool::Found&& message) { found(std::move(message)); },
-                      [this](const spool::QuarantinedFile& aside) { put_aside(aside); },
-                      [this](const spool::Error& error) {
-                          log_.error("spool: {}: left where it is", error.what);
-                          report_problem("spool", error.what);
-                      },
-                      [this] { all_loaded(); },
-                      [this] {
-                          if (reading_retry_.armed()) return;
-                          reading_pause_ = std::clamp<smtp::Duration>(2 * reading_pause_, 1s, 1h);
-                          reading_retry_.start(reading_pause_);
-                      }}),
-      idempotency_keys_(context.loop, log_, pool_, config, [this](std::string text) { report_problem("idempotency", std::move(text)); }),
+                       [this](const spool::QuarantinedFile& aside) { put_aside(aside); },
+                       [this](const spool::Error& error) {
+                           log_.error("spool: {}: left where it is", error.what);
+                           report_problem("spool", error.what);
+                       },
+                       [this] { all_loaded(); },
+                       [this] {
+                           if (reading_retry_.armed()) return;
+                           reading_pause_ = std::clamp<smtp::Duration>(2 * reading_pause_, 1s, 1h);
+                           reading_retry_.start(reading_pause_);
+                       }}),
+      idempotency_keys_(context.loop, log_, pool_, config,
+                        [this](std::string text) { report_problem("idempotency", std::move(text)); }),
       engine_(engine_settings(config), fresh_seed(), Loop::now()),
       timer_(context.loop, [this] { with_engine([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
-      turn_(context.loop, [this] { end_of_turn(); }),
-      gathering_(context.loop, [this] { store_.flush(); }),
+      turn_(context.loop, [this] { end_of_turn(); }), gathering_(context.loop, [this] { store_.flush(); }),
       pending_records_timer_(context.loop, [this] { write_pending_records(); }),
-      lock_retry_(context.loop, [this] { take_lock(); }),
-      unlock_retry_(context.loop,
-                    [this] {
-                        for (const auto& [id, location] : locked_) wait_for_agent(id, location);
-                    }),
+      lock_retry_(context.loop, [this] { take_lock(); }), unlock_retry_(context.loop,
+                                                                        [this] {
+                                                                            for (const auto& [id, location] : locked_)
+                                                                                wait_for_agent(id, location);
+                                                                        }),
       reserve_retry_(context.loop, [this] { restore_reserve(); }),
       removal_retry_(context.loop, [this] { retry_removals(); }),
       reading_retry_(context.loop, [this] { retry_unread(); }),
@@ -124,42 +125,39 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                         if (auto* answer = std::get_if<proto::categorize::Categorized>(&message))
                             if (const auto whole = answer_parts_.add(std::move(*answer))) categorized(*whole);
                     }}),
-      router_(context.loop, {[this] {
-                                      with_engine([&](smtp::Now now, auto& out) {
-                                          engine_.service(decide::queue::Service::router,
-                                                          decide::queue::Presence::up, now, out);
-                                      });
-                                  },
-                                  [this] {
-                                      route_query_.lost("router");
-                                      with_engine([&](smtp::Now now, auto& out) {
-                                          engine_.service(decide::queue::Service::router,
-                                                          decide::queue::Presence::down, now, out);
-                                      });
-                                  },
-                                  [this](proto::route::Message&& message) {
-                                      if (auto* answer = std::get_if<proto::route::Routed>(&message))
-                                          routed(*answer);
-                                      else if (auto* changed = std::get_if<proto::route::StsChanged>(&message))
-                                          domains_.changed(changed->sts);
-                                  }}),
-      bounce_(context.loop, {[this] {
-                                      with_engine([&](smtp::Now now, auto& out) {
-                                          engine_.service(decide::queue::Service::bounce,
-                                                          decide::queue::Presence::up, now, out);
-                                      });
-                                  },
-                                  [this] {
-                                      reports_.clear();
-                                      with_engine([&](smtp::Now now, auto& out) {
-                                          engine_.service(decide::queue::Service::bounce,
-                                                          decide::queue::Presence::down, now, out);
-                                      });
-                                  },
-                                  [this](proto::report::Message&& message) {
-                                      if (auto* answer = std::get_if<proto::report::Reported>(&message))
-                                          reported(*answer);
-                                  }}) {
+      router_(context.loop,
+              {[this] {
+                   with_engine([&](smtp::Now now, auto& out) {
+                       engine_.service(decide::queue::Service::router, decide::queue::Presence::up, now, out);
+                   });
+               },
+               [this] {
+                   route_query_.lost("router");
+                   with_engine([&](smtp::Now now, auto& out) {
+                       engine_.service(decide::queue::Service::router, decide::queue::Presence::down, now, out);
+                   });
+               },
+               [this](proto::route::Message&& message) {
+                   if (auto* answer = std::get_if<proto::route::Routed>(&message))
+                       routed(*answer);
+                   else if (auto* changed = std::get_if<proto::route::StsChanged>(&message))
+                       domains_.changed(changed->sts);
+               }}),
+      bounce_(context.loop,
+              {[this] {
+                   with_engine([&](smtp::Now now, auto& out) {
+                       engine_.service(decide::queue::Service::bounce, decide::queue::Presence::up, now, out);
+                   });
+               },
+               [this] {
+                   reports_.clear();
+                   with_engine([&](smtp::Now now, auto& out) {
+                       engine_.service(decide::queue::Service::bounce, decide::queue::Presence::down, now, out);
+                   });
+               },
+               [this](proto::report::Message&& message) {
+                   if (auto* answer = std::get_if<proto::report::Reported>(&message)) reported(*answer);
+               }}) {
     announce_modes();
     limit_put_aside();
     using decide::queue::Presence;
@@ -252,7 +250,8 @@ void QueueManager::limit_put_aside() {
     const auto& spool = config_->spool;
     const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
     cleaner_.limit({seconds(spool.bad_age), spool.bad_size}, {seconds(spool.quarantine_age), spool.quarantine_size},
-                   {std::max(seconds(spool.removed_age), std::chrono::seconds(1)), spool.removed_size}); // "0s": what is left goes
+                   {std::max(seconds(spool.removed_age), std::chrono::seconds(1)),
+                    spool.removed_size}); // "0s": what is left goes
 }
 
 void QueueManager::process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
@@ -390,7 +389,8 @@ void QueueManager::remove_file(spool::QueueId id, spool::Location location, std:
             return;
         }
         if (unremoved_.empty())
-            log_.critical("{}: it is finished and its file cannot be removed: {}: trying again", id.text(), removed.error().what);
+            log_.critical("{}: it is finished and its file cannot be removed: {}: trying again", id.text(),
+                          removed.error().what);
         report_problem("removal", "finished messages cannot be removed: " + removed.error().what);
         unremoved_.emplace_back(id, location);
         if (!removal_retry_.armed()) removal_retry_.start(removal_pause);

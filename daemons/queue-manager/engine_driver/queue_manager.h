@@ -142,7 +142,8 @@ private:
     void not_categorized(spool::QueueId id, std::string why);
     void ask_bounce(proto::report::Report question);
     void no_report(std::uint64_t request, spool::QueueId id, std::string why);
-    CategorizationInput subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
+    CategorizationInput subject_of(const spool::MessageState& state, std::uint64_t size,
+                                   std::span<const std::uint32_t> numbers) const;
     void ask_categorizer(spool::QueueId id, CategorizationInput subject);
     // The delivery lines of recipients that no agent tried: relay=none. They are written when all is carried out
     // that is to be at the moment.

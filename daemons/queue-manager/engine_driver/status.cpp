@@ -28,9 +28,10 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
     const auto hop = decide::NextHop::parse(text);
     const bool no_domain = hop && hop->kind == decide::NextHop::Kind::mx_of && !hop->name.contains('.');
     if (!hop || hop->kind == decide::NextHop::Kind::recipient || no_domain)
-        return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
-                           "the name of a [route]",
-                           text);
+        return fmt::format(
+            "\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
+            "the name of a [route]",
+            text);
     if (config::local_listener(config, *hop))
         return fmt::format("{} is this system itself: the mail would come back for ever", text);
     return "";
@@ -72,8 +73,11 @@ void QueueManager::begin_control(common::Fd fd) {
                 [this](spool::QueueId id, Control::Dependencies::Removal how) {
                     scanner_.finished(id);
                     log_.info("{}: removed", id.text());
-                    const bool kept = how == Control::Dependencies::Removal::may_be_restored && config_->spool.removed_age > smtp::Duration{};
-                    idempotency_keys_.when_stored(id, [this, id, kept] { kept ? move_to_removed(id) : remove_file(id, spool::Location::messages); });
+                    const bool kept = how == Control::Dependencies::Removal::may_be_restored &&
+                                      config_->spool.removed_age > smtp::Duration{};
+                    idempotency_keys_.when_stored(id, [this, id, kept] {
+                        kept ? move_to_removed(id) : remove_file(id, spool::Location::messages);
+                    });
                 },
             .restore_removed =
                 [this](spool::QueueId id, std::string who, spool::Store::Done done) {

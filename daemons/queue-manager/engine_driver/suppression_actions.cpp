@@ -43,7 +43,9 @@ Found look_up(const common::SuppressionList& list, spool::Disk& disk, spool::Que
             out.why = entry.error().what;
             return out;
         }
-        if (*entry) out.suppressed.push_back({number, {.status = "5.7.1", .text = decide::suppression_text(**entry), .suppressed = true}});
+        if (*entry)
+            out.suppressed.push_back(
+                {number, {.status = "5.7.1", .text = decide::suppression_text(**entry), .suppressed = true}});
     }
     out.known = true;
     return out;
@@ -100,7 +102,8 @@ void QueueManager::execute(const decide::queue::AskSuppressions& action, smtp::N
         const auto found = list ? look_up(*list, pool_.disk(), id, location, numbers, local, now) : Found{};
         pool_.complete([this, answer, id, found] {
             if (found.gone) return answer(false, {}); // finished meanwhile, or it is looked for again
-            if (!found.why.empty()) log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
+            if (!found.why.empty())
+                log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
             if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
                 for (const auto& [number, reason] : found.suppressed)
                     log_undelivered(id, {{number}, decide::queue::Outcome::deferred, softened(reason)});
@@ -127,8 +130,9 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
         if (each.outcome != proto::delivery::Outcome::failed || each.reply >= done.replies.size()) continue;
         const auto& reply = done.replies[each.reply];
         const bool of_it = reply.stage == smtp::Stage::rcpt || done.results.size() == 1;
-        const bool said = !reply.remote_reply.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
-                                                  reply.stage == smtp::Stage::final_dot);
+        const bool said =
+            !reply.remote_reply.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
+                                            reply.stage == smtp::Stage::final_dot);
         if (of_it && said && std::ranges::any_of(config_->suppression.rules, [&](const auto& rule) {
                 return rule.covers(reply.code, reply.status);
             }))
@@ -136,13 +140,16 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
     }
     if (refused.empty()) return;
     readings_.read(done.queue_id, spool::Location::messages,
-                   [this, refused = std::move(refused), id = done.queue_id](const spool::MessageState& state, std::uint64_t) {
+                   [this, refused = std::move(refused), id = done.queue_id](const spool::MessageState& state,
+                                                                            std::uint64_t) {
                        const auto now = Loop::now().wall;
                        for (const auto& [number, said] : refused) {
                            if (number >= state.recipients.size()) continue;
                            const auto& address = state.recipients[number].address;
                            auto recipient = decide::suppression_recipient(address, common::name_folding());
-                           if (!recipient || recipient->starts_with('@') || common::is_own_postmaster(address, config_->local.domains)) continue;
+                           if (!recipient || recipient->starts_with('@') ||
+                               common::is_own_postmaster(address, config_->local.domains))
+                               continue;
                            suppressions_.refused({.recipient = std::move(*recipient),
                                                   .sender = "",
                                                   .reason = "refused by its server, message " + id.text(),

@@ -14,7 +14,8 @@ using common::DeliveryStatus;
 namespace {
 
 // Those of `all` that are meant.
-std::vector<const DiscardedRecipient*> named(const std::vector<DiscardedRecipient>& all, std::vector<std::uint32_t> numbers) {
+std::vector<const DiscardedRecipient*> named(const std::vector<DiscardedRecipient>& all,
+                                             std::vector<std::uint32_t> numbers) {
     std::vector<const DiscardedRecipient*> out;
     std::ranges::sort(numbers);
     for (const DiscardedRecipient& each : all)

@@ -81,7 +81,8 @@ void QueueManager::read_submitted(spool::QueueId id, decide::queue::Origin origi
         [this, origin, id](const MessageLoader::Failure& failure) {
             using How = MessageLoader::Failure::How;
             if (failure.how == How::gone) return; // finished before, by an earlier queue-manager
-            if (failure.how == How::damaged) return put_in_quarantine(id, "found damaged when it was submitted: " + failure.why);
+            if (failure.how == How::damaged)
+                return put_in_quarantine(id, "found damaged when it was submitted: " + failure.why);
             schedule_read(id, origin);
         });
 }

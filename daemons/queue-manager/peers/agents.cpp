@@ -22,7 +22,8 @@ void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery
     channel->set_callbacks({
         [this, id, kind](proto::delivery::Message&& message) { said(id, kind, std::move(message)); },
         [this, id, from = channel.get()](const std::string& reason) {
-            if (from->closing() == ipc::Connection::Closing::failure) log_.error("connection to a delivery agent ended: {}", reason);
+            if (from->closing() == ipc::Connection::Closing::failure)
+                log_.error("connection to a delivery agent ended: {}", reason);
             detach(id);
         },
     });

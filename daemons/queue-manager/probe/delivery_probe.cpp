@@ -73,7 +73,9 @@ ProbeLine of_route(const proto::route::Routed& route) {
     for (const auto& host : route.hosts)
         hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", shown(host, route.kind));
     const auto& name = route.records_of.empty() ? route.domain : route.records_of;
-    line.text += route.kind == decide::RouteKind::mx ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts) : hosts;
+    line.text += route.kind == decide::RouteKind::mx
+                     ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts)
+                     : hosts;
     if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) line.text += fmt::format(", from pool {}", pool);
     return line;
 }
@@ -214,7 +216,8 @@ void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeResult& tri
            .text = reason.text,
            .advice = finding == Finding::good
                          ? std::string()
-                         : advice_on(why, {at->second.route.domain, at->second.route.link, deps_.agent_user()}, tried.host)});
+                         : advice_on(why, {at->second.route.domain, at->second.route.link, deps_.agent_user()},
+                                     tried.host)});
     go_on(at);
 }
 

@@ -54,17 +54,20 @@ std::string advice_on(const Reason& reason, const FailureContext& errand, std::s
                            .wrapped = seen.implicit_tls});
 }
 
-std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const FailureContext& errand) {
+std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient,
+                      const FailureContext& errand) {
     if (gate.open) return {};
     if (gate.gate == Gate::route) return on_route(gate.reason, std::string(errand.domain));
     if (gate.gate == Gate::link || gate.gate == Gate::queue) return advice_on(gate.reason, errand);
     return gate.gate == Gate::ladder ? on_reply(recipient, errand) : std::string();
 }
 
-std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient, std::string_view user) {
+std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient,
+                      std::string_view user) {
     const FailureContext errand{delivery.queue, delivery.link, user};
     if (delivery.reason.text.empty()) return on_reply(recipient, errand);
-    return delivery.waiting == Waiting::route ? on_route(delivery.reason, delivery.queue) : advice_on(delivery.reason, errand);
+    return delivery.waiting == Waiting::route ? on_route(delivery.reason, delivery.queue)
+                                              : advice_on(delivery.reason, errand);
 }
 
 } // namespace queue_manager

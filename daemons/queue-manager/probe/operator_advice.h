@@ -18,8 +18,10 @@ struct FailureContext {
 // About a failure on the way to a server, or there. `host`: as of an attempt; "" what the reason knows.
 std::string advice_on(const decide::queue::Reason& reason, const FailureContext& errand, std::string_view host = {});
 // About a closed gate of a recipient's delivery.
-std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const FailureContext& errand);
+std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient,
+                      const FailureContext& errand);
 // About what a delivery waits for; without any such thing, about the last reply to the recipient.
-std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient, std::string_view user);
+std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient,
+                      std::string_view user);
 
 } // namespace queue_manager

@@ -57,10 +57,12 @@ void QuarantineCleaner::looked(Kept kept, smtp::Duration took) {
         if (!now || now->error.code != 0) problem = now ? now->error.what : now.error().what;
         if (!now) continue;
         if (now->removed > 0 && n == 3)
-            log_.info("removed/: {} removed by operators can no longer be brought back, {} bytes", now->removed, now->removed_bytes);
+            log_.info("removed/: {} removed by operators can no longer be brought back, {} bytes", now->removed,
+                      now->removed_bytes);
         else if (now->removed > 0)
-            log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)", place.directory,
-                         now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine", n == 0 ? "bad" : "quarantine");
+            log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)",
+                         place.directory, now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine",
+                         n == 0 ? "bad" : "quarantine");
         now->removed += place.kept.removed;
         now->removed_bytes += place.kept.removed_bytes;
         place.kept = *now;

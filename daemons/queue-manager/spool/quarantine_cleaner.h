@@ -1,5 +1,6 @@
-// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within its limits
-// of age and size: looks at start, every ten minutes, and soon after something came. Knows directories; must not know queues.
+// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within
+// its limits of age and size: looks at start, every ten minutes, and soon after something came. Knows directories;
+// must not know queues.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -25,7 +26,8 @@ public:
                     std::function<void(std::string)> report_problem);
     QuarantineCleaner(const QuarantineCleaner&) = delete;
 
-    void limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine, const spool::RetentionLimits& removed);
+    void limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine,
+               const spool::RetentionLimits& removed);
     // Something was put aside, or may have been: look soon, and again and again.
     void soon();
     const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside

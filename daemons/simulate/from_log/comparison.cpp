@@ -61,8 +61,9 @@ std::string comparison(const MailLog& log, const TrafficGroups& groups, const Ti
         add(was, log_says);
         add(would, played_out);
         if (++shown > domains_shown) continue;
-        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", truncated(group.name, name_width), name_width, log_says.accepted,
-                            log_says.delivered, played_out.delivered, wait(log_says, 0.95), wait(played_out, 0.95));
+        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", truncated(group.name, name_width),
+                            name_width, log_says.accepted, log_says.delivered, played_out.delivered,
+                            wait(log_says, 0.95), wait(played_out, 0.95));
     }
     std::string out = fmt::format("{:<30} {:>12} {:>12}\n", "Total", "log", "simulated");
     const auto line = [&](std::string_view what, const std::string& a, const std::string& b) {
@@ -77,8 +78,8 @@ std::string comparison(const MailLog& log, const TrafficGroups& groups, const Ti
     line("delay: 99 %", wait(was, 0.99), wait(would, 0.99));
     line("delay: longest", wait(was, 1), wait(would, 1));
     out += fmt::format("\n{:<{}} {:>8} {:>21} {:>25}\n", "", name_width, "", "delivered", "delay: 95 %");
-    out += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", "Recipient domain", name_width, "mail in", "log", "simulated", "log",
-                       "simulated");
+    out += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", "Recipient domain", name_width, "mail in", "log",
+                       "simulated", "log", "simulated");
     out += rows;
     if (shown > domains_shown) out += fmt::format("{} more; --json lists all\n", shown - domains_shown);
     return out;

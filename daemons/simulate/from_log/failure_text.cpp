@@ -43,7 +43,8 @@ std::optional<Reply> reply_of(std::string_view said) {
     std::string line(said.substr(0, longest_reply));
     for (char& c : line)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80) line.pop_back(); // a character that was cut
+    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xc0) == 0x80)
+        line.pop_back(); // a character that was cut
     if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xc0) line.pop_back();
     if (line.size() > 3 && line[3] == '-') line[3] = ' ';
     return Reply::parse(line);
@@ -72,7 +73,8 @@ std::optional<Failure> said(std::string_view text) {
     if (!reply) return {};
     out.reply = *std::move(reply);
     const bool for_now = out.reply.code < 500;
-    out.greylisting = for_now && out.at >= Stage::rcpt && (has(words, "greylist") || has(words, "graylist") || has(words, "grey list"));
+    out.greylisting = for_now && out.at >= Stage::rcpt &&
+                      (has(words, "greylist") || has(words, "graylist") || has(words, "grey list"));
     out.unknown_user = !for_now && out.at == Stage::rcpt && out.reply.status.starts_with("5.1.");
     return out;
 }

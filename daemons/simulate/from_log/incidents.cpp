@@ -53,7 +53,8 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
                 ++tries;
                 if (now.failures > 0 && passes > 0 && (attempt.at - now.last > quiet || passes >= good_in_a_row)) close();
                 if (now.failures++ == 0)
-                    now.from = passed >= 0s ? passed + (attempt.at - passed) / 2 : std::max<smtp::Duration>(attempt.at - 1s, 0s);
+                    now.from = passed >= 0s ? passed + (attempt.at - passed) / 2
+                                            : std::max<smtp::Duration>(attempt.at - 1s, 0s);
                 else
                     now.passes += passes;
                 now.last = attempt.at;

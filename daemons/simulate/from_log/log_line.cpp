@@ -39,7 +39,8 @@ std::optional<smtp::Duration> clock(std::string_view& text) {
     smtp::Duration out = std::chrono::hours(*hours) + std::chrono::minutes(*minutes) + std::chrono::seconds(*seconds);
     if (text.size() > 1 && text[0] == '.' && text[1] >= '0' && text[1] <= '9') {
         text.remove_prefix(1);
-        for (std::int64_t unit = 100'000; !text.empty() && text[0] >= '0' && text[0] <= '9'; unit /= 10, text.remove_prefix(1))
+        for (std::int64_t unit = 100'000; !text.empty() && text[0] >= '0' && text[0] <= '9';
+             unit /= 10, text.remove_prefix(1))
             out += std::chrono::microseconds(unit * (text[0] - '0'));
     }
     return out;

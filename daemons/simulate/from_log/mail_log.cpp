@@ -64,7 +64,8 @@ std::optional<smtp::Duration> MailLog::time_of(const LogTime& when) {
 
 std::string MailLog::day() const {
     const std::chrono::year_month_day date(day_);
-    return fmt::format("{} {:2}", smtp::month_names[static_cast<unsigned>(date.month()) - 1], static_cast<unsigned>(date.day()));
+    return fmt::format("{} {:2}", smtp::month_names[static_cast<unsigned>(date.month()) - 1],
+                       static_cast<unsigned>(date.day()));
 }
 
 std::uint32_t MailLog::message_of(std::string_view id) {
@@ -234,7 +235,8 @@ void MailLog::take(std::string_view line) {
         messages_[message_of(what->report)].is_report = true;
     } else { // expired: all recipients still waiting
         for (auto each = messages_[number].first; each != Recipient::none; each = recipients_[each].next)
-            if (auto& state = recipients_[each].state; state == Recipient::State::waiting) state = Recipient::State::returned;
+            if (auto& state = recipients_[each].state; state == Recipient::State::waiting)
+                state = Recipient::State::returned;
     }
 }
 

@@ -61,7 +61,8 @@ struct Domain {
 class MailLog {
 public:
     struct Limits {
-        std::size_t recipients = 2'000'000, hosts = 50'000, attempts = 10'000'000, samples = 10'000, kinds = 24, hosts_per_domain = 16;
+        std::size_t recipients = 2'000'000, hosts = 50'000, attempts = 10'000'000, samples = 10'000, kinds = 24,
+                    hosts_per_domain = 16;
     };
     // `today`: determines the year of lines that do not give one.
     MailLog(std::chrono::year_month_day today, const Limits& limits);
@@ -87,7 +88,9 @@ public:
     const std::vector<Recipient>& recipients() const { return recipients_; }
     const std::vector<Message>& messages() const { return messages_; }
     const std::vector<Domain>& domains() const { return domains_; }
-    const std::map<std::string, HostRecord, std::less<>>& hosts() const { return hosts_; } // "mx.example.org", "[192.0.2.1]:2525"
+    const std::map<std::string, HostRecord, std::less<>>& hosts() const {
+        return hosts_;
+    } // "mx.example.org", "[192.0.2.1]:2525"
 
 private:
     std::optional<smtp::Duration> time_of(const LogTime& when);

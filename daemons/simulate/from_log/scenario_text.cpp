@@ -123,12 +123,14 @@ std::string host(std::string_view name, const HostRecord& record) {
     time("connect", record.connects);
     time("transaction", record.transmissions);
     if (record.unknown_users > 0)
-        out += fmt::format("unknown = {:.4f}\n", std::min(1.0, static_cast<double>(record.unknown_users) /
-                                                                   static_cast<double>(std::max<std::uint64_t>(record.recipients, 1))));
+        out += fmt::format("unknown = {:.4f}\n",
+                           std::min(1.0, static_cast<double>(record.unknown_users) /
+                                             static_cast<double>(std::max<std::uint64_t>(record.recipients, 1))));
     if (const auto least = record.max_rejected_wait; least > 0s) {
         const auto taken = record.min_accepted_wait;
         const auto wait = taken > least ? least + (taken - least) / 2 : least;
-        out += fmt::format("greylist = {}\n", span(std::min<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(wait), 24h)));
+        out += fmt::format("greylist = {}\n",
+                           span(std::min<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(wait), 24h)));
     }
     return out.empty() ? out : fmt::format("[host.{}]\n{}\n", quoted(name), out);
 }
@@ -141,14 +143,17 @@ struct Named {
 std::string fault(const Named& each, std::size_t number) {
     const auto& t = each.incident.fault;
     auto out = fmt::format("[trouble.log-{}]\n", number);
-    out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains)) : fmt::format("hosts = [{}]\n", quoted(each.hosts));
+    out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains))
+                              : fmt::format("hosts = [{}]\n", quoted(each.hosts));
     const auto stage = std::ranges::find(stages, t.at, &config::EnumValue<smtp::Stage>::value);
     const auto at = stage == std::end(stages) ? std::string_view("END") : stage->name;
     switch (t.kind) {
     case FaultKind::refuses: out += "how = \"refuses\"\n"; break;
     case FaultKind::silent: out += fmt::format("how = \"silent\"\nat = \"{}\"\n", at); break;
     case FaultKind::drops: out += fmt::format("how = \"drops\"\nat = \"{}\"\n", at); break;
-    case FaultKind::replies: out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, quoted(t.reply.line())); break;
+    case FaultKind::replies:
+        out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, quoted(t.reply.line()));
+        break;
     case FaultKind::no_name: out += "how = \"no_name\"\n"; break;
     default: out += "how = \"no_dns\"\n";
     }
@@ -170,7 +175,8 @@ std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
         std::ranges::stable_sort(out, std::greater(), [](const Named& each) { return each.incident.failures; });
         out.resize(most_troubles);
     }
-    std::ranges::stable_sort(out, {}, [](const Named& each) { return std::pair(each.incident.fault.duration, each.incident.fault.from); });
+    std::ranges::stable_sort(
+        out, {}, [](const Named& each) { return std::pair(each.incident.fault.duration, each.incident.fault.from); });
     return out;
 }
 
@@ -178,7 +184,8 @@ std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
 std::string domain(const Domain& of) {
     std::vector<std::pair<std::uint64_t, std::string>> hosts;
     for (const auto& [name, count] : of.hosts)
-        if (config::domain_name(name) == name && name.find(':') == name.npos && !common::IpAddress::parse(name)) hosts.emplace_back(count, name);
+        if (config::domain_name(name) == name && name.find(':') == name.npos && !common::IpAddress::parse(name))
+            hosts.emplace_back(count, name);
     if (hosts.empty()) return "";
     std::ranges::stable_sort(hosts, std::greater(), &std::pair<std::uint64_t, std::string>::first);
     std::vector<std::string> names;
@@ -189,7 +196,8 @@ std::string domain(const Domain& of) {
 } // namespace
 
 std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::string_view file) {
-    const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s), min_duration, max_duration);
+    const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s),
+                                                  min_duration, max_duration);
     std::string out;
     const auto summary = summary_of(log, groups, file);
     for (std::size_t at = 0; at < summary.size();) {
@@ -213,9 +221,12 @@ std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::str
     const auto& counts = log.counts();
     std::uint64_t recipients = 0;
     for (const auto& group : groups.groups()) recipients += group.recipients.size();
-    const auto number = [](std::uint64_t n, std::string_view what) { return count_text(static_cast<std::int64_t>(n), what); };
-    auto out = fmt::format("{}: {} starting {} {}, {} about deliveries; {}\n", smtp::printable(file, 200), number(counts.lines, "line"), log.day(),
-                           clock_text(log.first()), counts.relevant, number(recipients, "recipient"));
+    const auto number = [](std::uint64_t n, std::string_view what) {
+        return count_text(static_cast<std::int64_t>(n), what);
+    };
+    auto out = fmt::format("{}: {} starting {} {}, {} about deliveries; {}\n", smtp::printable(file, 200),
+                           number(counts.lines, "line"), log.day(), clock_text(log.first()), counts.relevant,
+                           number(recipients, "recipient"));
     const auto line = [&](std::uint64_t count, std::string_view what, std::string_view rest) {
         if (count > 0) out += fmt::format("{}: {}\n", number(count, what), rest);
     };

@@ -22,7 +22,8 @@ public:
         std::vector<std::uint32_t> recipients; // in log.recipients(), in order of arrival
     };
     const std::vector<Group>& groups() const { return groups_; }
-    // Left out: delivery reports of this system (the simulation generates its own), and recipients requeued under another id.
+    // Left out: delivery reports of this system (the simulation generates its own), and recipients requeued under
+    // another id.
     std::uint64_t reports() const { return reports_; }
     std::uint64_t requeued() const { return requeued_; }
 

@@ -40,8 +40,8 @@ SimulatedRouter::Found SimulatedRouter::find(const std::string& domain, smtp::Du
     return found;
 }
 
-SimulatedRouter::Found SimulatedRouter::find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
-                               smtp::Duration now) const {
+SimulatedRouter::Found SimulatedRouter::find_hosts(const std::string& domain, const decide::RouteRule* rule,
+                                                   std::string_view pool, smtp::Duration now) const {
     const NextHop hop = rule ? rule->next_hops.front().front() : NextHop{};
     if (hop.kind == NextHop::Kind::host)
         return {decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),

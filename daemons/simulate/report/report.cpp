@@ -106,7 +106,9 @@ std::string link_facts(const Timeline::Link& link, std::size_t width) {
 std::string timetable(const Timeline& timeline, const Timeline::Link& link) {
     std::string out = fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", "until", "in",
                                   "delivered", "returned", "in vain", "backlog", "longest wait", "state");
-    const auto idle = [](const IntervalStats& row) { return row.accepted + row.attempts + row.max_backlog == 0 && row.state == "ready"; };
+    const auto idle = [](const IntervalStats& row) {
+        return row.accepted + row.attempts + row.max_backlog == 0 && row.state == "ready";
+    };
     const auto first = std::ranges::find_if_not(link.rows, idle); // nothing to show before the first mail
     for (auto n = static_cast<std::size_t>(first - link.rows.begin()); n < link.rows.size(); ++n) {
         const auto& row = link.rows[n];

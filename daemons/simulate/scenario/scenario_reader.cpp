@@ -384,9 +384,10 @@ std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::stri
         if (good && next != end && *next == ':') good = number(':', seconds);
         if (good && next != end) good = number('x', times);
         if (!good || next != end || hours > 24 * 400 || minutes > 59 || seconds > 59 || times == 0)
-            return std::unexpected(fmt::format("\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" of three messages",
-                                               word.substr(0, 40)));
-        const smtp::Duration time = std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(seconds);
+            return std::unexpected(fmt::format(
+                "\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" of three messages", word.substr(0, 40)));
+        const smtp::Duration time =
+            std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(seconds);
         if (!out.empty() && time < out.back())
             return std::unexpected(fmt::format("{} is earlier than the one before it", word));
         if (static_cast<double>(out.size()) + times > most_messages)

@@ -15,9 +15,11 @@ namespace {
 bool is_path(const std::string& name) { return name.starts_with('/'); } // of a UNIX socket; its address is "::"
 } // namespace
 
-Connector::Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts, SourceAddresses* sources)
+Connector::Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts,
+                     SourceAddresses* sources)
     : context_(context), owner_(owner), sources_(sources), resolver_(context.resolver),
-      deadline_(context.deadlines, [this] { on_deadline(); }), addresses_left_(context.settings.addresses_per_attempt) {
+      deadline_(context.deadlines, [this] { on_deadline(); }),
+      addresses_left_(context.settings.addresses_per_attempt) {
     std::vector<decide::Rank> ranks;
     for (const auto& host : hosts) ranks.push_back(host.rank());
     const auto chance = [&](std::uint32_t most) {
@@ -179,7 +181,8 @@ void Connector::answered(dns::Type type) {
     owner_.looked_up(host_->name, type, answer);
     auto list = answer.addresses;
     std::ranges::shuffle(list, context_.random);
-    race_->add_answer(type == dns::Type::a ? HappyEyeballs::Family::v4 : HappyEyeballs::Family::v6, sorted(list), Loop::now().monotonic);
+    race_->add_answer(type == dns::Type::a ? HappyEyeballs::Family::v4 : HappyEyeballs::Family::v6, sorted(list),
+                      Loop::now().monotonic);
     if (!a_ || !aaaa_ || !a_->addresses.empty() || !aaaa_->addresses.empty()) return;
 
     using decide::LookupStatus;
@@ -305,7 +308,10 @@ void Connector::rearm() {
     std::optional<smtp::Monotonic> at;
     const auto sooner = [&](smtp::Monotonic other) { at = std::min(at.value_or(other), other); };
     for (const auto& each : attempts_) sooner(each->until);
-    if (const auto due = race_ && addresses_left_ > 0 && may_start_attempt() && !reserved_for_other_hosts() ? race_->due() : std::nullopt) sooner(*due);
+    if (const auto due = race_ && addresses_left_ > 0 && may_start_attempt() && !reserved_for_other_hosts()
+                             ? race_->due()
+                             : std::nullopt)
+        sooner(*due);
     if (at && !over_)
         deadline_.set(*at);
     else

@@ -56,7 +56,8 @@ public:
     };
 
     // `context`, `owner` and `sources` must outlive it. `sources`: where it comes from; null: the kernel chooses.
-    Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts, SourceAddresses* sources = nullptr);
+    Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts,
+              SourceAddresses* sources = nullptr);
     Connector(const Connector&) = delete;
     Connector& operator=(const Connector&) = delete;
 

@@ -57,7 +57,8 @@ std::expected<std::unique_ptr<Socket>, ConnectError> Socket::connect(common::Loo
         if (::bind(fd.number(), &own.any, own_size) != 0) {
             auto error = spool::Error::from_errno("bind");
             // connect() gives the same code when no port is left; that is not about the source.
-            const auto cause = error.code == EADDRNOTAVAIL ? ConnectError::Cause::source_unavailable : ConnectError::Cause::other;
+            const auto cause =
+                error.code == EADDRNOTAVAIL ? ConnectError::Cause::source_unavailable : ConnectError::Cause::other;
             return std::unexpected(ConnectError{std::move(error), cause});
         }
     }

@@ -1,5 +1,5 @@
-// A connection of ours, by TCP or through a UNIX socket, as a descriptor and its readiness: what is written goes to the kernel straight
-// from where it lies, and nothing is copied to wait. Knows no SMTP.
+// A connection of ours, by TCP or through a UNIX socket, as a descriptor and its readiness: what is written goes to
+// the kernel straight from where it lies, and nothing is copied to wait. Knows no SMTP.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"

@@ -1,6 +1,7 @@
-// One message's content as it goes to one server: with a field of its recipients' own, signed (DKIM), and with its 8-bit parts encoded where the
-// server wants none. What that needs is found by prepare(), which reads the message in turns of bounded size;
-// then its size is known, and it can be read from the start as often as asked. Knows nothing of sessions.
+// One message's content as it goes to one server: with a field of its recipients' own, signed (DKIM), and with its
+// 8-bit parts encoded where the server wants none. What that needs is found by prepare(), which reads the message in
+// turns of bounded size; then its size is known, and it can be read from the start as often as asked. Knows nothing
+// of sessions.
 #pragma once
 #include "daemons/smtp-client/message/signing.h"
 #include "libsmtp/mime/seven_bit.h"

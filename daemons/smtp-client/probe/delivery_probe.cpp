@@ -263,8 +263,9 @@ void DeliveryProbe::received(const std::string& relay, const smtp::client_event:
     held_step_ = std::move(out);
 }
 
-void DeliveryProbe::handshake_done(const std::string& relay, const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement,
-                        std::string_view how, decide::TlsLevel level) {
+void DeliveryProbe::handshake_done(const std::string& relay, const tls::ConnectionInfo& facts,
+                                   const tls::CertificateVerdict& judgement, std::string_view how,
+                                   decide::TlsLevel level) {
     auto out = step(Step::tls, relay);
     out.finding = how.empty() ? Finding::notice : Finding::good;
     out.reply.stage = Stage::tls;
@@ -293,7 +294,9 @@ void DeliveryProbe::report_failure(const std::string& relay, const smtp::Verdict
     if (held_step_ && why.code != 0) held_step_.reset();             // that was it
     auto out = step(step_of(why.stage), failed_at_);
     // What a server says of itself is no verdict on the mail: that waits.
-    out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
+    out.finding =
+        std::min(finding_of(why),
+                 why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
     out.reply = why;
     if (why.stage == Stage::auth && why.code != 0 && !account_.empty())
         out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);

@@ -62,7 +62,8 @@ private:
     std::optional<proto::delivery::ProbeStep> held_step_;
     std::string looked_up_; // the host, last
     std::string account_;       // we say we are; "" nothing yet
-    std::string failed_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
+    std::string failed_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host
+                            // without addresses
     proto::delivery::ProbeResult tried_;
     bool outcome_reported_ = false;         // in this round, what becomes of the recipients
     bool mail_refused_ = false; // what is said of recipients then means nothing

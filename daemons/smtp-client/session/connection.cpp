@@ -149,10 +149,9 @@ void Connection::greet() {
     using Session = smtp::ClientSession;
     session_.emplace(
         Session::Options{sources_.current() ? sources_.current()->helo : context_.settings.helo, current_->peer(),
-                         pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         starttls_mode(), timeouts(context_.settings), idn::ascii_domain, auth_options(), observer_ != nullptr,
-                         current_->host.protocol,
-                         chunking ? Session::Chunking::if_useful : Session::Chunking::never},
+                         pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never, starttls_mode(),
+                         timeouts(context_.settings), idn::ascii_domain, auth_options(), observer_ != nullptr,
+                         current_->host.protocol, chunking ? Session::Chunking::if_useful : Session::Chunking::never},
         now);
     if (!early_bytes_.empty()) session_->feed(std::exchange(early_bytes_, {}), now);
     hook_.schedule(); // TLS may come first
@@ -169,7 +168,8 @@ bool Connection::loops_back(const Candidate& candidate) {
     auto& why = last_failure_.why;
     why.stage = smtp::Stage::connect;
     why.status = "4.4.6";
-    why.text = fmt::format("mail loops back to myself: {} is a listener of this system (listen.{})", relay(), listener->name);
+    why.text = fmt::format("mail loops back to myself: {} is a listener of this system (listen.{})", relay(),
+                           listener->name);
     log_context().warning("{}", why.text);
     return loop_found_ = true;
 }
@@ -421,8 +421,10 @@ void Connection::requirement_failed() {
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    if (requirement_failure_ && !jobs_.empty() && jobs_.front()->order.delivery == requirement_delivery_) return requirement_failed();
-    if (requirement_failure_ && !other_hosts_failed_) return finish(End::orderly); // it was taken away, and nothing else was the matter
+    if (requirement_failure_ && !jobs_.empty() && jobs_.front()->order.delivery == requirement_delivery_)
+        return requirement_failed();
+    if (requirement_failure_ && !other_hosts_failed_)
+        return finish(End::orderly); // it was taken away, and nothing else was the matter
     auto failed = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
     auto& why = failed.why;
     const bool loop = loop_found_ && !address_may_exist_ && !context_.soft_bounce;

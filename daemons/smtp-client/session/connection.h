@@ -232,7 +232,8 @@ private:
     AttemptFailure last_failure_;
     std::optional<AttemptFailure> mail_failure_;   // of a session that had accepted MAIL
     std::optional<AttemptFailure> policy_failure_; // of one without the TLS that is required
-    std::optional<AttemptFailure> requirement_failure_;    // the last host that does not do what a message requires (RFC 8689) …
+    std::optional<AttemptFailure>
+        requirement_failure_;                   // the last host that does not do what a message requires (RFC 8689) …
     std::uint64_t requirement_delivery_ = 0;    // … and its delivery
     bool other_hosts_failed_ = false;     // another host was not reached, or did not get so far
     bool up_ = false;        // this session; was_up_: any

@@ -109,8 +109,10 @@ std::string Connection::not_in_policy_text(const proto::route::StsPolicy& policy
 // Before a host is spoken to: what must it show for the delivery that is to go first?
 void Connection::determine_tls_demand() {
     findings_.reset();
-    needs_ = jobs_.empty() ? Needs{current_->local() ? TlsLevel::none : level_of_link(), ""} : needs_at_current_host(*jobs_.front());
-    const bool applies = jobs_.empty() ? !order_.mx && !common::IpAddress::parse(current_->name()) : dane_applies(*jobs_.front());
+    needs_ = jobs_.empty() ? Needs{current_->local() ? TlsLevel::none : level_of_link(), ""}
+                           : needs_at_current_host(*jobs_.front());
+    const bool applies =
+        jobs_.empty() ? !order_.mx && !common::IpAddress::parse(current_->name()) : dane_applies(*jobs_.front());
     if (!asks_dane(needs_.level) || !applies) return tls_demand_known();
     dane_lookup_.emplace(context_.resolver, current_->name(), current_->endpoint.port, true,
                          [this](const decide::DaneResult& findings) {
@@ -131,7 +133,8 @@ void Connection::tls_demand_known() {
                                                                                       : Demand::level;
     if (observer_ && asks_dane(needs_.level) && !jobs_.empty())
         observer_->published(relay(), {needs_.level, needs_.domain, current_->name(), findings_, jobs_.front()->order.sts});
-    if (decision.result == decide::TlsResult::validation_failure) decision.refusal = not_in_policy_text(jobs_.front()->order.sts);
+    if (decision.result == decide::TlsResult::validation_failure)
+        decision.refusal = not_in_policy_text(jobs_.front()->order.sts);
     if (decision.result != decide::TlsResult::success) report_tls_result(decision.result, decision.refusal);
     if (decision.refusal.empty())
         greet();

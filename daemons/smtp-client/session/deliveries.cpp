@@ -152,7 +152,8 @@ spool::ReadResult<Content::Prepared> Connection::prepare(Job& job) {
     if (!job.content) {
         const auto server = session_->extensions().eight_bit_mime ? Content::Server::takes_eight_bit
                                                               : Content::Server::takes_seven_bit;
-        job.content = std::make_unique<Content>(*job.message, server, context_.signing, delivered_to_fields(job.order, *job.message));
+        job.content = std::make_unique<Content>(*job.message, server, context_.signing,
+                                                delivered_to_fields(job.order, *job.message));
     }
     auto prepared = job.content->prepare(Loop::now().wall);
     if (prepared && *prepared == Content::Prepared::yes && !job.content->unsigned_because().empty())

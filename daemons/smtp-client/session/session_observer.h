@@ -32,11 +32,13 @@ public:
     virtual void sent(const std::string& relay, const smtp::client_event::CommandSent& sent) = 0;
     virtual void received(const std::string& relay, const smtp::client_event::ReplyReceived& said) = 0;
     // `how` the certificate was proven ("by DANE"), "" not at all; `level`: what the mail's domain asks for.
-    virtual void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement,
-                             std::string_view how, decide::TlsLevel level) = 0;
+    virtual void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts,
+                                const tls::CertificateVerdict& judgement, std::string_view how,
+                                decide::TlsLevel level) = 0;
     // We say who we are: "ann at mx.example.org (PLAIN)"; what comes of it, said() and failed() tell.
     virtual void authenticating(const std::string& who) = 0;
-    // The session with it is given up, or the address for what it has published; or (relay is "") the host looked up last has none.
+    // The session with it is given up, or the address for what it has published; or (relay is "") the host looked up
+    // last has none.
     virtual void failed(const std::string& relay, const smtp::Verdict& why) = 0;
     // What became of the transaction without a message.
     virtual void probed(const std::string& relay, const smtp::TransactionResult& result) = 0;

@@ -45,7 +45,8 @@ bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
     if (!from || !job) return false;
     const auto source = from->address.to_string();
     const auto speaks = [&](const smtp::Verdict& verdict) {
-        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.remote_reply, {source, from->helo});
+        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.remote_reply,
+                                     {source, from->helo});
     };
     const auto blames = [&](const smtp::Verdict& verdict) { return !speaks(verdict).empty(); };
     const auto why = std::ranges::find_if(result.verdicts, blames);
@@ -54,7 +55,8 @@ bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
                                   why->text, source, speaks(*why));
     owner_.source_refused(*this, {order_.link, source, why->text, By::mail});
     if (!sources_.rejected_by_site()) {
-        log_context().info("{}, and every other address of the pool {} that could be tried rests", told, sources_.pool_name());
+        log_context().info("{}, and every other address of the pool {} that could be tried rests", told,
+                           sources_.pool_name());
         return false;
     }
     const bool begun = std::ranges::any_of(result.verdicts, [](const smtp::Verdict& verdict) {
@@ -119,7 +121,8 @@ void Connection::report_source_accepted(const smtp::TransactionResult& result) {
 // It is up. What others of the pool were told before, was about them.
 void Connection::report_sources() {
     if (!sources_.current()) return;
-    log_context().info("{} reached from {} ({}), pool {}", relay(), source(), sources_.current()->helo, sources_.pool_name());
+    log_context().info("{} reached from {} ({}), pool {}", relay(), source(), sources_.current()->helo,
+                       sources_.pool_name());
     report_unusable_sources();
     for (auto& refusal : sources_.take_rejections())
         owner_.source_refused(*this, {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});

@@ -23,9 +23,9 @@ public:
                   {[this](proto::tls_results::Message&&) { router_.fail("nothing is said here"); }}) {}
 
     void add(const decide::TlsOutcome& outcome) {
-        const auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", outcome.domain, outcome.host, outcome.address, outcome.helo,
-                                     outcome.sender, word_of(outcome.policy), word_of(outcome.result),
-                                     fmt::join(outcome.records, ","), outcome.reason);
+        const auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", outcome.domain, outcome.host,
+                                     outcome.address, outcome.helo, outcome.sender, word_of(outcome.policy),
+                                     word_of(outcome.result), fmt::join(outcome.records, ","), outcome.reason);
         auto known = waiting_.find(key);
         if (known == waiting_.end()) {
             if (waiting_.size() >= max_pending) return;

@@ -113,7 +113,8 @@ bool is_field(std::string_view text) {
 
 } // namespace
 
-std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage, const PolicyContext& context) {
+std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage,
+                                                                  const PolicyContext& context) {
     auto text = action;
     const auto first = take_word(text);
     const auto word = smtp::lowered(first);

@@ -29,7 +29,8 @@ private:
 };
 
 // What an action of access(5) means for us; those we do not know are malformed.
-std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage, const PolicyContext& context);
+std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_view action, Stage stage,
+                                                                  const PolicyContext& context);
 
 // "<x@y>: Recipient address rejected: text", as logs and clients know it.
 std::string rejection_text(Stage stage, const PolicyContext& context, std::string_view text);

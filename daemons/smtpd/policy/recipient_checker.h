@@ -1,6 +1,6 @@
-// Asks the categorizer whether recipients in our own domains exist and nobody is suppressed, and remembers for a while. Never waits:
-// answers come by callback, or at once from what is remembered. Without a categorizer the answer is "try
-// later".
+// Asks the categorizer whether recipients in our own domains exist and nobody is suppressed, and remembers for a
+// while. Never waits: answers come by callback, or at once from what is remembered. Without a categorizer the answer
+// is "try later".
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/proto/recipient_check.h"

@@ -137,7 +137,8 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
 
 smtp::Reply reply_for(common::Unavailable why) {
     if (why == common::Unavailable::full) return {452, {4, 3, 1}, "Insufficient system storage"};
-    if (why == common::Unavailable::memory) return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
+    if (why == common::Unavailable::memory)
+        return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
     return {451, {4, 3, 0}, "Error: queue file write error"};
 }
 

@@ -24,7 +24,8 @@ struct Rules {
     smtp::Reply too_many_connections_reply;  // 421, for whose network had all the new ones it may have in a minute
 
     const smtp::Reply& rejection_reply(ClientLimits::Admission admission) const {
-        return admission == ClientLimits::Admission::too_many_sessions ? too_many_sessions_reply : too_many_connections_reply;
+        return admission == ClientLimits::Admission::too_many_sessions ? too_many_sessions_reply
+                                                                       : too_many_connections_reply;
     }
     // The same for the log, in Postfix's words: "Connection concurrency limit exceeded: 51 from … for service …".
     std::string limit_exceeded_text(ClientLimits::Admission admission, std::string_view peer) const;

@@ -213,7 +213,8 @@ void Connection::apply_verdict(Stage stage, const PolicyVerdict& verdict, const 
     if (transaction_) {
         auto& transaction = *transaction_;
         for (const auto& field : verdict.fields) transaction.fields += field + "\r\n";
-        transaction.added_recipients.insert(transaction.added_recipients.end(), verdict.added_recipients.begin(), verdict.added_recipients.end());
+        transaction.added_recipients.insert(transaction.added_recipients.end(), verdict.added_recipients.begin(),
+                                            verdict.added_recipients.end());
         if (transaction.discard.empty()) transaction.discard = verdict.discard;
         if (!verdict.hold.empty() && transaction.envelope.verdict == spool::Verdict::accept) {
             transaction.envelope.verdict = spool::Verdict::hold;
@@ -313,12 +314,13 @@ void Connection::operator()(smtp::event::Rcpt& rcpt) {
     rcpt_ = std::move(rcpt);
     const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
-    check_recipient({decision.address, transaction_->envelope.reverse_path}, [this, elsewhere, address = decision.address](const auto& checked) {
-        if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
-            take_recipient(address);
-        else
-            recipient_checked(checked);
-    });
+    check_recipient({decision.address, transaction_->envelope.reverse_path},
+                    [this, elsewhere, address = decision.address](const auto& checked) {
+                        if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
+                            take_recipient(address);
+                        else
+                            recipient_checked(checked);
+                    });
 }
 
 void Connection::recipient_checked(const RecipientChecker::Answer& checked) {

@@ -11,8 +11,11 @@ using Kind = AuthStep::Kind;
 std::unique_ptr<Authentication> Connection::make_authentication() {
     const auto& settings = rules_->config->auth;
     AuthChannel channel{client_.address_text, session_.tls_active(), nullptr, [this](const std::string& user) {
-        return worker_.lockouts.user_locked_for(client_.network, user, lockout_limits(), common::Loop::now().monotonic).has_value();
-    }};
+                            return worker_.lockouts
+                                .user_locked_for(client_.network, user, lockout_limits(),
+                                                 common::Loop::now().monotonic)
+                                .has_value();
+                        }};
     if (tls_ && std::ranges::any_of(settings.mechanisms, [](auto& each) { return each.ends_with("-PLUS"); }))
         channel.binding = [this](std::string_view type) { return tls_->channel_binding(type); };
     AuthConcurrency checks{worker_.auth_limiter, {settings.checks, settings.checks_waiting}};
@@ -46,9 +49,9 @@ void Connection::record_auth_failure(const std::string& user) {
     const auto limits = lockout_limits();
     const auto brought = worker_.lockouts.record_failure(client_.network, user, limits, now);
     const auto note = [&](const std::string& whom, std::uint32_t failures) {
-        log_context().warning("{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); \"postrider reload\" lifts it",
-                        whom, client_.network, failures,
-                        std::chrono::ceil<std::chrono::minutes>(limits.window).count());
+        log_context().warning(
+            "{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); \"postrider reload\" lifts it",
+            whom, client_.network, failures, std::chrono::ceil<std::chrono::minutes>(limits.window).count());
     };
     if (brought.user) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::user);
     if (brought.network) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::network);

@@ -34,8 +34,10 @@ std::unique_ptr<Connection> Connection::create(WorkerContext& worker, std::share
 
 Connection::Connection(WorkerContext& worker, std::shared_ptr<const Rules> rules, Client client)
     : worker_(worker), rules_(std::move(rules)), client_(std::move(client)), peer_(client_),
-      counted_network_(client_.network), last_activity_(common::Loop::now().monotonic), number_(worker.next_session()), session_(settings(), common::Loop::now().monotonic),
-      auth_delay_(worker.deadlines, [this] { reject_auth(); }), resolver_(worker.resolver), deadline_(worker.deadlines, [this] { deadline_passed(); }), share_(worker.spool_writer.memory()) {}
+      counted_network_(client_.network), last_activity_(common::Loop::now().monotonic),
+      number_(worker.next_session()), session_(settings(), common::Loop::now().monotonic),
+      auth_delay_(worker.deadlines, [this] { reject_auth(); }), resolver_(worker.resolver),
+      deadline_(worker.deadlines, [this] { deadline_passed(); }), share_(worker.spool_writer.memory()) {}
 
 Connection::~Connection() {
     if (recipient_check_ != 0) worker_.checker.cancel(recipient_check_);

@@ -154,11 +154,12 @@ private:
     template <class Then> void check_recipient(RecipientChecker::Subject subject, Then then) {
         const auto now = common::Loop::now().monotonic;
         if (const auto* known = worker_.checker.cached(subject, now)) return then(*known);
-        recipient_check_ = worker_.checker.ask(std::move(subject), now, [this, then](const RecipientChecker::Answer& answer) {
-            recipient_check_ = 0;
-            then(answer);
-            pump();
-        });
+        recipient_check_ =
+            worker_.checker.ask(std::move(subject), now, [this, then](const RecipientChecker::Answer& answer) {
+                recipient_check_ = 0;
+                then(answer);
+                pump();
+            });
     }
     void fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail, std::string reverse_path,
                        smtp::WallTime now);

@@ -223,7 +223,8 @@ private:
 
 class MilterCheck final : public PolicyCheck {
 public:
-    MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<PolicySources> policy_sources, const config::Milter& settings)
+    MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<PolicySources> policy_sources,
+                const config::Milter& settings)
         : sources_(std::move(policy_sources)),
           client_(loop, log, settings, milter::service_status_of(settings, sources_->problems)) {}
     bool asked_after_permit() const override { return true; }
@@ -243,7 +244,8 @@ private:
         PolicyVerdict verdict;
         verdict.by = PolicySource::milter;
         verdict.hold = word.changes.quarantine;
-        if (word.what == milter::Response::What::discard && stage != Stage::unknown) verdict.discard = "discarded by a filter";
+        if (word.what == milter::Response::What::discard && stage != Stage::unknown)
+            verdict.discard = "discarded by a filter";
         if (word.what != milter::Response::What::refuse) return verdict;
         auto reply = word.reply;
         if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1

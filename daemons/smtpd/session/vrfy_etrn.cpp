@@ -78,7 +78,8 @@ void Connection::operator()(smtp::event::Unknown& unknown) {
     constexpr std::string_view known[] = {"EXPN", "TURN", "SEND", "SOML", "SAML", "XCLIENT", "XFORWARD"};
     const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (policy_chain_) policy_chain_->context.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
+    if (policy_chain_)
+        policy_chain_->context.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
     with_policy_checks(Stage::unknown, [this, not_offered] { // a filter may have words of its own
         if (not_offered) return reject(smtp::Verb::unknown, {502, {5, 5, 1}, "Error: command is not offered here"});
         reject(smtp::Verb::unknown, {500, {5, 5, 2}, "Error: command not recognized"});

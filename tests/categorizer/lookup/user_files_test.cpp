@@ -85,7 +85,8 @@ TEST_CASE("one question for many who want to know; asked again of a local that w
     std::filesystem::remove(w.premises.directory + "/run/private/local");
     w.listen();
     w.wait([&] { return w.asked.size() == 2; });
-    for (const auto& question : w.asked) static_cast<void>(w.peer->send(uf::Answer{question.request, uf::Status::found, "/f", question.user, ""}));
+    for (const auto& question : w.asked)
+        static_cast<void>(w.peer->send(uf::Answer{question.request, uf::Status::found, "/f", question.user, ""}));
     w.wait([&] { return w.found.size() == 2; });
     CHECK(w.at_the_call.text == "bob");
 }

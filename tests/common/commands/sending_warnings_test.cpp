@@ -32,8 +32,10 @@ TEST_CASE("nothing is said of what will go well") {
 }
 
 TEST_CASE("certificates that nobody vouches for") {
-    CHECK(said("[smtp_client]\ntls = \"verify\"\ntls_authorities = \"\"").starts_with("smtp_client.tls is \"verify\", but smtp_client.tls_authorities names no file"));
-    CHECK(said("[smtp_client]\ntls_authorities = \"\"\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"verify\"").starts_with("route.\"a.example\".tls is"));
+    CHECK(said("[smtp_client]\ntls = \"verify\"\ntls_authorities = \"\"")
+              .starts_with("smtp_client.tls is \"verify\", but smtp_client.tls_authorities names no file"));
+    CHECK(said("[smtp_client]\ntls_authorities = \"\"\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"verify\"")
+              .starts_with("route.\"a.example\".tls is"));
     CHECK(said("[smtp_client]\ntls = \"encrypt\"\ntls_authorities = \"\"") == "");
 }
 
@@ -47,20 +49,27 @@ TEST_CASE("DANE where no name server is believed") {
 TEST_CASE("accounts and next hops that do not meet") {
     CHECK(said(relay, "relay.exmple.net:587 me:secret")
               .starts_with("smtp_client.credentials: the account me at relay.exmple.net:587 is at no next hop"));
-    CHECK(said(relay, "relay.example.net:25 me:secret").starts_with("smtp_client.credentials: the account me at relay.example.net:25"));
+    CHECK(said(relay, "relay.example.net:25 me:secret")
+              .starts_with("smtp_client.credentials: the account me at relay.example.net:25"));
     CHECK(said(relay, "relay.exmple.net:587 me:secret").find("secret") == std::string::npos);
     // Which hosts those are the DNS says.
     CHECK(said("[route.\"*\"]\nnext_hop = \"srv:example.net\"", "smtp.example.net me:secret") == "");
-    CHECK(said("[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[relay.example.net]:25\"]", "relay.example.net me:secret") == "");
+    CHECK(said("[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[relay.example.net]:25\"]",
+               "relay.example.net me:secret") == "");
     // A table may name it.
-    CHECK(said("[sender_relay]\ntables = [\"text:/etc/postrider/sender_relay\"]\n" + std::string(relay), "smtp.example.net me:secret") == "");
+    CHECK(said("[sender_relay]\ntables = [\"text:/etc/postrider/sender_relay\"]\n" + std::string(relay),
+               "smtp.example.net me:secret") == "");
     const std::string as_ann = "[route.\"*\"]\nnext_hop = \"ann@[relay.example.net]:587\"\n";
     CHECK(said(as_ann, "relay.example.net ann:secret") == "");
-    CHECK(said(as_ann, "relay.example.net:587 ben:secret\nrelay.example.net ann:secret").starts_with("smtp_client.credentials: the account ben at"));
-    CHECK(said(as_ann) == "route.\"*\": smtp_client.credentials has no account of ann at [relay.example.net]:587: mail for it waits\n");
+    CHECK(said(as_ann, "relay.example.net:587 ben:secret\nrelay.example.net ann:secret")
+              .starts_with("smtp_client.credentials: the account ben at"));
+    CHECK(
+        said(as_ann) ==
+        "route.\"*\": smtp_client.credentials has no account of ann at [relay.example.net]:587: mail for it waits\n");
     const std::string auth = std::string(relay) + "auth = [\"PLAIN\"]";
-    CHECK(said(auth) == "route.\"*\".auth names mechanisms, but smtp_client.credentials has no account at its next hop: mail goes "
-                        "there without AUTH\n");
+    CHECK(said(auth) ==
+          "route.\"*\".auth names mechanisms, but smtp_client.credentials has no account at its next hop: mail goes "
+          "there without AUTH\n");
     CHECK(said(auth, "relay.example.net me:secret") == "");
     CHECK(said(std::string(relay) + "auth = \"no\"") == "");
 }

@@ -64,24 +64,77 @@ TEST_CASE("what this system is called, and who says so") {
         std::vector<std::string> local;
     };
     const Case cases[] = {
-        {"", "box", "", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "box", "localhost"}},
-        {"", "box", "Example.com", "example.com", "example.com", mailname, mailname, {"example.com", "box", "localhost"}},
-        {"", "mx.example.com", "example.com", "example.com", "example.com", mailname, mailname, {"example.com", "mx", "localhost"}},
+        {"",
+         "box",
+         "",
+         "box.localdomain",
+         "box.localdomain",
+         system,
+         hostname,
+         {"box.localdomain", "box", "localhost"}},
+        {"",
+         "box",
+         "Example.com",
+         "example.com",
+         "example.com",
+         mailname,
+         mailname,
+         {"example.com", "box", "localhost"}},
+        {"",
+         "mx.example.com",
+         "example.com",
+         "example.com",
+         "example.com",
+         mailname,
+         mailname,
+         {"example.com", "mx", "localhost"}},
         {"", "", "box", "box.localdomain", "box.localdomain", mailname, mailname, {"box.localdomain", "localhost"}},
-        {"hostname = \"mx.example.org\"", "box", "", "mx.example.org", "mx.example.org", configuration, hostname,
+        {"hostname = \"mx.example.org\"",
+         "box",
+         "",
+         "mx.example.org",
+         "mx.example.org",
+         configuration,
+         hostname,
          {"mx.example.org", "box", "localhost"}},
-        {"hostname = \"mx.example.org\"", "box", "example.org", "mx.example.org", "example.org", configuration, mailname,
+        {"hostname = \"mx.example.org\"",
+         "box",
+         "example.org",
+         "mx.example.org",
+         "example.org",
+         configuration,
+         mailname,
          {"mx.example.org", "example.org", "box", "localhost"}},
-        {"origin = \"example.net\"", "box", "example.org", "example.org", "example.net", mailname, configuration,
+        {"origin = \"example.net\"",
+         "box",
+         "example.org",
+         "example.org",
+         "example.net",
+         mailname,
+         configuration,
          {"example.org", "box", "localhost"}},
-        {"hostname = \"mx.example.org\"\norigin = \"example.net\"", "box", "example.com", "mx.example.org", "example.net",
-         configuration, configuration, {"mx.example.org", "box", "localhost"}},
-        {"", "box", "no name!", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "box", "localhost"}},
+        {"hostname = \"mx.example.org\"\norigin = \"example.net\"",
+         "box",
+         "example.com",
+         "mx.example.org",
+         "example.net",
+         configuration,
+         configuration,
+         {"mx.example.org", "box", "localhost"}},
+        {"",
+         "box",
+         "no name!",
+         "box.localdomain",
+         "box.localdomain",
+         system,
+         hostname,
+         {"box.localdomain", "box", "localhost"}},
     };
     for (const auto& [text, system_name, mailname_text, hostname_wanted, origin_wanted, h, o, local] : cases) {
         CAPTURE(text);
         CAPTURE(mailname_text);
-        const auto c = config::parse("[mta]\n" + std::string(text), "f", {std::string(system_name), "u", 1, std::string(mailname_text)});
+        const auto c = config::parse("[mta]\n" + std::string(text), "f",
+                                     {std::string(system_name), "u", 1, std::string(mailname_text)});
         REQUIRE(c);
         CHECK(c->mta.hostname == hostname_wanted);
         CHECK(c->mta.origin == origin_wanted);
@@ -103,7 +156,8 @@ TEST_CASE("mail for the short name that programs call this host by is delivered 
     CHECK(local_of("", "localhost") == List{"localhost.localdomain", "localhost"});
     CHECK(local_of("[local]\ndomains = [\"example.com\"]\n", "vm") == List{"example.com"});
     CHECK(local_of("[relay]\ndomains = [\"vm\"]\n", "vm") == List{"vm.localdomain", "localhost"});
-    CHECK(local_of("[virtual_mailbox]\ndomains = [\"vm\"]\ndeliver = \"lmtp:[127.0.0.1]:24\"\n", "vm") == List{"vm.localdomain", "localhost"});
+    CHECK(local_of("[virtual_mailbox]\ndomains = [\"vm\"]\ndeliver = \"lmtp:[127.0.0.1]:24\"\n", "vm") ==
+          List{"vm.localdomain", "localhost"});
 }
 
 TEST_CASE("everything can be set") {
@@ -279,16 +333,14 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[smtpd]\n  final_dot_timeout = \"1s\"",
          "f.toml:2:3: unknown key smtpd.final_dot_timeout: did you mean smtp_client.final_dot_timeout?"},
         {"[smtp]\nworkers = 1", "f.toml:1:2: unknown section smtp: did you mean [smtpd]?"},
-        {"hostname = 1",
-         "f.toml:1:1: unknown key hostname outside of all sections: did you mean mta.hostname?"},
+        {"hostname = 1", "f.toml:1:1: unknown key hostname outside of all sections: did you mean mta.hostname?"},
         {"mta = 1", "f.toml:1:7: mta is a number; expected a section [mta]"},
         {"[mta]\nusers = \"no\"", "f.toml:2:9: mta.users is a text; expected true or false"},
         {"[mta]\nhostname = \"box\"",
          "f.toml:2:12: mta.hostname: \"box\" is not a full host name such as \"mail.example.com\""},
         {"[smtpd]\nworkers = 0", "f.toml:2:11: smtpd.workers: 0 is out of range: 1 to 64"},
         {"[smtpd]\nworkers = -1", "f.toml:2:11: smtpd.workers: -1 is out of range: 1 to 64"},
-        {"[smtpd]\nworkers = 1.5",
-         "f.toml:2:11: smtpd.workers is a number with a fraction; expected a whole number"},
+        {"[smtpd]\nworkers = 1.5", "f.toml:2:11: smtpd.workers is a number with a fraction; expected a whole number"},
         {"[smtpd]\nworkers = 9223372036854775807",
          "f.toml:2:11: smtpd.workers: 9223372036854775807 is out of range: 1 to 64"},
         {"[dns]\ntimeout = \"5 s\"", "f.toml:2:11: dns.timeout: \"5 s\" is not a duration; write it like "
@@ -314,8 +366,7 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:4:1: relay.domains: a.example is in local.domains too"},
         {"[log]\nlevel = \"loud\"",
          "f.toml:2:9: log.level: \"loud\" is none of \"error\", \"warning\", \"info\", \"debug\""},
-        {"[listen]\naddresses = []",
-         "f.toml:2:1: listen.addresses stands outside of a section [listen.<name>]"},
+        {"[listen]\naddresses = []", "f.toml:2:1: listen.addresses stands outside of a section [listen.<name>]"},
         {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: addresses is missing"},
         {"[listen.local]\naddresses = \"*:25\"",
          "f.toml:1:9: listen.local: that name stands for the mail of programs on this host"},
@@ -337,7 +388,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:1:7: there is a section for a.example already"},
         {"[content]\nheader_checks = ['/a/ REJECT', '/(/ REJECT']",
          "f.toml:2:32: content.header_checks: \"/(/ REJECT\": missing closing parenthesis at 1"},
-        {"[copies]\nalways = \"nobody\"", "f.toml:2:10: copies.always: \"nobody\" is not an address: domain is missing"},
+        {"[copies]\nalways = \"nobody\"",
+         "f.toml:2:10: copies.always: \"nobody\" is not an address: domain is missing"},
         {"[copies]\nby_sender = [\"ann@example.org\"]",
          "f.toml:2:14: copies.by_sender: \"ann@example.org\": expected whose mail and who gets the copy, such as "
          "\"ann@example.com archive@example.com\""},
@@ -356,8 +408,7 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "MAIL "
          "is temporary\""},
         {"[route.\"a.example\"]", "f.toml:1:8: route.\"a.example\": next_hop is missing"},
-        {"[route.\"a.example\"]\nnext_hop = []",
-         "f.toml:2:12: route.\"a.example\".next_hop: the list is empty"},
+        {"[route.\"a.example\"]\nnext_hop = []", "f.toml:2:12: route.\"a.example\".next_hop: the list is empty"},
         {"[route.\"a.example\"]\nnext_hop = \"192.0.2.1\"",
          "f.toml:2:12: route.\"a.example\".next_hop: an address goes in brackets: \"[192.0.2.1]:25\""},
         {"[route.\"a.example\"]\nnext_hop = \"[x\"",
@@ -383,7 +434,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:5:1: route.\"a.example\".tls: \"dane-only\" needs dns.trust_ad = true"},
         {"[dns]\ntrust_ad = false\n[smtp_client]\ntls = \"dane-only\"",
          "f.toml:4:1: smtp_client.tls: \"dane-only\" needs dns.trust_ad = true"},
-        {"[pools.bulk]\naddresses = \"192.0.2.1\"", "f.toml:1:8: unknown section pools.bulk: did you mean [pool.bulk]?"},
+        {"[pools.bulk]\naddresses = \"192.0.2.1\"",
+         "f.toml:1:8: unknown section pools.bulk: did you mean [pool.bulk]?"},
         {"[route.\"a.example\"]\nnext_hop = [\"mx\", \"[x]\"]",
          "f.toml:2:1: route.\"a.example\".next_hop: several places must all be hosts in brackets"},
         {"[route.\"-\"]\nnext_hop = \"mx\"", "f.toml:1:8: route.\"-\": not a domain, \".domain\" or \"*\""},

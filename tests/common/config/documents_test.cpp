@@ -66,11 +66,13 @@ TEST_CASE("mandoc finds nothing odd in the manual's pages") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
     for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
         if (page.path().filename() != "meson.build")
-            CHECK_MESSAGE(std::system(fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"
-                                                  "operating system explicitly'",
-                                                  page.path().string())
-                                          .c_str()) == 0,
-                          page.path().string());
+            CHECK_MESSAGE(
+                std::system(
+                    fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"
+                                "operating system explicitly'",
+                                page.path().string())
+                        .c_str()) == 0,
+                page.path().string());
 }
 
 TEST_CASE("the manual's examples of configurations are right") {

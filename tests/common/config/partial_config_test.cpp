@@ -20,7 +20,8 @@ TEST_CASE("mistakes elsewhere leave the rest as it stands") {
     CHECK(partial->config.spool.directory == "/srv/spool");
     CHECK(partial->config.master.stop_timeout == std::chrono::seconds(7));
     CHECK(partial->problems.size() == 2);
-    const auto named_alike = draft_of("[spool]\ndirectory = \"/srv/spool\"\n[smtp_client]\nown_names = [\"spool\"]\n[log]\nlevel = \"spool\"\n");
+    const auto named_alike = draft_of(
+        "[spool]\ndirectory = \"/srv/spool\"\n[smtp_client]\nown_names = [\"spool\"]\n[log]\nlevel = \"spool\"\n");
     REQUIRE(named_alike); // the words of a problem decide nothing
     CHECK(named_alike->config.spool.directory == "/srv/spool");
     const auto good = draft_of("[mta]\nhostname = \"mx.example.com\"\n");
@@ -30,9 +31,10 @@ TEST_CASE("mistakes elsewhere leave the rest as it stands") {
 }
 
 TEST_CASE("where the spool lies must be known, and the text be TOML") {
-    for (const auto* text : {"[spool]\ndirectory = 3\n", "[spol]\ndirectory = \"/srv/spool\"\n", "[spool]\ndirectry = \"/srv/spool\"\n",
-                             "[spool]\ndirectory = \"\"\n", "spool = 1\n", "directory = \"/srv/spool\"\n",
-                             "[smtpd]\ndirectory = \"/srv/spool\"\n", "[spool]\nminimum_free = true\n", "[spool\n", "hostname = mail.example.com\n"}) {
+    for (const auto* text : {"[spool]\ndirectory = 3\n", "[spol]\ndirectory = \"/srv/spool\"\n",
+                             "[spool]\ndirectry = \"/srv/spool\"\n", "[spool]\ndirectory = \"\"\n", "spool = 1\n",
+                             "directory = \"/srv/spool\"\n", "[smtpd]\ndirectory = \"/srv/spool\"\n",
+                             "[spool]\nminimum_free = true\n", "[spool\n", "hostname = mail.example.com\n"}) {
         const auto partial = draft_of(text);
         CHECK_MESSAGE(!partial, text);
         if (!partial) CHECK(!partial.error().empty());

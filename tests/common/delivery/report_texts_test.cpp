@@ -37,7 +37,8 @@ TEST_CASE("a text that cannot be used is named, and the built-in one stands in")
     const auto texts = common::load_report_texts(directory.path().string());
     const auto text_of = [&](ReportKind kind) { return texts.wordings[static_cast<std::size_t>(kind)].text; };
     CHECK(text_of(ReportKind::failed) == "{recipients} {host} {hots}\n");
-    for (const auto kind : {ReportKind::delayed, ReportKind::delivered, ReportKind::relayed, ReportKind::expanded, ReportKind::status})
+    for (const auto kind :
+         {ReportKind::delayed, ReportKind::delivered, ReportKind::relayed, ReportKind::expanded, ReportKind::status})
         CHECK(text_of(kind) == "");
     REQUIRE(texts.problems.size() == 6);
     CHECK(texts.problems[0].ends_with("/failed.txt:3: {hots} is no word that is replaced, and stays as it is"));

@@ -135,7 +135,8 @@ TEST_CASE("only who proves its role, in this version, for its own conversations,
     CHECK(rejection_reason(hello, roles, expected) == "");
     auto wrong = hello;
     wrong.version = 99;
-    CHECK(rejection_reason(wrong, roles, expected) == "it speaks version 99, this is version " + std::to_string(proto::version));
+    CHECK(rejection_reason(wrong, roles, expected) ==
+          "it speaks version 99, this is version " + std::to_string(proto::version));
     wrong = hello;
     wrong.role = Role::smtp_client;
     CHECK(rejection_reason(wrong, roles, expected) == "smtp-client has no part in \"submission\"");

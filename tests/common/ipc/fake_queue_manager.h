@@ -19,7 +19,11 @@ struct Premises {
 
     common::DaemonContext context() {
         const auto token = ipc::token_of("key", role_, 0); // every server here has the same key
-        return {loop, log, {role_, 0, {{"queue-manager", token}, {"local", token}}}, directory + "/run", [this](std::string_view text) {
+        return {loop,
+                log,
+                {role_, 0, {{"queue-manager", token}, {"local", token}}},
+                directory + "/run",
+                [this](std::string_view text) {
                     trouble = text;
                     if (trouble.empty()) loop.stop();
                 }};

@@ -45,7 +45,8 @@ private:
             to.finish(std::exchange(watcher, 0));
         };
         JsonServer server(
-            loop, log, std::move(fd), Operators{geteuid(), true, {}}, [&](const JsonServer::Request& request, const json& body) {
+            loop, log, std::move(fd), Operators{geteuid(), true, {}},
+            [&](const JsonServer::Request& request, const json& body) {
                 const std::string op = body["op"];
                 const auto peer = request.peer;
                 if (op == "end") {
@@ -74,7 +75,8 @@ private:
                     watcher = peer;
                     tell_watcher(server);
                 } else if (op == "flood") {
-                    for (int i = 0; i < 20'000 && server.send(peer, {{"text", std::string(100, 'x')}}); ++i) {}
+                    for (int i = 0; i < 20'000 && server.send(peer, {{"text", std::string(100, 'x')}}); ++i) {
+                    }
                     server.finish(peer);
                 } else if (op == "huge") { // never in one go: it would be too much
                     for (std::size_t sent = 0; sent < 2 * JsonServer::max_unread; sent += 1 << 20)
@@ -93,7 +95,8 @@ private:
                 } else {
                     server.refuse(peer, "there is no \"" + op + "\"");
                 }
-            }, patience_);
+            },
+            patience_);
         loop.run();
     }
     const smtp::Duration patience_;

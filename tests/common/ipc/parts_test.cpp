@@ -39,7 +39,8 @@ Done result(std::uint64_t delivery, std::uint32_t recipients) {
     out.host = "mx.example.org[192.0.2.1]:25";
     for (std::uint32_t n = 0; n < recipients; ++n) {
         out.results.push_back({n, proto::delivery::Outcome::failed, n, false});
-        out.replies.push_back({"5.1.1", std::string(512, 't'), std::to_string(n) + std::string(500, 's'), "", smtp::Stage::rcpt, 550});
+        out.replies.push_back(
+            {"5.1.1", std::string(512, 't'), std::to_string(n) + std::string(500, 's'), "", smtp::Stage::rcpt, 550});
     }
     return out;
 }

@@ -77,7 +77,8 @@ TEST_CASE("a fatal line is out at once") {
 TEST_CASE("nothing in a line can forge another or reach a terminal") {
     CHECK(printable("a\r\nb\t\x7f\x1b[31m") == "a??b???[31m");
     CHECK(printable(std::string("nul\0end", 7)) == "nul?end");
-    CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x93\xac") == "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x93\xac");
+    CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x93\xac") ==
+          "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x93\xac");
     CHECK(printable("\xc2\x85 \xc3 \xff \xe2\x82 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80") == "?? ? ? ?? ?? ??? ????");
 
     Loop loop;

@@ -15,7 +15,8 @@ TEST_CASE("what is wrong is told whole, when it changes, and one that is well ag
     CHECK(problems.any());
     problems.set("tables", "");
     aliases("");
-    CHECK(told == std::vector<std::string>{"table text:/v: gone", "aliases: gone; table text:/v: gone", "aliases: gone", ""});
+    CHECK(told ==
+          std::vector<std::string>{"table text:/v: gone", "aliases: gone; table text:/v: gone", "aliases: gone", ""});
     CHECK_FALSE(problems.any());
 }
 

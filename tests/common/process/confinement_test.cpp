@@ -33,7 +33,8 @@ struct Place {
     const fs::path path = directory.path();
     config::Config config;
     Place() {
-        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression"})
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run",
+                          "state/categorizer", "state/idempotency", "state/mta-sts", "suppression"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -187,7 +188,9 @@ TEST_CASE("system calls: nothing that gives a confined process more than it has"
     Place place;
     if (!has_seccomp(place)) return;
     const auto result = [](long done) { return done >= 0 ? 0 : errno; };
-    const auto call = [&](long number) { return [number](Place&) { return ::syscall(number, 0, 0, 0, 0, 0, 0) >= 0 ? 0 : errno; }; };
+    const auto call = [&](long number) {
+        return [number](Place&) { return ::syscall(number, 0, 0, 0, 0, 0, 0) >= 0 ? 0 : errno; };
+    };
     const pid_t other = ::getpid();
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
                             Role::bounce, Role::queue_manager, Role::metrics}) {
@@ -213,15 +216,20 @@ TEST_CASE("system calls: nothing that gives a confined process more than it has"
         // Namespaces, by every way.
         CHECK(gets([] { return ::unshare(CLONE_NEWUSER); }) == EPERM);
         CHECK(gets([] { return ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0); }) == EPERM);
-        CHECK(gets([] { return ::syscall(SYS_clone, CLONE_NEWUSER | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, 0, 0, 0, 0); }) == EPERM);
+        CHECK(gets([] {
+                  return ::syscall(SYS_clone, CLONE_NEWUSER | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, 0, 0, 0, 0);
+              }) == EPERM);
         CHECK(place.tries(role, call(SYS_clone3)) == ENOSYS);
         CHECK(place.tries(role, call(SYS_setns)) == EPERM);
-        for (const long number : {SYS_bpf, SYS_io_uring_setup, SYS_keyctl, SYS_userfaultfd, SYS_perf_event_open, SYS_mount, SYS_fsopen,
-                                  SYS_process_vm_readv, SYS_process_vm_writev, SYS_kexec_load, SYS_pidfd_open, SYS_open_by_handle_at})
+        for (const long number :
+             {SYS_bpf, SYS_io_uring_setup, SYS_keyctl, SYS_userfaultfd, SYS_perf_event_open, SYS_mount, SYS_fsopen,
+              SYS_process_vm_readv, SYS_process_vm_writev, SYS_kexec_load, SYS_pidfd_open, SYS_open_by_handle_at})
             CHECK(place.tries(role, call(number)) == EPERM);
         CHECK(gets([] { return ::socket(AF_PACKET, SOCK_RAW, 0); }) == EPERM);
         CHECK(gets([] { return ::socket(AF_INET, SOCK_RAW, IPPROTO_ICMP); }) == EPERM);
-        CHECK(gets([] { return ::socket(AF_INET, SOCK_STREAM, 262 /* MPTCP, which Landlock's ports do not bind */); }) == EPERM);
+        CHECK(gets([] {
+                  return ::socket(AF_INET, SOCK_STREAM, 262 /* MPTCP, which Landlock's ports do not bind */);
+              }) == EPERM);
         CHECK(gets([] { return ::socket(AF_NETLINK, SOCK_RAW, 9); }) == EPERM);
     }
 }
@@ -243,7 +251,8 @@ TEST_CASE("files: nothing of /proc but a process's own") {
     if (!kernel_has_landlock()) return;
     Place place;
     const auto of = fmt::format("/proc/{}/", ::getpid());
-    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::bounce, Role::queue_manager, Role::metrics}) {
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::bounce,
+                            Role::queue_manager, Role::metrics}) {
         CAPTURE(proto::name_of(role));
         for (const std::string name : {"mem", "environ", "cmdline", "maps"})
             CHECK(place.tries(role, [&](Place&) { return opening(of + name, O_RDONLY); }) == EACCES);

@@ -18,7 +18,8 @@ namespace {
 class Parrot final : public Daemon {
 public:
     static spool::Result<std::unique_ptr<Parrot>> create(DaemonContext& context, DaemonConfig daemon_config) {
-        if (daemon_config.config.mta.hostname == "bad.example") return std::unexpected(spool::Error{0, "I cannot work like this"});
+        if (daemon_config.config.mta.hostname == "bad.example")
+            return std::unexpected(spool::Error{0, "I cannot work like this"});
         auto self = std::make_unique<Parrot>();
         self->context_ = &context;
         self->tell("created", daemon_config);
@@ -35,11 +36,11 @@ private:
     void tell(std::string_view what, DaemonConfig& daemon_config) {
         const auto none = daemon_config.take("none");
         const auto submit = daemon_config.take("submit");
-        context_->report_problem(fmt::format("{} {} {} instance={} run={} token={} submit={} none={} expected={}", what,
-                                           daemon_config.generation, daemon_config.config.mta.hostname, context_->instance(),
-                                           context_->run_directory, context_->identity.token_for("/queue-manager"), static_cast<bool>(submit),
-                                           static_cast<bool>(none),
-                                           daemon_config.operators.includes({.uid = 7, .gid = 4321}) ? daemon_config.expected.roles.size() : 99));
+        context_->report_problem(fmt::format(
+            "{} {} {} instance={} run={} token={} submit={} none={} expected={}", what, daemon_config.generation,
+            daemon_config.config.mta.hostname, context_->instance(), context_->run_directory,
+            context_->identity.token_for("/queue-manager"), static_cast<bool>(submit), static_cast<bool>(none),
+            daemon_config.operators.includes({.uid = 7, .gid = 4321}) ? daemon_config.expected.roles.size() : 99));
     }
     DaemonContext* context_ = nullptr;
 };

@@ -6,7 +6,8 @@
 using namespace common;
 using proto::Role;
 
-TEST_CASE("the plan: every role, one writer per slot, every socket served by one, tokens only where the picture has an arrow") {
+TEST_CASE(
+    "the plan: every role, one writer per slot, every socket served by one, tokens only where the picture has an arrow") {
     config::Config config;
     config.smtpd.workers = 3;
     config.smtp_client.workers = 2;

@@ -204,8 +204,9 @@ TEST_CASE("a database that grows while it is opened is not taken for a damaged o
                 for (int k = 0; k < 5; ++k) {
                     auto store = Lmdb::open(directory.path());
                     if (!store) return fmt::print(stderr, "{}\n", store.error().what), 1;
-                    if (!(*store)->apply(Change::put(std::to_string(::getpid() * 100 + k), {std::string(20'000, 'x'), {}}), epoch,
-                                         Durable::soon))
+                    if (!(*store)->apply(
+                            Change::put(std::to_string(::getpid() * 100 + k), {std::string(20'000, 'x'), {}}), epoch,
+                            Durable::soon))
                         return 2;
                 }
                 return 0;

@@ -27,13 +27,15 @@ TEST_CASE("copies: always, by sender, by recipient; to nobody twice, and none of
     CHECK(addressed(always, "ann@example.org", {"carol@example.net"}) ==
           "carol@example.net [archive@x.example] [Bob@Example.net]");
     CHECK(addressed(always, "", {"bob@example.net"}) == "bob@example.net [archive@x.example]");
-    const config::AutomaticBcc by_sender{.by_sender = {{"ann@example.org", "boss@x.example"}, {"@example.org", "all@x.example"}}};
+    const config::AutomaticBcc by_sender{
+        .by_sender = {{"ann@example.org", "boss@x.example"}, {"@example.org", "all@x.example"}}};
     CHECK(addressed(by_sender, "ANN@example.org", {"b@y"}) == "b@y [boss@x.example]");
     CHECK(addressed(by_sender, "ann+lists@example.org", {"b@y"}) == "b@y [boss@x.example]");
     CHECK(addressed(by_sender, "eve@Example.ORG", {"b@y"}) == "b@y [all@x.example]");
     CHECK(addressed(by_sender, "eve@sub.example.org", {"b@y"}) == "b@y");
     CHECK(addressed(by_sender, "", {"b@y"}) == "b@y");
-    const config::AutomaticBcc by_recipient{.by_recipient = {{"@y.example", "copies@z.example"}, {"copies@z.example", "more@z.example"}}};
+    const config::AutomaticBcc by_recipient{
+        .by_recipient = {{"@y.example", "copies@z.example"}, {"copies@z.example", "more@z.example"}}};
     CHECK(addressed(by_recipient, "a@b", {"b@y.example", "c@y.example", "d@w.example"}) ==
           "b@y.example c@y.example d@w.example [copies@z.example]");
     CHECK(addressed(by_recipient, "a@b", {"copies@z.example"}) == "copies@z.example [more@z.example]");

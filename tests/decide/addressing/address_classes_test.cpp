@@ -68,7 +68,8 @@ TEST_CASE("virtual aliases may keep a copy, and loops are cut") {
 
 TEST_CASE("tables of patterns are asked for whole addresses only, as they were written") {
     World w;
-    w.table(&Tables::virtual_alias, "regexp:/v") = {{"Info+X@lists.example", "alice"}, {"info@lists.example", "bob"}, {"@lists.example", "bob"}};
+    w.table(&Tables::virtual_alias, "regexp:/v") = {
+        {"Info+X@lists.example", "alice"}, {"info@lists.example", "bob"}, {"@lists.example", "bob"}};
     CHECK(w.expand({"Info+X@lists.example"}) == "0:local alice");
     CHECK(w.expand({"info+y@lists.example"}) == "0:failed 5.1.1");
     w.table(&Tables::virtual_alias, "text:/2") = {{"info@lists.example", "carol"}};
@@ -77,7 +78,8 @@ TEST_CASE("tables of patterns are asked for whole addresses only, as they were w
 
 TEST_CASE("aliases and virtual aliases: what leaves a list begins anew, names of this system do not") {
     World w;
-    w.table(&Tables::virtual_alias, "text:/v") = {{"alice@here.example", "list@here.example"}, {"info@lists.example", "bob"}};
+    w.table(&Tables::virtual_alias, "text:/v") = {{"alice@here.example", "list@here.example"},
+                                                  {"info@lists.example", "bob"}};
     w.aliases = {{"list", {"alice", "info@lists.example"}}};
     CHECK(w.expand({"list@here.example"}) == "0:local alice; 0:local bob");
     CHECK(w.expand({"alice@here.example"}) == "0:local alice; 0:local bob");
@@ -119,7 +121,8 @@ TEST_CASE("relay domains, with or without their recipients") {
 
 TEST_CASE("who has moved is told where to") {
     World w;
-    w.table(&Tables::relocated, "text:/r") = {{"alice@here.example", "alice@far.example"}, {"bob", "Bob Ltd, +44 1"}, {"@inner.example", "nowhere"}};
+    w.table(&Tables::relocated, "text:/r") = {
+        {"alice@here.example", "alice@far.example"}, {"bob", "Bob Ltd, +44 1"}, {"@inner.example", "nowhere"}};
     CHECK(w.expand({"alice@here.example", "bob+x@localhost", "x@inner.example", "carol"}) ==
           "0:failed 5.1.6; 1:failed 5.1.6; 2:failed 5.1.6; 3:local carol");
     CHECK(w.why({"alice@here.example"}) == "User has moved to alice@far.example");
@@ -188,7 +191,8 @@ TEST_CASE("a transport table makes an address one of users here, or of virtual m
 
 TEST_CASE("the sender's own relay, for mail to elsewhere that nothing else speaks of") {
     World w;
-    w.table(&Tables::sender_relay, "text:/s") = {{"@far.example", "[far-relay.example]:587"}, {"ann@far.example", "mx"}, {"<>", "[null.example]"}};
+    w.table(&Tables::sender_relay, "text:/s") = {
+        {"@far.example", "[far-relay.example]:587"}, {"ann@far.example", "mx"}, {"<>", "[null.example]"}};
     w.routed = "routed.example";
     CHECK(w.expand({"x@else.example", "x@inner.example", "x@routed.example", "bob"}) ==
           "0:remote by [far-relay.example]:587; 1:remote; 2:remote; 3:local bob");

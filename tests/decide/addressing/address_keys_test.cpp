@@ -117,8 +117,10 @@ TEST_CASE("the place of a mailbox never leaves its directories") {
     CHECK(at("maildir:/m/{domain}/{user}/", "ann") == "maildir:/m/a.example/ann/");
     CHECK(at("mbox:/m/{value}", "ann", "a/b") == "mbox:/m/a/b");
     CHECK(at("mbox:/m/{user}{user}", "{domain}") == "mbox:/m/{domain}{domain}"); // put in once, literally
-    for (const auto* bad : {"", "..", ".hidden", "a/b", "/etc", "a\nb"}) CHECK_MESSAGE(at("mbox:/m/{user}", bad).empty(), bad);
-    for (const auto* bad : {"", "..", "a/../b", "../x", "x/..", "a\nb"}) CHECK_MESSAGE(at("mbox:/m/{value}", "u", bad).empty(), bad);
+    for (const auto* bad : {"", "..", ".hidden", "a/b", "/etc", "a\nb"})
+        CHECK_MESSAGE(at("mbox:/m/{user}", bad).empty(), bad);
+    for (const auto* bad : {"", "..", "a/../b", "../x", "x/..", "a\nb"})
+        CHECK_MESSAGE(at("mbox:/m/{value}", "u", bad).empty(), bad);
     CHECK(at("mbox:/m/{user}", std::string(256, 'a')).empty());
 }
 

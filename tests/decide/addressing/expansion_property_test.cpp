@@ -151,7 +151,11 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
             waits = waits || one.fate == spool::Fate::unknown;
             if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
             const auto& address = one.changed ? one.address : to[one.origin];
-            CHECK_MESSAGE(keys.insert(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
+            CHECK_MESSAGE(
+                keys.insert(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]},
+                                                  decide::Mailboxes::files, smtp::lowered))
+                    .second,
+                "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);
@@ -169,8 +173,11 @@ std::map<std::string, std::string> copies_by(const decide::ExpansionResult& got,
     for (const auto& one : got.recipients) {
         if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
         const auto& address = one.changed ? one.address : to[one.origin];
-        out.emplace(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered),
-                    !one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
+        out.emplace(decide::duplicate_key({address, one.user, one.target, one.transport, to[one.origin]},
+                                          decide::Mailboxes::files, smtp::lowered),
+                    !one.target.empty() ? one.target
+                    : !one.user.empty() ? "user " + one.user
+                                        : address);
     }
     return out;
 }
@@ -203,7 +210,8 @@ TEST_CASE("random aliases whose files come back: what waited gets it then, and n
         std::set<std::string> copies;
         for (const auto& [key, copy] : after) copies.insert(copy);
         for (const auto& each : incomplete.must)
-            CHECK_MESSAGE(std::ranges::count(before, each, [](const auto& pair) { return pair.second; }) > 0, each, " waited in run ", run);
+            CHECK_MESSAGE(std::ranges::count(before, each, [](const auto& pair) { return pair.second; }) > 0, each,
+                          " waited in run ", run);
         for (const auto& each : model.must) CHECK_MESSAGE(copies.contains(each), each, " in run ", run);
         for (const auto& each : copies)
             CHECK_MESSAGE((model.may.contains(each) || incomplete.may.contains(each)), each, " in run ", run);

@@ -81,8 +81,9 @@ TEST_CASE("two addresses of one user are two, whatever takes the user's mail") {
     CHECK(w.expand(to) == "0:local alice; 1:local alice; 2:discard 2.1.5; 3:local alice; 3:local bob");
     CHECK(w.expanded(to).recipients[3].address == "alice@here.example");
     w.settings.local_transport = "lmtp:/run/store"; // which sees all of it
-    CHECK(w.expand({"alice+a@here.example", "ALICE+a@here.example", "alice@localhost", "alice@here.example"}) ==
-          "0:remote alice by lmtp:/run/store; 1:discard 2.1.5; 2:remote alice by lmtp:/run/store; 3:remote alice by lmtp:/run/store");
+    CHECK(
+        w.expand({"alice+a@here.example", "ALICE+a@here.example", "alice@localhost", "alice@here.example"}) ==
+        "0:remote alice by lmtp:/run/store; 1:discard 2.1.5; 2:remote alice by lmtp:/run/store; 3:remote alice by lmtp:/run/store");
     // A command is told the address of the envelope: once for each, however often lists name it.
     w.settings.local_transport.clear();
     w.settings.mailboxes = decide::Mailboxes::commands;
@@ -201,7 +202,8 @@ TEST_CASE("a list's bad member waits by itself, under the envelope's address; th
     CHECK(w.expand({"gone"}) == "0:failed nobody-here@here.example 5.1.1; 0:deferred gone 4.3.5");
     CHECK(w.expand({"away"}) == "0:discard away@here.example 2.0.0; 0:deferred away 4.3.5");
     // Two lists with bad members, and one whose other members cannot be looked up: nobody of that gets it yet.
-    CHECK(w.expand({"list", "bob"}) == "0:local alice; 0:local carol; 0:deferred list 4.3.5; 1:local bob; 1:deferred bob 4.3.5");
+    CHECK(w.expand({"list", "bob"}) ==
+          "0:local alice; 0:local carol; 0:deferred list 4.3.5; 1:local bob; 1:deferred bob 4.3.5");
     w.unreadable = {"carol"};
     CHECK(w.expand({"list"}) == "0:deferred 4.3.0");
     auto& of = w.table(&Tables::virtual_alias, "text:/virtual");
@@ -283,7 +285,8 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
           "0:local nobody |prog arg; 1:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
           "1:discard hole@here.example 2.0.0; 2:discard 2.1.5");
     w.forwards["bob"] = {"|sort $EXTENSION"};
-    CHECK(w.expand({"bob+a@here.example", "bob+b@here.example"}) == "0:local bob |sort $EXTENSION; 1:local bob |sort $EXTENSION");
+    CHECK(w.expand({"bob+a@here.example", "bob+b@here.example"}) ==
+          "0:local bob |sort $EXTENSION; 1:local bob |sort $EXTENSION");
     w.run_as["robot"] = "daemon"; // other rights: another delivery
     CHECK(w.expand({"all"}).starts_with("0:local daemon |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                         "0:local nobody |prog arg"));
@@ -294,7 +297,9 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
 
 TEST_CASE("what lists and users send on says so, and is known when it comes back") {
     World w;
-    w.aliases = {{"team", {"alice", "x@far.example", "second"}}, {"second", {"y@far.example"}}, {"m\xc3\xbc", {"z@far.example"}},
+    w.aliases = {{"team", {"alice", "x@far.example", "second"}},
+                 {"second", {"y@far.example"}},
+                 {"m\xc3\xbc", {"z@far.example"}},
                  {"elsewhere", {"x@far.example"}}};
     w.forwards["bob"] = {"\\bob", "b@far.example", "carol"};
     w.forwards["carol"] = {"c@far.example"};

@@ -11,7 +11,9 @@ namespace {
 
 constexpr FairLookupQueue::Requester list = 1, rcpt = 2, other = 3;
 
-LookupRequest about(const std::string& key, const std::string& table = "people") { return {LookupRequest::Kind::table, table, key}; }
+LookupRequest about(const std::string& key, const std::string& table = "people") {
+    return {LookupRequest::Kind::table, table, key};
+}
 
 void ask_many(FairLookupQueue& turns, FairLookupQueue::Requester who, const std::string& name, int count,
               const std::string& table = "people") {

@@ -7,7 +7,8 @@ using namespace decide;
 namespace {
 
 // ASCII's letters are enough here.
-const NameFolding folding{[](std::string_view d) { return smtp::lowered(d); }, [](std::string_view n) { return smtp::lowered(n); }};
+const NameFolding folding{[](std::string_view d) { return smtp::lowered(d); },
+                          [](std::string_view n) { return smtp::lowered(n); }};
 
 std::string recipient(std::string_view written) {
     return suppression_recipient(written, folding).value_or("no");

@@ -71,14 +71,24 @@ TEST_CASE("advice knows in which way a conversation failed") {
         {{.stage = Stage::banner, .status = "4.4.2", .host = mx, .silent = true},
          {"does not greet", "tls_wrap", "tarpit", "openssl s_client -connect 192.0.2.1:25", "greeting_timeout"},
          {"pipelining", "starttls"}},
-        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx, .silent = true}, {"EHLO", "tarpit", "nc 192.0.2.1 25"}, {"pipelining"}},
-        {{.stage = Stage::rcpt, .status = "4.4.2", .host = mx, .silent = true}, {"fell silent", "command_timeout"}, {"pipelining"}},
+        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx, .silent = true},
+         {"EHLO", "tarpit", "nc 192.0.2.1 25"},
+         {"pipelining"}},
+        {{.stage = Stage::rcpt, .status = "4.4.2", .host = mx, .silent = true},
+         {"fell silent", "command_timeout"},
+         {"pipelining"}},
         // It went away.
-        {{.stage = Stage::banner, .status = "4.4.2", .host = mx}, {"broke off before", "block list", "tls_wrap"}, {"pipelining"}},
-        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx}, {"broke off at EHLO"}, {"pipelining", "mta.hostname"}},
+        {{.stage = Stage::banner, .status = "4.4.2", .host = mx},
+         {"broke off before", "block list", "tls_wrap"},
+         {"pipelining"}},
+        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx},
+         {"broke off at EHLO"},
+         {"pipelining", "mta.hostname"}},
         {{.stage = Stage::mail, .status = "4.4.2", .host = mx}, {"broke off", "pipelining"}, {}},
         // It speaks something else.
-        {{.stage = Stage::banner, .status = "4.5.0", .host = mx}, {"right host and port", "nc 192.0.2.1 25"}, {"block list"}},
+        {{.stage = Stage::banner, .status = "4.5.0", .host = mx},
+         {"right host and port", "nc 192.0.2.1 25"},
+         {"block list"}},
         {{.stage = Stage::ehlo, .status = "4.5.0", .host = mx}, {"no reply as SMTP"}, {"mta.hostname"}},
         {{.stage = Stage::rcpt, .status = "4.5.0", .host = mx}, {"another question", "pipelining"}, {"Greylisting"}},
         // TLS from the first byte.
@@ -95,18 +105,25 @@ TEST_CASE("advice knows in which way a conversation failed") {
         {{.stage = Stage::connect, .status = "4.4.1", .host = socket, .user = "postrider", .error = ECONNREFUSED},
          {"Nobody answers at the socket /run/dovecot/lmtp", "let postrider write"},
          {"nc -vz"}},
-        {{.stage = Stage::connect, .status = "4.4.1", .host = socket}, {"/run/dovecot/lmtp", "let the mail system's user write"}, {"USER"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = socket},
+         {"/run/dovecot/lmtp", "let the mail system's user write"},
+         {"USER"}},
         {{.stage = Stage::connect, .status = "4.4.1"}, {"nc -vz with the address", "ls -l"}, {"ADDRESS", "PORT"}},
         // Where it would come from.
         {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = EADDRNOTAVAIL},
          {"the pool bulk", "[pool.bulk]", "ip address"},
          {"nc -vz"}},
-        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .error = EADDRNOTAVAIL}, {"nc -vz 192.0.2.1 25"}, {"pool"}},
-        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = ECONNREFUSED}, {"nc -vz"}, {"pool"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .error = EADDRNOTAVAIL},
+         {"nc -vz 192.0.2.1 25"},
+         {"pool"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = ECONNREFUSED},
+         {"nc -vz"},
+         {"pool"}},
         {{.stage = Stage::connect, .status = "4.3.5", .pool = "bulk"}, {"[pool.bulk]"}, {"firewall"}},
         // SRV records.
         {{.where = Where::service, .status = "5.4.4", .domain = "provider.example"},
-         {"dig SRV _submissions._tcp.provider.example; dig SRV _submission._tcp.provider.example", "srv:provider.example"},
+         {"dig SRV _submissions._tcp.provider.example; dig SRV _submission._tcp.provider.example",
+          "srv:provider.example"},
          {"dig MX"}},
         {{.where = Where::service, .status = "4.4.3", .domain = "provider.example"},
          {"dig SRV _submissions._tcp.provider.example", "dns.servers"},
@@ -159,8 +176,9 @@ TEST_CASE("advice never shows a word that stands for something") {
     // Whatever is known of a failure, and whatever is not.
     const std::string_view hosts[] = {"", "mx.y.example", "mx.y.example[192.0.2.1]:25", "mx.y.example[2001:db8::1]:465",
                                       "[relay.y.example]:587", "localhost[/run/lmtp]", "[", "]["};
-    const std::string_view statuses[] = {"",      "4.1.1", "4.3.0", "4.3.5", "4.4.1", "4.4.2", "4.4.3", "4.4.4", "4.4.6",
-                                         "4.5.0", "4.7.4", "4.7.5", "4.7.8", "5.1.1", "5.1.2", "5.1.10", "5.2.1", "5.2.2", "5.7.1"};
+    const std::string_view statuses[] = {"",      "4.1.1",  "4.3.0", "4.3.5", "4.4.1", "4.4.2", "4.4.3",
+                                         "4.4.4", "4.4.6",  "4.5.0", "4.7.4", "4.7.5", "4.7.8", "5.1.1",
+                                         "5.1.2", "5.1.10", "5.2.1", "5.2.2", "5.7.1"};
     std::set<std::string> texts;
     for (int where = 0; where <= static_cast<int>(Where::conversation); ++where)
         for (int stage = 0; stage <= static_cast<int>(Stage::local); ++stage)
@@ -169,10 +187,16 @@ TEST_CASE("advice never shows a word that stands for something") {
                     for (const auto host : hosts)
                         for (const int error : {0, ENOENT, EACCES, ECONNREFUSED, EADDRNOTAVAIL})
                             for (const int known : {0, 1, 2, 3}) {
-                                DeliveryFailure failure{.where = static_cast<Where>(where), .stage = static_cast<Stage>(stage),
-                                              .code = code, .status = status, .host = host, .error = error};
+                                DeliveryFailure failure{.where = static_cast<Where>(where),
+                                                        .stage = static_cast<Stage>(stage),
+                                                        .code = code,
+                                                        .status = status,
+                                                        .host = host,
+                                                        .error = error};
                                 if (known & 1) failure.domain = "y.example", failure.pool = "bulk", failure.silent = true;
-                                if (known & 2) failure.recipient = "ann@y.example", failure.user = "mail", failure.wrapped = true;
+                                if (known & 2)
+                                    failure.recipient = "ann@y.example", failure.user = "mail",
+                                    failure.wrapped = true;
                                 texts.insert(advice(failure));
                             }
     CHECK(texts.size() > 100);

@@ -249,7 +249,8 @@ private:
         std::vector<DeliveryId> unbegun;
         for (const Handed& each : handed)
             if (each.connection == a.connection) unbegun.push_back(each.delivery);
-        unbegun.erase(unbegun.begin(), unbegun.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, unbegun.size())));
+        unbegun.erase(unbegun.begin(),
+                      unbegun.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, unbegun.size())));
         std::erase_if(handed, [&](const Handed& each) { return std::ranges::count(unbegun, each.delivery) > 0; });
         engine.returned({a.connection, unbegun}, now(), out);
     }

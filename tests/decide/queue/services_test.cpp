@@ -1,5 +1,5 @@
-// What is asked of the categorizer and the bounce daemon: large questions do not keep small ones waiting, are bounded, and one
-// that such a daemon does not survive is found among the others and waits by itself.
+// What is asked of the categorizer and the bounce daemon: large questions do not keep small ones waiting, are
+// bounded, and one that such a daemon does not survive is found among the others and waits by itself.
 #include "tests/decide/queue/bench.h"
 #include <algorithm>
 #include <set>
@@ -93,7 +93,8 @@ TEST_CASE("the message that the categorizer does not survive waits by itself, wi
     }
     CHECK(open == std::set{poison.value});
     CHECK(ends < 20);
-    CHECK(gate_of(b, poison, Gate::categorizer).contains("the categorizer ended, twice in a row, while it worked on this message alone"));
+    CHECK(gate_of(b, poison, Gate::categorizer)
+              .contains("the categorizer ended, twice in a row, while it worked on this message alone"));
     // It is asked about again when its time comes.
     b.asked.clear();
     b.pass(Bench::exact().categorize_retry * 2);
@@ -122,7 +123,8 @@ spool::QueueId failed(Bench& b, std::size_t recipients, std::size_t length) {
     b.sorts = false;
     const auto id = b.send(many(recipients));
     std::vector<FinalRecipient> finals;
-    for (RecipientNumber n = 0; n < recipients; ++n) finals.push_back({.number = n, .fate = Fate::failed, .reason = &b.reason});
+    for (RecipientNumber n = 0; n < recipients; ++n)
+        finals.push_back({.number = n, .fate = Fate::failed, .reason = &b.reason});
     b.engine.categorized({id, finals}, b.now(), b.out);
     b.run();
     return id;
@@ -201,7 +203,8 @@ TEST_CASE("the report that the bounce daemon does not survive waits by itself, w
     }
     CHECK(b.removed.size() == all.size() - 1);
     CHECK(ends < 16);
-    CHECK(gate_of(b, poison, Gate::report).contains("the bounce daemon ended, twice in a row, while it made this report alone"));
+    CHECK(gate_of(b, poison, Gate::report)
+              .contains("the bounce daemon ended, twice in a row, while it made this report alone"));
     b.reports_answered = true;
     b.pass(Bench::exact().submit_retry * 2);
     CHECK(b.removed.size() == all.size());

@@ -79,7 +79,8 @@ TEST_CASE("hosts with TLS from the first byte are another link") {
 }
 
 TEST_CASE("two accounts at one host are two links") {
-    const auto ann = configured({*NextHop::parse("ann@example.com@[a]:587")}), ben = configured({*NextHop::parse("ben@[a]:587")});
+    const auto ann = configured({*NextHop::parse("ann@example.com@[a]:587")}),
+               ben = configured({*NextHop::parse("ben@[a]:587")});
     CHECK(ann.link == "ann@example.com@[a]:587");
     CHECK(ann.hosts[0].name == "a");
     CHECK(ann.hosts[0].account == "ann@example.com");

@@ -15,7 +15,8 @@ TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("srv:2525") == NextHop{NextHop::Kind::mx_of, "srv", 2525}); // a host of that name
     for (const char* odd : {"srv:", "srv:-", "srv:a b", "srv:192.0.2.1", "srv:example.net:587"})
         CHECK_FALSE(NextHop::parse(odd));
-    for (const auto* misspelt : {"[300.1.2.3]:25", "[192.0.2]:25", "[192.0.2.1.1]", "lmtp:[300.1.2.3]:24"}) CHECK_FALSE(NextHop::parse(misspelt));
+    for (const auto* misspelt : {"[300.1.2.3]:25", "[192.0.2]:25", "[192.0.2.1.1]", "lmtp:[300.1.2.3]:24"})
+        CHECK_FALSE(NextHop::parse(misspelt));
     CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
     CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
     CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});
@@ -24,8 +25,9 @@ TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("ann@example.com@[Relay]:587") == ours);
     for (auto text : {"ann@[relay]", "ann@example.com@[relay]:587", "x/y=z@[2001:db8::1]:26", "mx@[mx]"})
         CHECK(NextHop::parse(text)->to_string() == text);
-    for (const char* odd : {"@[relay]", "a b@[relay]", "a:b@[relay]", "a[b]@[relay]", "a,b@[relay]", "a*@[relay]", "ann@relay",
-                            "lmtp:ann@[relay]", "ann@lmtp:[relay]", "ann@[relay", "\x7f@[relay]", "b\xc3\xbc@[relay]"})
+    for (const char* odd :
+         {"@[relay]", "a b@[relay]", "a:b@[relay]", "a[b]@[relay]", "a,b@[relay]", "a*@[relay]", "ann@relay",
+          "lmtp:ann@[relay]", "ann@lmtp:[relay]", "ann@[relay", "\x7f@[relay]", "b\xc3\xbc@[relay]"})
         CHECK_MESSAGE(!NextHop::parse(odd), odd);
     CHECK(NextHop::parse(std::string(NextHop::longest_account, 'a') + "@[relay]"));
     CHECK_FALSE(NextHop::parse(std::string(NextHop::longest_account + 1, 'a') + "@[relay]"));

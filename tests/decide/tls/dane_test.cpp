@@ -66,7 +66,8 @@ TEST_CASE("a host in a signed zone") {
         const TlsaRecord other{2, 0, 1, sha256}, odd{1, 0, 1, sha256};
         inquiry.tlsa(LookupStatus::records, true, {good, other, odd, good}, "");
         CHECK(asked(inquiry).empty());
-        CHECK(inquiry.findings() == DaneResult{State::usable, "_2525._tcp.mx.example.org", "mx.example.org", {other, good}, ""});
+        CHECK(inquiry.findings() ==
+              DaneResult{State::usable, "_2525._tcp.mx.example.org", "mx.example.org", {other, good}, ""});
     }
     SUBCASE("with none that can be used") {
         inquiry.tlsa(LookupStatus::records, true, {{1, 0, 1, sha256}, {3, 1, 9, "x"}}, "");

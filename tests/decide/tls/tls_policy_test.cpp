@@ -89,8 +89,10 @@ TEST_CASE("records that cannot be used leave a policy of MTA-STS in force") {
     CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
     CHECK(other.result == TlsResult::validation_failure);
     // Without a policy: TLS, with whatever certificate (RFC 7672, 2.2).
-    CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::nothing, "mx.example.org").demand == TlsDemand::encrypted);
-    CHECK(decide_tls(TlsLevel::dane, findings(State::unusable), StsMatch::usable, "mx.example.org").demand == TlsDemand::encrypted);
+    CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::nothing, "mx.example.org").demand ==
+          TlsDemand::encrypted);
+    CHECK(decide_tls(TlsLevel::dane, findings(State::unusable), StsMatch::usable, "mx.example.org").demand ==
+          TlsDemand::encrypted);
 }
 
 TEST_CASE("what a message says of TLS (RFC 8689)") {

@@ -17,7 +17,9 @@ struct Machine {
         HostEnvironment out;
         out.directory = "/pf";
         out.hostname = "mx.site.example";
-        out.interfaces = {{*common::IpAddress::parse("127.0.0.1"), 104}, {*common::IpAddress::parse("192.0.2.7"), 120}, {*common::IpAddress::parse("2001:db8::7"), 64}};
+        out.interfaces = {{*common::IpAddress::parse("127.0.0.1"), 104},
+                          {*common::IpAddress::parse("192.0.2.7"), 120},
+                          {*common::IpAddress::parse("2001:db8::7"), 64}};
         out.read = [this](const std::string& path) -> std::expected<std::string, std::string> {
             const auto found = files.find(path);
             if (found == files.end()) return std::unexpected(std::string("No such file or directory"));
@@ -33,7 +35,8 @@ struct Machine {
 const std::string smtp_line = "smtp inet n - n - - smtpd\n";
 
 // What comes of a main.cf, before the command lets the configuration's parser judge it.
-ImportResult drafted(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+ImportResult drafted(const std::string& main, std::map<std::string, std::string> files = {},
+                     const std::string& master = smtp_line) {
     Machine machine{std::move(files)};
     machine.files["/pf/main.cf"] = "compatibility_level = 3.6\n" + main;
     machine.files["/pf/master.cf"] = master;
@@ -43,7 +46,8 @@ ImportResult drafted(const std::string& main, std::map<std::string, std::string>
 }
 
 // The same; everything in it is accepted by the configuration's own parser.
-ImportResult imported(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+ImportResult imported(const std::string& main, std::map<std::string, std::string> files = {},
+                      const std::string& master = smtp_line) {
     auto read = drafted(main, std::move(files), master);
     const auto text = read.text();
     const auto config = config::parse(text, "postrider.toml", {"mx.site.example", "someone", 2});
@@ -84,35 +88,83 @@ TEST_CASE("each setting comes out as one key") {
         {"myhostname = a.b.example", "mta.hostname", "\"a.b.example\""},
         {"myorigin = $mydomain", "mta.origin", "\"site.example\""},
         {"myorigin = /etc/mailname", "mta.origin", "\"mail.example\"", {{"/etc/mailname", "mail.example\n"}}},
-        {"mydestination = $myhostname, /pf/domains", "local.domains", R"(["mx.site.example", "one.example", "two.example"])", {{"/pf/domains", "one.example\n# no\ntwo.example\n"}}},
-        {"mydestination = hash:/pf/domains", "local.domains", R"(["one.example"])", {{"/pf/domains", "one.example x\n"}}},
+        {"mydestination = $myhostname, /pf/domains",
+         "local.domains",
+         R"(["mx.site.example", "one.example", "two.example"])",
+         {{"/pf/domains", "one.example\n# no\ntwo.example\n"}}},
+        {"mydestination = hash:/pf/domains",
+         "local.domains",
+         R"(["one.example"])",
+         {{"/pf/domains", "one.example x\n"}}},
         {"mydestination =", "local.domains", "[]"},
         {"relay_domains = one.example", "relay.domains", R"(["one.example", ".one.example"])"},
         {"relay_domains = one.example\nparent_domain_matches_subdomains =", "relay.domains", R"(["one.example"])"},
-        {"virtual_alias_maps = hash:/pf/virtual", "virtual_alias.domains", R"(["v.example"])", {{"/pf/virtual", "v.example x\na@v.example b@c.example\n"}}},
-        {"virtual_alias_maps = proxy:hash:/pf/virtual", "virtual_alias.tables", R"(["text:/pf/virtual"])", {{"/pf/virtual", "a@v.example b@c.example\n"}}},
-        {"virtual_alias_maps = hash:/etc/postfix/virtual", "virtual_alias.tables", R"(["text:/pf/virtual"])", {{"/pf/virtual", "a@v.example b@c.example\n"}}},
-        {"virtual_alias_maps = lmdb:/pf/virtual", "virtual_alias.tables", R"(["lmdb:/pf/virtual"])", {{"/pf/virtual.lmdb", "x"}}},
-        {"virtual_alias_maps = cidr:/pf/c, pcre:/pf/p", "virtual_alias.tables", R"(["cidr:/pf/c", "regexp:/pf/p"])", {{"/pf/c", ""}, {"/pf/p", ""}}},
-        {"virtual_alias_maps = sqlite:/pf/q", "table.virtual_alias_maps_1.query", R"("SELECT a FROM b WHERE c = :key")", {{"/pf/q", "dbpath = /x\nquery = SELECT a FROM b WHERE c = '%s'\n"}, {"/x", ""}}},
-        {"virtual_alias_maps = socketmap:unix:map:users", "virtual_alias.tables", R"(["socketmap:unix:/var/spool/postfix/map:users"])"},
-        {"mynetworks = 127.0.0.0/8 [::1]/128 /pf/nets", "relay.networks", R"(["127.0.0.0/8", "[::1]/128", "10.0.0.0/8"])", {{"/pf/nets", "10.0.0.0/8\n"}}},
-        {"mynetworks = 127.0.0.0/8 [::ffff:127.0.0.0]/104 [::1]/128 127.0.0.0/8", "relay.networks", R"(["127.0.0.0/8", "[::1]/128"])"},
-        {"mynetworks_style = host", "relay.networks", R"(["127.0.0.0/8", "::1/128", "192.0.2.7/32", "2001:db8::7/128"])"},
-        {"mynetworks_style = subnet", "relay.networks", R"(["127.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/64"])"},
+        {"virtual_alias_maps = hash:/pf/virtual",
+         "virtual_alias.domains",
+         R"(["v.example"])",
+         {{"/pf/virtual", "v.example x\na@v.example b@c.example\n"}}},
+        {"virtual_alias_maps = proxy:hash:/pf/virtual",
+         "virtual_alias.tables",
+         R"(["text:/pf/virtual"])",
+         {{"/pf/virtual", "a@v.example b@c.example\n"}}},
+        {"virtual_alias_maps = hash:/etc/postfix/virtual",
+         "virtual_alias.tables",
+         R"(["text:/pf/virtual"])",
+         {{"/pf/virtual", "a@v.example b@c.example\n"}}},
+        {"virtual_alias_maps = lmdb:/pf/virtual",
+         "virtual_alias.tables",
+         R"(["lmdb:/pf/virtual"])",
+         {{"/pf/virtual.lmdb", "x"}}},
+        {"virtual_alias_maps = cidr:/pf/c, pcre:/pf/p",
+         "virtual_alias.tables",
+         R"(["cidr:/pf/c", "regexp:/pf/p"])",
+         {{"/pf/c", ""}, {"/pf/p", ""}}},
+        {"virtual_alias_maps = sqlite:/pf/q",
+         "table.virtual_alias_maps_1.query",
+         R"("SELECT a FROM b WHERE c = :key")",
+         {{"/pf/q", "dbpath = /x\nquery = SELECT a FROM b WHERE c = '%s'\n"}, {"/x", ""}}},
+        {"virtual_alias_maps = socketmap:unix:map:users", "virtual_alias.tables",
+         R"(["socketmap:unix:/var/spool/postfix/map:users"])"},
+        {"mynetworks = 127.0.0.0/8 [::1]/128 /pf/nets",
+         "relay.networks",
+         R"(["127.0.0.0/8", "[::1]/128", "10.0.0.0/8"])",
+         {{"/pf/nets", "10.0.0.0/8\n"}}},
+        {"mynetworks = 127.0.0.0/8 [::ffff:127.0.0.0]/104 [::1]/128 127.0.0.0/8", "relay.networks",
+         R"(["127.0.0.0/8", "[::1]/128"])"},
+        {"mynetworks_style = host", "relay.networks",
+         R"(["127.0.0.0/8", "::1/128", "192.0.2.7/32", "2001:db8::7/128"])"},
+        {"mynetworks_style = subnet", "relay.networks",
+         R"(["127.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/64"])"},
         {"smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination", "relay.networks", "[]"},
         {"relayhost = [smtp.example]:submission", "route.\"*\".next_hop", R"("[smtp.example]:587")"},
         {"relayhost = smtp.example", "route.\"*\".next_hop", R"("smtp.example")"},
         {"relayhost = [a.example], [b.example]", "route.\"*\".next_hop", R"(["[a.example]", "[b.example]"])"},
-        {"relayhost = [a.example]:465\nsmtp_tls_wrappermode = yes\nsmtp_tls_security_level = encrypt", "route.\"*\".tls_wrap", "true"},
+        {"relayhost = [a.example]:465\nsmtp_tls_wrappermode = yes\nsmtp_tls_security_level = encrypt",
+         "route.\"*\".tls_wrap", "true"},
         {"default_transport = smtp:[a.example]", "route.\"*\".next_hop", R"("[a.example]")"},
-        {"relay_domains = r.example\nrelay_transport = smtp:[in.example]", "route.\"r.example\".next_hop", R"("[in.example]")"},
+        {"relay_domains = r.example\nrelay_transport = smtp:[in.example]", "route.\"r.example\".next_hop",
+         R"("[in.example]")"},
         {"smtp_fallback_relay = [f.example]", "route.\"*\".fallback", R"(["[f.example]"])"},
-        {"transport_maps = hash:/pf/t", "transport.tables", R"(["text:/pf/t"])", {{"/pf/t", "a.example smtp:[b.example]\n"}}},
-        {"smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/pf/sasl", "smtp_client.credentials", "\"/pf/sasl\"", {{"/pf/sasl", "[smtp.example]:587 me:secret\n"}}},
-        {"smtp_tls_policy_maps = hash:/pf/tls", "route.\"a.example\".tls", "\"verify\"", {{"/pf/tls", "a.example secure match=x\n"}}},
-        {"relayhost = [r.example]:587\nsmtp_tls_policy_maps = hash:/pf/tls", "route.\"*\".tls", "\"encrypt\"", {{"/pf/tls", "[r.example]:587 encrypt\n"}}},
-        {"sender_dependent_relayhost_maps = hash:/pf/s", "sender_relay.tables", R"(["text:/pf/s"])", {{"/pf/s", "@a.example [b.example]\n"}}},
+        {"transport_maps = hash:/pf/t",
+         "transport.tables",
+         R"(["text:/pf/t"])",
+         {{"/pf/t", "a.example smtp:[b.example]\n"}}},
+        {"smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/pf/sasl",
+         "smtp_client.credentials",
+         "\"/pf/sasl\"",
+         {{"/pf/sasl", "[smtp.example]:587 me:secret\n"}}},
+        {"smtp_tls_policy_maps = hash:/pf/tls",
+         "route.\"a.example\".tls",
+         "\"verify\"",
+         {{"/pf/tls", "a.example secure match=x\n"}}},
+        {"relayhost = [r.example]:587\nsmtp_tls_policy_maps = hash:/pf/tls",
+         "route.\"*\".tls",
+         "\"encrypt\"",
+         {{"/pf/tls", "[r.example]:587 encrypt\n"}}},
+        {"sender_dependent_relayhost_maps = hash:/pf/s",
+         "sender_relay.tables",
+         R"(["text:/pf/s"])",
+         {{"/pf/s", "@a.example [b.example]\n"}}},
         {"message_size_limit = 1000000", "smtpd.message_size", "1000000"},
         {"", "smtpd.message_size", "10240000"},
         {"maximal_queue_lifetime = 3", "queue.expiry", "\"3d\""},
@@ -129,36 +181,57 @@ TEST_CASE("each setting comes out as one key") {
         {"home_mailbox = Maildir/", "local.mailbox", "\"maildir:{home}/Maildir\""},
         {"home_mailbox = Mailbox", "local.mailbox", "\"mbox:{home}/Mailbox\""},
         {"mail_spool_directory = /srv/mail/", "local.mailbox", "\"maildir:/srv/mail/{user}\""},
-        {"mailbox_command = /usr/bin/procmail -a \"$EXTENSION\"", "local.mailbox_command", R"("/usr/bin/procmail -a \"$EXTENSION\"")"},
+        {"mailbox_command = /usr/bin/procmail -a \"$EXTENSION\"", "local.mailbox_command",
+         R"("/usr/bin/procmail -a \"$EXTENSION\"")"},
         {"mailbox_transport = lmtp:unix:private/lmtp", "local.deliver", "\"lmtp:/var/spool/postfix/private/lmtp\""},
         {"luser_relay = info@a.example", "local.catch_all", "\"info@a.example\""},
         {"recipient_delimiter = +-", "local.recipient_delimiter", "\"+\""},
         {"", "local.recipient_delimiter", "\"\""},
-        {"recipient_delimiter = -\nforward_path = $home/.forward${recipient_delimiter}${extension}", "local.forward", R"(["{home}/.forward-{extension}"])"},
+        {"recipient_delimiter = -\nforward_path = $home/.forward${recipient_delimiter}${extension}", "local.forward",
+         R"(["{home}/.forward-{extension}"])"},
         {"allow_mail_to_commands = alias,include", "local.commands_from", R"(["aliases", "includes"])"},
         {"local_recipient_maps =", "smtpd.check_recipients", "false"},
-        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = hash:/pf/b\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = static:5000", "virtual_mailbox.deliver", "\"maildir:/srv/{value}\"", {{"/pf/b", "a@b.example b/a/\n"}}},
-        {"virtual_mailbox_domains = b.example\nvirtual_transport = lmtp:inet:[::1]:24", "virtual_mailbox.deliver", "\"lmtp:[::1]\""},
-        {"canonical_maps = hash:/pf/c\ncanonical_classes = envelope_sender", "canonical.sender", R"(["text:/pf/c"])", {{"/pf/c", "a b\n"}}},
+        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = hash:/pf/b\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = static:5000",
+         "virtual_mailbox.deliver",
+         "\"maildir:/srv/{value}\"",
+         {{"/pf/b", "a@b.example b/a/\n"}}},
+        {"virtual_mailbox_domains = b.example\nvirtual_transport = lmtp:inet:[::1]:24", "virtual_mailbox.deliver",
+         "\"lmtp:[::1]\""},
+        {"canonical_maps = hash:/pf/c\ncanonical_classes = envelope_sender",
+         "canonical.sender",
+         R"(["text:/pf/c"])",
+         {{"/pf/c", "a b\n"}}},
         {"soft_bounce = yes", "bounce.soft_bounce", "true"},
-        {"notify_classes = bounce, delay, 2bounce", "bounce.postmaster_copy", R"(["failed", "delayed", "undeliverable"])"},
+        {"notify_classes = bounce, delay, 2bounce", "bounce.postmaster_copy",
+         R"(["failed", "delayed", "undeliverable"])"},
         {"always_bcc = a@b.example", "copies.always", R"(["a@b.example"])"},
         {"myorigin = $mydomain\nalways_bcc = archive", "copies.always", R"(["archive@site.example"])"},
-        {"recipient_bcc_maps = hash:/pf/bcc", "copies.by_recipient", R"(["@a.example b@c.example"])", {{"/pf/bcc", "@a.example b@c.example\n"}}},
-        {"header_checks = regexp:/pf/h", "content.header_checks", R"(["/^X-A:/ IGNORE"])", {{"/pf/h", "/^X-A:/ IGNORE\nif /x/\n/^X-B:/ IGNORE\nendif\n/y/ FILTER a:b\n"}}},
-        {"smtpd_recipient_restrictions = reject_rbl_client z.example=127.0.0.[2..3]", "dns_list.\"z.example\".answers", R"(["127.0.0.2", "127.0.0.3"])"},
+        {"recipient_bcc_maps = hash:/pf/bcc",
+         "copies.by_recipient",
+         R"(["@a.example b@c.example"])",
+         {{"/pf/bcc", "@a.example b@c.example\n"}}},
+        {"header_checks = regexp:/pf/h",
+         "content.header_checks",
+         R"(["/^X-A:/ IGNORE"])",
+         {{"/pf/h", "/^X-A:/ IGNORE\nif /x/\n/^X-B:/ IGNORE\nendif\n/y/ FILTER a:b\n"}}},
+        {"smtpd_recipient_restrictions = reject_rbl_client z.example=127.0.0.[2..3]",
+         "dns_list.\"z.example\".answers", R"(["127.0.0.2", "127.0.0.3"])"},
         {"smtpd_recipient_restrictions = reject_rbl_client Z.Example", "dns_list.\"z.example\".weight", "1"},
-        {"smtpd_recipient_restrictions = check_policy_service { inet:127.0.0.1:10023, default_action=DUNNO }", "policy.postfix_1.on_failure", "\"accept\""},
+        {"smtpd_recipient_restrictions = check_policy_service { inet:127.0.0.1:10023, default_action=DUNNO }",
+         "policy.postfix_1.on_failure", "\"accept\""},
         {"smtpd_data_restrictions = check_policy_service unix:private/p", "policy.postfix_1.stage", "\"data\""},
         {"smtpd_milters = inet:8891@localhost", "milter.postfix_01.address", "\"inet:127.0.0.1:8891\""},
         {"non_smtpd_milters = unix:m", "milter.postfix_01.listeners", R"(["local"])"},
         {"inet_protocols = ipv4", "listen.smtp.addresses", R"(["0.0.0.0:25"])"},
         {"inet_interfaces = loopback-only", "listen.smtp.addresses", R"(["127.0.0.1:25", "[::1]:25"])"},
-        {"inet_interfaces = 192.0.2.7, [2001:db8::7]", "listen.smtp.addresses", R"(["192.0.2.7:25", "[2001:db8::7]:25"])"},
+        {"inet_interfaces = 192.0.2.7, [2001:db8::7]", "listen.smtp.addresses",
+         R"(["192.0.2.7:25", "[2001:db8::7]:25"])"},
         {"disable_vrfy_command = yes", "listen.smtp.vrfy", "\"off\""},
-        {"smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth", "auth.dovecot", "\"/var/spool/postfix/private/auth\""},
+        {"smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth", "auth.dovecot",
+         "\"/var/spool/postfix/private/auth\""},
         {"smtpd_client_connection_rate_limit = 30\nanvil_rate_time_unit = 30s", "smtpd.connections_per_minute", "60"},
-        {"smtpd_etrn_restrictions = permit_mynetworks, reject\nmynetworks = 10.0.0.0/8", "listen.smtp.etrn_networks", R"(["10.0.0.0/8"])"},
+        {"smtpd_etrn_restrictions = permit_mynetworks, reject\nmynetworks = 10.0.0.0/8", "listen.smtp.etrn_networks",
+         R"(["10.0.0.0/8"])"},
         {"syslog_name = mta", "log.name", "\"mta\""},
         {"maillog_file = /var/log/x", "log.file", "\"/var/log/x\""},
     };
@@ -175,7 +248,8 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_banner = hello", "the greeting is"},
         {"content_filter = amavis:[127.0.0.1]:10024", "Run it as a [milter]"},
-        {"smtpd_sender_restrictions = check_sender_access hash:/x", "check_sender_access hash:/x: no counterpart; a policy service"},
+        {"smtpd_sender_restrictions = check_sender_access hash:/x",
+         "check_sender_access hash:/x: no counterpart; a policy service"},
         {"smtpd_client_restrictions = reject_rbl_client bl\"x.example", "name the zone"},
         {"smtpd_client_restrictions = reject_rbl_client bl.example\x1b[2J", "name the zone"},
         {"mailbox_transport = cyrus", "only lmtp has a counterpart"},
@@ -205,20 +279,30 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
         std::string main, path, stands, said;
     };
     const Row rows[] = {
-        {"relay_domains = a.example\nrelay_recipient_maps = mysql:/pf/r.cf", "relay.recipients", R"(["mysql:/pf/r.cf"])", "until it is replaced or taken out"},
+        {"relay_domains = a.example\nrelay_recipient_maps = mysql:/pf/r.cf", "relay.recipients",
+         R"(["mysql:/pf/r.cf"])", "until it is replaced or taken out"},
         {"relay_recipient_maps = hash:/no/such", "relay.recipients", R"(["text:/no/such"])", "there is no such file"},
-        {"relay_domains = a.example, /no/such", "relay.domains", R"(["a.example", ".a.example", "/no/such"])", "there is no such file"},
-        {"mydestination = /etc/mailname, ldap:/pf/l.cf", "local.domains", R"(["/etc/mailname", "ldap:/pf/l.cf"])", "there is no such file"},
-        {"virtual_mailbox_domains = proxy:pgsql:/pf/d.cf", "virtual_mailbox.domains", R"(["proxy:pgsql:/pf/d.cf"])", "until the domains in it are listed"},
-        {"virtual_mailbox_domains = b.example\nvirtual_transport = mine", "virtual_mailbox.domains", R"(["b.example"])", ""},
-        {"virtual_transport = mine\nvirtual_mailbox_domains = b.example", "virtual_mailbox.deliver", "-", "postrider check wants one"},
+        {"relay_domains = a.example, /no/such", "relay.domains", R"(["a.example", ".a.example", "/no/such"])",
+         "there is no such file"},
+        {"mydestination = /etc/mailname, ldap:/pf/l.cf", "local.domains", R"(["/etc/mailname", "ldap:/pf/l.cf"])",
+         "there is no such file"},
+        {"virtual_mailbox_domains = proxy:pgsql:/pf/d.cf", "virtual_mailbox.domains", R"(["proxy:pgsql:/pf/d.cf"])",
+         "until the domains in it are listed"},
+        {"virtual_mailbox_domains = b.example\nvirtual_transport = mine", "virtual_mailbox.domains",
+         R"(["b.example"])", ""},
+        {"virtual_transport = mine\nvirtual_mailbox_domains = b.example", "virtual_mailbox.deliver", "-",
+         "postrider check wants one"},
         {"virtual_alias_maps = ldap:/pf/l", "virtual_alias.tables", R"(["ldap:/pf/l"])", "socketmap"},
-        {"mynetworks = !10.0.0.1, 10.0.0.0/8", "relay.networks", R"(["!10.0.0.1", "10.0.0.0/8"])", "exceptions have no counterpart"},
+        {"mynetworks = !10.0.0.1, 10.0.0.0/8", "relay.networks", R"(["!10.0.0.1", "10.0.0.0/8"])",
+         "exceptions have no counterpart"},
         {"mynetworks = /no/such", "relay.networks", R"(["/no/such"])", "there is no such file"},
-        {"smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = static:me:secret", "smtp_client.credentials", R"("/etc/postrider/credentials")", ""},
+        {"smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = static:me:secret", "smtp_client.credentials",
+         R"("/etc/postrider/credentials")", ""},
         {"smtpd_tls_security_level = encrypt\nsmtpd_tls_cert_file = /no/such", "listen.smtp.tls", R"("require")", ""},
-        {"smtp_tls_policy_maps = hash:/no/such.policy", R"(route."hash:/no/such.policy".tls)", R"("verify")", "until a [route] says"},
-        {"smtp_tls_policy_maps = mysql:/pf/policy", R"(route."mysql:/pf/policy".tls)", R"("verify")", "until a [route] says"},
+        {"smtp_tls_policy_maps = hash:/no/such.policy", R"(route."hash:/no/such.policy".tls)", R"("verify")",
+         "until a [route] says"},
+        {"smtp_tls_policy_maps = mysql:/pf/policy", R"(route."mysql:/pf/policy".tls)", R"("verify")",
+         "until a [route] says"},
         {"smtpd_tls_cert_file = /no/such", "tls.certificates", R"(["/no/such"])", "postrider check wants it"},
     };
     for (const auto& row : rows) {
@@ -236,13 +320,17 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
 }
 
 TEST_CASE("who refuses all strangers has a listener for his own people") {
-    for (const auto* list : {"smtpd_client_restrictions = permit_mynetworks, reject", "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client x.example, reject"}) {
+    for (
+        const auto* list :
+        {"smtpd_client_restrictions = permit_mynetworks, reject",
+         "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client x.example, reject"}) {
         const auto from = imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n");
         CHECK(key(from, "listen.smtp.service") == "\"submission\"");
         CHECK(key(from, "listen.smtp.submitters") == R"(["10.0.0.0/8"])");
         CHECK(key(from, "listen.smtp.auth") == "false");
     }
-    for (const auto* list : {"smtpd_client_restrictions = permit_mynetworks", "smtpd_recipient_restrictions = permit_mynetworks, permit_auth_destination, reject",
+    for (const auto* list : {"smtpd_client_restrictions = permit_mynetworks",
+                             "smtpd_recipient_restrictions = permit_mynetworks, permit_auth_destination, reject",
                              "smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:/x, reject"})
         CHECK(key(imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n"), "listen.smtp.service") == "\"relay\"");
 }
@@ -250,33 +338,45 @@ TEST_CASE("who refuses all strangers has a listener for his own people") {
 TEST_CASE("clients relay where no list stands in their way") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_recipient_restrictions = reject_unauth_destination, permit_mynetworks", "[]"},
-        {"smtpd_relay_restrictions = reject_unauth_destination\nsmtpd_recipient_restrictions = permit_mynetworks", "[]"},
-        {"smtpd_relay_restrictions =\nsmtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination", R"(["10.0.0.0/8"])"},
+        {"smtpd_relay_restrictions = reject_unauth_destination\nsmtpd_recipient_restrictions = permit_mynetworks",
+         "[]"},
+        {"smtpd_relay_restrictions =\nsmtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination",
+         R"(["10.0.0.0/8"])"},
         {"smtpd_client_restrictions = permit_mynetworks, reject_unknown_client_hostname", R"(["10.0.0.0/8"])"},
     };
     for (const auto& [main, networks] : rows) {
         CAPTURE(main);
         CHECK(key(imported("mynetworks = 10.0.0.0/8\n" + main + "\n"), "relay.networks") == networks);
     }
-    const std::string dovecot = "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nsmtpd_tls_cert_file = /pf/c\nsmtpd_tls_security_level = may\n";
+    const std::string dovecot =
+        "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nsmtpd_tls_cert_file = /pf/c\nsmtpd_tls_security_level = may\n";
     CHECK(key(imported(dovecot, {{"/pf/c", "x"}}), "listen.smtp.auth") == "true");
-    CHECK(key(imported(dovecot + "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination\n", {{"/pf/c", "x"}}), "listen.smtp.auth") == "false");
+    CHECK(key(imported(dovecot + "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination\n",
+                       {{"/pf/c", "x"}}),
+              "listen.smtp.auth") == "false");
 }
 
 TEST_CASE("accounts by sender are named by their next hops") {
     const std::string on = "smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/pf/sasl\n";
     const std::map<std::string, std::string> files = {
-        {"/pf/sasl", "ann@a.example ann@a.example:secret1\n@b.example bee:secret2\nben@b.example ben:secret3\ncarl@c.example carl:secret4\n[relay.example]:587 usual:secret5\n"},
-        {"/pf/relays", "ann@a.example [smtp.a.example]:587\n@b.example smtp.b.example:submission\n@d.example [smtp.d.example]\n"}};
-    auto from = imported("relayhost = [relay.example]:587\n" + on + "smtp_sender_dependent_authentication = yes\nsender_dependent_relayhost_maps = hash:/pf/relays\n", files);
+        {"/pf/sasl",
+         "ann@a.example ann@a.example:secret1\n@b.example bee:secret2\nben@b.example ben:secret3\ncarl@c.example carl:secret4\n[relay.example]:587 usual:secret5\n"},
+        {"/pf/relays",
+         "ann@a.example [smtp.a.example]:587\n@b.example smtp.b.example:submission\n@d.example [smtp.d.example]\n"}};
+    auto from = imported(
+        "relayhost = [relay.example]:587\n" + on +
+            "smtp_sender_dependent_authentication = yes\nsender_dependent_relayhost_maps = hash:/pf/relays\n",
+        files);
     CHECK(key(from, "sender_relay.tables") == R"(["table:sender_accounts"])");
     const auto entries = key(from, "table.sender_accounts.entries");
-    for (const auto* entry : {"ann@a.example ann@a.example@[smtp.a.example]:587", "@b.example bee@[smtp.b.example]:587", "ben@b.example ben@[smtp.b.example]:587",
+    for (const auto* entry : {"ann@a.example ann@a.example@[smtp.a.example]:587",
+                              "@b.example bee@[smtp.b.example]:587", "ben@b.example ben@[smtp.b.example]:587",
                               "carl@c.example carl@[relay.example]:587", "@d.example [smtp.d.example]\""})
         CHECK_MESSAGE(entries.find(entry) != std::string::npos, entries);
     CHECK(key(from, "smtp_client.credentials") == "\"/etc/postrider/credentials\"");
     CHECK(from.text().find("secret") == std::string::npos);
-    const auto missing = drafted("smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/no/such\nsmtp_sender_dependent_authentication = yes\n");
+    const auto missing = drafted(
+        "smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/no/such\nsmtp_sender_dependent_authentication = yes\n");
     CHECK(key(missing, "smtp_client.credentials") == "\"/etc/postrider/credentials\"");
     // Keys that are senders count only where that is said.
     const auto without = imported("relayhost = [relay.example]:587\n" + on, files);
@@ -285,24 +385,32 @@ TEST_CASE("accounts by sender are named by their next hops") {
 }
 
 TEST_CASE("virtual mailboxes that Dovecot's program filled go to its server") {
-    const auto from = imported("virtual_mailbox_domains = b.example\nvirtual_transport = dovecot\n", {},
-                               smtp_line + "dovecot unix - n n - - pipe flags=DRhu user=vmail argv=/usr/lib/dovecot/deliver -f ${sender} -d ${recipient}\n");
+    const auto from = imported(
+        "virtual_mailbox_domains = b.example\nvirtual_transport = dovecot\n", {},
+        smtp_line +
+            "dovecot unix - n n - - pipe flags=DRhu user=vmail argv=/usr/lib/dovecot/deliver -f ${sender} -d ${recipient}\n");
     CHECK(key(from, "virtual_mailbox.deliver") == "\"lmtp:/run/dovecot/lmtp\"");
     CHECK(result_of(from, "virtual_transport").kind == SettingResult::Kind::with_remark);
 }
 
 TEST_CASE("a filter behind the queue is one matter") {
-    const auto from = imported("content_filter = amavis:[127.0.0.1]:10024\n", {},
-                               smtp_line + "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=127.0.0.0/8\n");
+    const auto from = imported(
+        "content_filter = amavis:[127.0.0.1]:10024\n", {},
+        smtp_line +
+            "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=127.0.0.0/8\n");
     CHECK(result_of(from, "content_filter").kind == SettingResult::Kind::unsupported);
     CHECK(result_of(from, "amavis unix").remarks == std::vector<std::string>{"for content_filter only: see there"});
     CHECK(key(from, "listen.port_10025.addresses") == "-");
-    const auto own = imported("", {}, "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/spamc -e /usr/sbin/sendmail -oi -f ${sender} ${recipient}\n");
+    const auto own = imported(
+        "", {},
+        "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/spamc -e /usr/sbin/sendmail -oi -f ${sender} ${recipient}\n");
     CHECK(result_of(own, "smtp inet").kind == SettingResult::Kind::unsupported);
 }
 
 TEST_CASE("postscreen refuses nobody unless it is told to") {
-    const std::string sites = "postscreen_dnsbl_sites = a.example*2, b.example=127.0.0.2*-1\npostscreen_dnsbl_threshold = 2\n", master = "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n";
+    const std::string
+        sites = "postscreen_dnsbl_sites = a.example*2, b.example=127.0.0.2*-1\npostscreen_dnsbl_threshold = 2\n",
+        master = "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n";
     const auto looks_on = imported(sites, {}, master);
     CHECK(!looks_on.draft.has_section("dns_list.\"a.example\""));
     CHECK(key(looks_on, "smtpd.greeting_delay") == "-");
@@ -325,13 +433,19 @@ TEST_CASE("what goes in plain text") {
 }
 
 TEST_CASE("a service that tells Postfix of MTA-STS") {
-    CHECK(key(imported("smtp_tls_security_level = dane\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"), "smtp_client.tls") == "\"sts\"");
-    CHECK(key(imported("smtp_tls_security_level = encrypt\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"), "smtp_client.tls") == "\"encrypt\"");
+    CHECK(key(imported(
+                  "smtp_tls_security_level = dane\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
+              "smtp_client.tls") == "\"sts\"");
+    CHECK(
+        key(imported(
+                "smtp_tls_security_level = encrypt\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
+            "smtp_client.tls") == "\"encrypt\"");
 }
 
 TEST_CASE("what comes out is TOML for a terminal, whatever a value has in it") {
     // ESC, and CSI as one character of its own (U+009B), clear the screen of some terminals.
-    for (const auto* name : {"unheard_of", "myhostname", "relayhost", "smtpd_tls_security_level", "syslog_name", "luser_relay", "mydestination", "smtpd_milters", "recipient_delimiter"})
+    for (const auto* name : {"unheard_of", "myhostname", "relayhost", "smtpd_tls_security_level", "syslog_name",
+                             "luser_relay", "mydestination", "smtpd_milters", "recipient_delimiter"})
         for (const auto* value : {"\x1b[2J", "\xc2\x9b[2J", "a\"b", "a\\b", "\xc3\xa9"}) {
             CAPTURE(name);
             CAPTURE(value);
@@ -344,19 +458,22 @@ TEST_CASE("what comes out is TOML for a terminal, whatever a value has in it") {
 }
 
 TEST_CASE("a default that is written down is no loss") {
-    for (const auto* name : {"smtpd_banner = $myhostname ESMTP $mail_name (Debian)", "append_dot_mydomain = no", "smtp_bind_address = 0.0.0.0",
-                             "smtpd_tls_ciphers = high", "smtpd_tls_exclude_ciphers = aNULL, MD5, DES", "disable_vrfy_command = no", "body_checks =", "smtpd_helo_required = no", "unverified_recipient_reject_code = 450"})
+    for (const auto* name : {"smtpd_banner = $myhostname ESMTP $mail_name (Debian)", "append_dot_mydomain = no",
+                             "smtp_bind_address = 0.0.0.0", "smtpd_tls_ciphers = high",
+                             "smtpd_tls_exclude_ciphers = aNULL, MD5, DES", "disable_vrfy_command = no",
+                             "body_checks =", "smtpd_helo_required = no", "unverified_recipient_reject_code = 450"})
         CHECK(imported(std::string(name) + "\n").count(SettingResult::Kind::converted) == 3);
 }
 
 TEST_CASE("services become listeners") {
-    const auto from = imported("smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks = 10.0.0.0/8\n"
-                               "mua_restrictions = permit_sasl_authenticated, reject\n",
-                               {{"/pf/all.pem", "-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n"}},
-                               "smtp inet n - n - - postscreen -o postscreen_greet_action=enforce\nsmtpd pass - - n - - smtpd\n"
-                               "submission inet n - y - 5 smtpd\n -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes\n -o smtpd_client_restrictions=$mua_restrictions\n -o smtpd_tls_loglevel=2 -o smtpd_proxy_filter=x\n"
-                               "127.0.0.1:465 inet n - n - - smtpd -o smtpd_tls_wrappermode=yes -o smtpd_sasl_auth_enable=yes\n"
-                               "127.0.0.1:10025 inet n - n - - smtpd\nqmqp inet n - n - - qmqpd\nmaildrop unix - n n - - pipe flags=D user=x argv=/bin/x\nslow unix - - n - - smtp\n");
+    const auto from = imported(
+        "smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks = 10.0.0.0/8\n"
+        "mua_restrictions = permit_sasl_authenticated, reject\n",
+        {{"/pf/all.pem", "-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n"}},
+        "smtp inet n - n - - postscreen -o postscreen_greet_action=enforce\nsmtpd pass - - n - - smtpd\n"
+        "submission inet n - y - 5 smtpd\n -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes\n -o smtpd_client_restrictions=$mua_restrictions\n -o smtpd_tls_loglevel=2 -o smtpd_proxy_filter=x\n"
+        "127.0.0.1:465 inet n - n - - smtpd -o smtpd_tls_wrappermode=yes -o smtpd_sasl_auth_enable=yes\n"
+        "127.0.0.1:10025 inet n - n - - smtpd\nqmqp inet n - n - - qmqpd\nmaildrop unix - n n - - pipe flags=D user=x argv=/bin/x\nslow unix - - n - - smtp\n");
     CHECK(key(from, "listen.smtp.service") == "\"relay\"");
     CHECK(key(from, "listen.submission.service") == "\"submission\"");
     CHECK(key(from, "listen.submission.tls") == "\"require\"");
@@ -377,11 +494,14 @@ TEST_CASE("services become listeners") {
 TEST_CASE("broken files end the work with file and line") {
     CHECK(fault("nonsense\n") == "/pf/main.cf:1: \"nonsense\": there is no \"=\" behind the name");
     CHECK(fault("a = $b\nb = $a\n").starts_with("/pf/main.cf:1: a: ${b} is in its own value (b, a, b)"));
-    CHECK(fault("x = 1\nvirtual_alias_maps = hash:/secret\n", {{"/secret", "forbidden"}}) == "/pf/main.cf:2: virtual_alias_maps: /secret: Permission denied");
-    CHECK(fault("virtual_alias_maps = hash:/t\n", {{"/t", "good one\nlonely\n"}}) == "/t:2: \"lonely\": the key has no value behind it");
+    CHECK(fault("x = 1\nvirtual_alias_maps = hash:/secret\n", {{"/secret", "forbidden"}}) ==
+          "/pf/main.cf:2: virtual_alias_maps: /secret: Permission denied");
+    CHECK(fault("virtual_alias_maps = hash:/t\n", {{"/t", "good one\nlonely\n"}}) ==
+          "/t:2: \"lonely\": the key has no value behind it");
     CHECK(fault("message_size_limit = much\n") == "/pf/main.cf:1: message_size_limit: \"much\" is not a whole number");
     CHECK(fault("soft_bounce = perhaps\n") == "/pf/main.cf:1: soft_bounce: \"perhaps\" is neither yes nor no");
-    CHECK(fault("maximal_queue_lifetime = long\n").starts_with("/pf/main.cf:1: maximal_queue_lifetime: \"long\" is not a time"));
+    CHECK(fault("maximal_queue_lifetime = long\n")
+              .starts_with("/pf/main.cf:1: maximal_queue_lifetime: \"long\" is not a time"));
     CHECK(fault("myorigin = \xff\n") == "/pf/main.cf:1: this is not UTF-8: write the file in that encoding");
     Machine nothing;
     CHECK(import_postfix(nothing.environment()).error().to_string() == "/pf/main.cf: No such file or directory");
@@ -390,7 +510,8 @@ TEST_CASE("broken files end the work with file and line") {
 TEST_CASE("what the check refuses is left out with the reason") {
     auto from = imported("bounce_queue_lifetime = 1d\n");
     const auto text = from.text();
-    const auto line = static_cast<std::uint32_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("report_expiry")), '\n') + 1);
+    const auto line = static_cast<std::uint32_t>(
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find("report_expiry")), '\n') + 1);
     CHECK(from.draft.key_at_line(line) == "queue.report_expiry");
     CHECK(from.draft.key_at_line(line - 2 - 2) != "queue.report_expiry");
     from.drop_key("queue.report_expiry", "too odd");

@@ -54,10 +54,12 @@ TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
     CHECK(smtp.overrides == std::vector<Setting>{{"a", "b", 1}, {"c", "d", 1}, {"e", "f g", 1}});
     CHECK(smtp.arguments == std::vector<std::string>{"-v", "h i"});
     CHECK(read->back().arguments.back() == "${nexthop}");
-    const auto pipe = read_master("spam unix - n n - - pipe -o a=b -v flags=R argv=/usr/sbin/sendmail -oi -f ${sender}\n", "master.cf");
+    const auto pipe = read_master(
+        "spam unix - n n - - pipe -o a=b -v flags=R argv=/usr/sbin/sendmail -oi -f ${sender}\n", "master.cf");
     REQUIRE(pipe);
     CHECK(pipe->front().overrides == std::vector<Setting>{{"a", "b", 1}});
-    CHECK(pipe->front().arguments == std::vector<std::string>{"-v", "flags=R", "argv=/usr/sbin/sendmail", "-oi", "-f", "${sender}"});
+    CHECK(pipe->front().arguments ==
+          std::vector<std::string>{"-v", "flags=R", "argv=/usr/sbin/sendmail", "-oi", "-f", "${sender}"});
     for (const auto& [text, said] :
          {std::pair{"smtp inet n - y - 10\n",
                     "master.cf:1: a service has at least eight columns (name, type, private, unprivileged, "

@@ -7,7 +7,9 @@ using namespace postrider::postfix;
 
 namespace {
 
-Values values(std::vector<Setting> settings) { return Values("main.cf", std::move(settings), {{"myhostname", "mx.site.example"}, {"mydomain", "site.example"}}); }
+Values values(std::vector<Setting> settings) {
+    return Values("main.cf", std::move(settings), {{"myhostname", "mx.site.example"}, {"mydomain", "site.example"}});
+}
 
 } // namespace
 
@@ -40,15 +42,23 @@ TEST_CASE("names are put in as Postfix does it") {
 }
 
 TEST_CASE("what cannot be put in is a fault at its line") {
-    const auto v = values({{"a", "$b", 1}, {"b", "x ${c}", 2}, {"c", "${b?$a}", 3}, {"open", "${x", 4}, {"dollar", "100 $", 5}, {"sign", "${{a} ~ {b}?{c}}", 6},
-                           {"behind", "${set?{a}b}", 7}, {"set", "$set", 8}, {"odd", "${a.b}", 9}});
-    for (const auto& [name, said] : {std::pair{"a", "main.cf:1: a: ${b} is in its own value (b, c, a, b)"},
-                                     {"set", "main.cf:8: set: ${set} is in its own value (set, set)"},
-                                     {"open", "main.cf:4: open: \"${x\": the brace is never closed"},
-                                     {"dollar", "main.cf:5: dollar: \"$\": no name follows the \"$\" (a dollar sign is written \"$$\")"},
-                                     {"sign", "main.cf:6: sign: \"~\" compares nothing: ==, !=, <, <=, >, >= do"},
-                                     {"behind", "main.cf:7: behind: \"b\": nothing may stand behind the brace"},
-                                     {"odd", "main.cf:9: odd: \"${a.b}\": \".\" is in no name"}}) {
+    const auto v = values({{"a", "$b", 1},
+                           {"b", "x ${c}", 2},
+                           {"c", "${b?$a}", 3},
+                           {"open", "${x", 4},
+                           {"dollar", "100 $", 5},
+                           {"sign", "${{a} ~ {b}?{c}}", 6},
+                           {"behind", "${set?{a}b}", 7},
+                           {"set", "$set", 8},
+                           {"odd", "${a.b}", 9}});
+    for (const auto& [name, said] :
+         {std::pair{"a", "main.cf:1: a: ${b} is in its own value (b, c, a, b)"},
+          {"set", "main.cf:8: set: ${set} is in its own value (set, set)"},
+          {"open", "main.cf:4: open: \"${x\": the brace is never closed"},
+          {"dollar", "main.cf:5: dollar: \"$\": no name follows the \"$\" (a dollar sign is written \"$$\")"},
+          {"sign", "main.cf:6: sign: \"~\" compares nothing: ==, !=, <, <=, >, >= do"},
+          {"behind", "main.cf:7: behind: \"b\": nothing may stand behind the brace"},
+          {"odd", "main.cf:9: odd: \"${a.b}\": \".\" is in no name"}}) {
         CAPTURE(name);
         const auto read = v.value(name);
         REQUIRE(!read);
@@ -58,7 +68,8 @@ TEST_CASE("what cannot be put in is a fault at its line") {
 
 TEST_CASE("hostile values end soon") {
     std::vector<Setting> doubling;
-    for (int i = 0; i < 60; ++i) doubling.push_back({"x" + std::to_string(i), "$x" + std::to_string(i + 1) + "$x" + std::to_string(i + 1), 1});
+    for (int i = 0; i < 60; ++i)
+        doubling.push_back({"x" + std::to_string(i), "$x" + std::to_string(i + 1) + "$x" + std::to_string(i + 1), 1});
     CHECK(!values(doubling).value("x0"));
     doubling.push_back({"x60", "0123456789", 1});
     CHECK(values(doubling).value("x0").error().message.starts_with("x0: its value becomes too long"));
@@ -97,7 +108,8 @@ TEST_CASE("times, numbers, lists, destinations") {
     CHECK(!seconds_of("5x", 's'));
     CHECK(!seconds_of("", 's'));
     CHECK(!seconds_of("-1", 's'));
-    CHECK(words_of("a, b c,,{ d e }  inline:{x = y, z = w}") == std::vector<std::string>{"a", "b", "c", "{ d e }", "inline:{x = y, z = w}"});
+    CHECK(words_of("a, b c,,{ d e }  inline:{x = y, z = w}") ==
+          std::vector<std::string>{"a", "b", "c", "{ d e }", "inline:{x = y, z = w}"});
     CHECK(unbraced(" { a b } ") == "a b");
     CHECK(destination_of("[relay.example]:submission")->port == 587);
     CHECK(destination_of("[relay.example]:submission")->brackets);
@@ -107,5 +119,7 @@ TEST_CASE("times, numbers, lists, destinations") {
     for (const auto* odd : {"", "[a", "a:b:c", "[a]x", "a:0", "a:70000", "unix:"}) CHECK(!destination_of(odd));
     CHECK(addresses_of("127.0.0.[2..4;9]") == std::vector<std::string>{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"});
     CHECK(addresses_of("127.0.0.2") == std::vector<std::string>{"127.0.0.2"});
-    for (const auto* odd : {"", "127.0.0", "127.0.0.[4..2]", "127.0.0.2.3", "127.0.[0..9].[0..99]", "127.0.0.[", "127.0.0.x", "127.0.0.[]"}) CHECK(!addresses_of(odd));
+    for (const auto* odd : {"", "127.0.0", "127.0.0.[4..2]", "127.0.0.2.3", "127.0.[0..9].[0..99]", "127.0.0.[",
+                            "127.0.0.x", "127.0.0.[]"})
+        CHECK(!addresses_of(odd));
 }

@@ -54,7 +54,8 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
                               "Postfix 3.7 has no such setting");
                 ++exact;
             }
-            CHECK((row.conversion == Conversion::obsolete || row.conversion == Conversion::none || row.conversion == Conversion::custom || !row.key.empty()));
+            CHECK((row.conversion == Conversion::obsolete || row.conversion == Conversion::none ||
+                   row.conversion == Conversion::custom || !row.key.empty()));
             CHECK((row.key.empty() || (row.conversion != Conversion::obsolete && row.conversion != Conversion::none)));
             std::string_view rest = row.key;
             while (!rest.empty()) {

@@ -138,7 +138,8 @@ TEST_CASE("what is in transit or signed keeps its header as it is") {
     auto leave = options();
     leave.transit = SubmissionOptions::HeaderCompletion::leave;
     const std::string odd = "Subject:no blank\r\nTO : root\r\nContent-Length: 5\r\nReturn-Path: <a@x>\r\n";
-    for (const std::string mark : {"Received: from a by b; then\r\n", "DKIM-Signature: v=1;\r\n\tb=x\r\n", "ARC-Seal: i=1\r\n"}) {
+    for (const std::string mark :
+         {"Received: from a by b; then\r\n", "DKIM-Signature: v=1;\r\n\tb=x\r\n", "ARC-Seal: i=1\r\n"}) {
         const auto whole = mark + odd + "\r\nbody\r\n";
         CHECK(fix(whole, leave).content == whole);
         CHECK(fix(whole, options()).content != whole);
@@ -146,7 +147,8 @@ TEST_CASE("what is in transit or signed keeps its header as it is") {
     // Blind copies have left their sender's system already; where they are still with it they go no further.
     const std::string blind = "Bcc: secret@x,\r\n more@x\r\n";
     CHECK(fix("Received: r\r\n" + blind + "\r\nb\r\n", leave).content == "Received: r\r\n" + blind + "\r\nb\r\n");
-    CHECK(fix("DKIM-Signature: d\r\n" + blind + odd + "\r\nb\r\n", leave).content == "DKIM-Signature: d\r\n" + odd + "\r\nb\r\n");
+    CHECK(fix("DKIM-Signature: d\r\n" + blind + odd + "\r\nb\r\n", leave).content ==
+          "DKIM-Signature: d\r\n" + odd + "\r\nb\r\n");
     CHECK(fix("From a Fri\r\nReceived: r\r\n\r\nb\r\n", leave).content == "From a Fri\r\nReceived: r\r\n\r\nb\r\n");
     CHECK(fix("Received: r\r\nno field\r\n", leave).content == "Received: r\r\nno field\r\n");
     // Neither: a submission.

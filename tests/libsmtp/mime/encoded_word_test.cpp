@@ -5,7 +5,8 @@ TEST_CASE("encoded words are read as a person reads them (RFC 2047)") {
     CHECK(smtp::decoded_words("plain text") == "plain text");
     CHECK(smtp::decoded_words("=?utf-8?Q?Gr=C3=BC=C3=9Fe?=") == "Gr\u00fc\u00dfe");
     CHECK(smtp::decoded_words("=?ISO-8859-1?q?Gr=FC=DFe_an_alle?= !") == "Gr\u00fc\u00dfe an alle !");
-    CHECK(smtp::decoded_words("=?UTF-8?B?R3LDvMOfZQ==?= =?UTF-8?B?IQ==?=") == "Gr\u00fc\u00dfe!"); // the blank between them goes
+    CHECK(smtp::decoded_words("=?UTF-8?B?R3LDvMOfZQ==?= =?UTF-8?B?IQ==?=") ==
+          "Gr\u00fc\u00dfe!"); // the blank between them goes
     CHECK(smtp::decoded_words("=?utf-8*de?Q?ja?= =?x") == "ja =?x");
     CHECK(smtp::decoded_words("=?koi8-r?Q?=C3?=") == "=?koi8-r?Q?=C3?="); // left as it is
     CHECK(smtp::decoded_words("=?utf-8?Q?=0Abcc:_=1B[2J?=") == "?bcc: ?[2J");

@@ -37,7 +37,8 @@ std::string converted(std::string_view content) {
 
 TEST_CASE("plain text becomes quoted-printable, and says so") {
     const std::string_view mime = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n";
-    CHECK(converted(std::string(mime) + "Content-Transfer-Encoding: 8bit\r\nSubject: x\r\n\r\nGr\xc3\xbc\xc3\x9f""e = a \r\n.\r\n") ==
+    CHECK(converted(std::string(mime) + "Content-Transfer-Encoding: 8bit\r\nSubject: x\r\n\r\nGr\xc3\xbc\xc3\x9f"
+                                        "e = a \r\n.\r\n") ==
           std::string(mime) + "Content-Transfer-Encoding: quoted-printable\r\nSubject: x\r\n\r\n"
                               "Gr=C3=BC=C3=9Fe =3D a=20\r\n.\r\n");
     // Where no field says it: at the end of the header.
@@ -153,7 +154,9 @@ TEST_CASE("messages inside are walked too") {
 
 TEST_CASE("what cannot be converted says why") {
     const std::string_view ue = "\xc3\xbc";
-    const auto in = [&](std::string_view header) { return converted(std::string(header) + "\r\n" + std::string(ue) + "\r\n"); };
+    const auto in = [&](std::string_view header) {
+        return converted(std::string(header) + "\r\n" + std::string(ue) + "\r\n");
+    };
     CHECK(in("Subject: " "\xc3\xbc" "\r\n") == "problem: 8-bit bytes in a header field");
     CHECK(in("Content-Type: multipart/signed; boundary=x\r\n") ==
           "problem: 8-bit bytes in a part that is signed; any change would break the signature");
@@ -197,18 +200,39 @@ TEST_CASE("lines longer than SMTP's, and bytes that are no text, are encoded as 
 
 TEST_CASE("no encoded line looks like a delimiter that is none") {
     // Where a line is broken for its length, what follows must not become one.
-    const auto out = converted("Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n\xc3\xbc" + std::string(69, 'y') +
-                               "--x\r\n-- \r\n- item\r\n--x--\r\n");
+    const auto out = converted("Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n\xc3\xbc" +
+                               std::string(69, 'y') + "--x\r\n-- \r\n- item\r\n--x--\r\n");
     CHECK(out.ends_with("yyy=\r\n-=2Dx\r\n-=2D=20\r\n- item\r\n--x--\r\n"));
-    const auto long_line = "Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n--x" + std::string(1100, ' ') + "z\r\n--x--\r\n";
+    const auto long_line =
+        "Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n--x" + std::string(1100, ' ') + "z\r\n--x--\r\n";
     CHECK(converted(long_line).find("\r\n\r\n-=2Dx ") != std::string::npos);
 }
 
 TEST_CASE("mixed up at random: the same however cut, no 8-bit byte, no over-long encoded line") {
-    const std::string_view words[] = {"Content-Type: ", "multipart/mixed; boundary=x", "message/rfc822", "text/plain", "\r\n",
-                                      "\r\n", "\r\n\r\n", "--x", "--x--", "--y", "multipart/digest; boundary=y", "\xc3\xbc", "\xff",
-                                      "Content-Transfer-Encoding: ", "8bit", "binary", " ", "=", "a line of text", ";", "\n", "\r",
-                                      "MIME-Version: 1.0\r\n", "Subject: x\r\n"};
+    const std::string_view words[] = {"Content-Type: ",
+                                      "multipart/mixed; boundary=x",
+                                      "message/rfc822",
+                                      "text/plain",
+                                      "\r\n",
+                                      "\r\n",
+                                      "\r\n\r\n",
+                                      "--x",
+                                      "--x--",
+                                      "--y",
+                                      "multipart/digest; boundary=y",
+                                      "\xc3\xbc",
+                                      "\xff",
+                                      "Content-Transfer-Encoding: ",
+                                      "8bit",
+                                      "binary",
+                                      " ",
+                                      "=",
+                                      "a line of text",
+                                      ";",
+                                      "\n",
+                                      "\r",
+                                      "MIME-Version: 1.0\r\n",
+                                      "Subject: x\r\n"};
     std::mt19937 random(20261122);
     int converted = 0;
     for (int n = 0; n < 20'000; ++n) {

@@ -48,8 +48,9 @@ TEST_CASE("dots are left alone, and the last line is made whole") {
 
 TEST_CASE("a flight for nobody: its refusal means nothing, and RSET comes before the next") {
     const auto no = said("permanent", Stage::rcpt, "5.1.1", "550 5.1.1 Who?");
-    for (std::string_view reply : {"S: 503 5.5.1 Nobody\nC: RSET\nC: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\nS: 250 Ok\n",
-                                   "S: 250 Fine\nC: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\n"})
+    for (std::string_view reply :
+         {"S: 503 5.5.1 Nobody\nC: RSET\nC: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\nS: 250 Ok\n",
+          "S: 250 Fine\nC: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\n"})
         play({small(1), small(2)},
              script({hello, chunking, flight, "S: 250 Ok\nS: 550 5.1.1 Who?\n", reply, group_ok, body,
                      "S: 250 2.0.0 Ok: queued as 1\n"}),

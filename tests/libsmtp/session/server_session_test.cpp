@@ -448,8 +448,9 @@ TEST_CASE("a client that may do so ends commands and messages with a bare LF") {
     for (const auto lines : {ServerSettings::ContentLines::normalise, ServerSettings::ContentLines::reject})
         for (std::size_t length : {1, 7, 1000}) {
             settings.content_lines = lines;
-            const auto spoken = converse({"EHLO c\n", "MAIL FROM:<a@x>\nRCPT TO:<b@x>\nDATA\n", "Subject: hi\n\n..dot\n.\nNOOP\n"},
-                                         length, settings, {.bare_newlines = true});
+            const auto spoken =
+                converse({"EHLO c\n", "MAIL FROM:<a@x>\nRCPT TO:<b@x>\nDATA\n", "Subject: hi\n\n..dot\n.\nNOOP\n"},
+                         length, settings, {.bare_newlines = true});
             CHECK(spoken.sent.ends_with("250 2.0.0 Ok: queued as 0A1B2C3D4E5F01\r\n250 2.0.0 Ok\r\n"));
             CHECK(spoken.log.contains("Subject: hi\r\n\r\n.dot\r\n"));
             CHECK(converse({"NO\rOP\n"}, length, settings, {.bare_newlines = true}).sent.contains("500 5.5.2 Error"));

@@ -187,7 +187,12 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
                              .time = noon,
                              .reply = {250, "2.0.0", "ok", {}},
                              .outcome = Outcome::delivered});
-    place.append(id, Expanded{{1}, {{.origin = 1, .fate = Fate::local, .address = "dave@example.net", .user = "dave", .reverse_path = "owner@example.net"}}});
+    place.append(id, Expanded{{1},
+                              {{.origin = 1,
+                                .fate = Fate::local,
+                                .address = "dave@example.net",
+                                .user = "dave",
+                                .reverse_path = "owner@example.net"}}});
     place.append(id, Held{true, noon, "root", "to be looked at"});
     place.append(id, PriorityChanged{2, "high", noon, "root", ""});
     place.append(id, ExpiryChanged{noon + std::chrono::hours(10), "fast", noon, "root", ""});

@@ -349,7 +349,8 @@ TEST_CASE("a message whose record could not be written or synced: a copy takes i
         Store store(pool);
         const auto hold = [&](std::string why) {
             std::optional<Result<>> outcome;
-            store.append(id, Location::incoming, {Held{.held = true, .time = morning, .who = "x", .why = std::move(why)}}, Sync::yes,
+            store.append(id, Location::incoming,
+                         {Held{.held = true, .time = morning, .who = "x", .why = std::move(why)}}, Sync::yes,
                          [&](Result<> done) { outcome = std::move(done); });
             while (!outcome) {
                 store.flush();
@@ -462,13 +463,15 @@ TEST_CASE("what was removed is in removed/ or back in the queue, whenever the po
             REQUIRE(settled([&](auto done) { store.take_over(id, std::move(done)); }));
             REQUIRE(settled([&](auto done) {
                 store.append(id, Location::messages,
-                             {StatusChanged{{0}, Status::delivered, morning, {}, "x"}, StatusChanged{{1}, Status::removed, morning, {}, "x"}},
+                             {StatusChanged{{0}, Status::delivered, morning, {}, "x"},
+                              StatusChanged{{1}, Status::removed, morning, {}, "x"}},
                              Sync::yes, std::move(done));
             }));
             REQUIRE(settled([&](auto done) { store.move_to_removed(id, Location::messages, std::move(done)); }));
             CHECK(disk.exists(path_of_removed(id)));
             for (const char* name : {"messages", "removed"}) // it has lain there for a while
-                (void)disk.sync(*disk.open(name == std::string("messages") ? directory_of(id, Location::messages) : name, Open::directory));
+                (void)disk.sync(*disk.open(
+                    name == std::string("messages") ? directory_of(id, Location::messages) : name, Open::directory));
             disk.cut_power_after(n);
             const bool promised = settled([&](auto done) { store.restore(id, "x", morning, std::move(done)); }).has_value();
             const bool whole = !disk.power_is_off();

@@ -82,7 +82,8 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
     SUBCASE("what is not committed is not kept") {
         REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
         {
-            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(60), w.unreaped);
+            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(60),
+                                w.unreaped);
             CHECK_FALSE(process.open());
             CHECK_FALSE(process.write("half\r\n"));
         }

@@ -37,7 +37,8 @@ struct World {
         run.person.home = place.path();
         run.person.change = false;
     }
-    Verdict deliver(std::string text, std::string_view content = "Subject: x\r\n\r\nbody\r\n.\r\n", smtp::Duration limit = 60s) {
+    Verdict deliver(std::string text, std::string_view content = "Subject: x\r\n\r\nbody\r\n.\r\n",
+                    smtp::Duration limit = 60s) {
         run.command = std::move(text);
         Command command(run, "Delivered-To: ann@here\n", 60s, limit, unreaped);
         if (auto verdict = command.open()) return *verdict;
@@ -69,12 +70,13 @@ TEST_CASE("what a command finds around it") {
     World w;
     w.run.environment = command::environment({"ann", w.run.person.home, "o'neil$(x)@far.example",
                                               "ann+lists@here.example", "team@here.example", '+'});
-    CHECK(w.said("env > environment; exec 3<&0; ls /proc/self/fd > open; umask > mask; ulimit -c > core").starts_with("delivered"));
+    CHECK(w.said("env > environment; exec 3<&0; ls /proc/self/fd > open; umask > mask; ulimit -c > core")
+              .starts_with("delivered"));
     const auto environment = w.place.text("environment");
-    for (const auto* line : {"HOME=/tmp/", "USER=ann\n", "LOGNAME=ann\n", "SHELL=/bin/sh\n", "SENDER=o_neil__x_@far.example\n",
-                             "RECIPIENT=ann+lists@here.example\n", "ORIGINAL_RECIPIENT=team@here.example\n",
-                             "LOCAL=ann+lists\n", "EXTENSION=lists\n", "DOMAIN=here.example\n",
-                             "PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"}) {
+    for (const auto* line :
+         {"HOME=/tmp/", "USER=ann\n", "LOGNAME=ann\n", "SHELL=/bin/sh\n", "SENDER=o_neil__x_@far.example\n",
+          "RECIPIENT=ann+lists@here.example\n", "ORIGINAL_RECIPIENT=team@here.example\n", "LOCAL=ann+lists\n",
+          "EXTENSION=lists\n", "DOMAIN=here.example\n", "PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"}) {
         CAPTURE(line);
         CHECK(environment.find(line) != environment.npos);
     }
@@ -128,7 +130,8 @@ TEST_CASE("a command that does not read, floods or stays behind keeps nobody") {
     CHECK(flooded.text.size() < 1200);
     CHECK(w.said("printf 'a\\001\\377b\\0'; exit 1").ends_with("Command output: a__b_"));
     // What it leaves behind holds its output open, is not waited for, and lives.
-    CHECK(w.deliver("(sleep 1000 & echo $! > pid; yes) & until [ -s pid ]; do :; done; exit 0", "x", 50s).outcome == Outcome::delivered);
+    CHECK(w.deliver("(sleep 1000 & echo $! > pid; yes) & until [ -s pid ]; do :; done; exit 0", "x", 50s).outcome ==
+          Outcome::delivered);
     CHECK(runs(w.place.text("pid")));
     if (const int group = getpgid(std::stoi(w.place.text("pid"))); group > 1) kill(-group, SIGKILL);
 }
@@ -136,9 +139,11 @@ TEST_CASE("a command that does not read, floods or stays behind keeps nobody") {
 TEST_CASE("a command that takes too long is killed, and all it has started") {
     World w;
     const std::string large(1'000'000, 'x');
-    for (const auto* text : {"sleep 1000 & echo $! > pid; echo still at it; wait", "sleep 1000 & echo $! > pid; echo still at it; exec sleep 1000 <&-"}) {
+    for (const auto* text : {"sleep 1000 & echo $! > pid; echo still at it; wait",
+                             "sleep 1000 & echo $! > pid; echo still at it; exec sleep 1000 <&-"}) {
         const auto verdict = w.deliver(text, large, 1s);
-        CHECK(text_of(verdict) == fmt::format("deferred 4.3.0 Command time limit exceeded: \"{}\". Command output: still at it", text));
+        CHECK(text_of(verdict) ==
+              fmt::format("deferred 4.3.0 Command time limit exceeded: \"{}\". Command output: still at it", text));
         while (runs(w.place.text("pid"))) std::this_thread::yield(); // killed with its group, not waited for
     }
 }

@@ -161,9 +161,10 @@ TEST_CASE("what the spool says is not believed: no command, file or mailbox that
         return fmt::format("{} {}", reply.status, reply.text);
     };
     for (const auto& target : {"|touch " + owned, owned, "mbox:" + owned, "maildir:" + owned + "/"}) {
-        CHECK(verdict(target) == fmt::format("4.3.5 refused: \"{}\" as user nobody comes from no alias file and no .forward "
-                                             "file that is there now; postrider message requeue looks the recipient up again",
-                                             target));
+        CHECK(verdict(target) ==
+              fmt::format("4.3.5 refused: \"{}\" as user nobody comes from no alias file and no .forward "
+                          "file that is there now; postrider message requeue looks the recipient up again",
+                          target));
         CHECK_FALSE(std::filesystem::exists(owned));
     }
     // The user's own file names them; it is believed if it is theirs.

@@ -20,10 +20,11 @@ struct World {
     }
     void configure(std::string_view more) {
         const auto file = (place.path() / "postrider.toml").string();
-        const auto read = config::parse(fmt::format("[local]\naliases = [\"{0}/aliases\"]\nalias_tables = [\"regexp:{0}/rules\"]\n"
-                                                    "default_user = \"daemon\"\n{1}",
-                                                    place.path().string(), more),
-                                        file, {"here.example", "ann", 1});
+        const auto read =
+            config::parse(fmt::format("[local]\naliases = [\"{0}/aliases\"]\nalias_tables = [\"regexp:{0}/rules\"]\n"
+                                      "default_user = \"daemon\"\n{1}",
+                                      place.path().string(), more),
+                          file, {"here.example", "ann", 1});
         REQUIRE(read);
         checks.configure(*read);
     }
@@ -75,13 +76,15 @@ TEST_CASE("tables name commands, and rules never with parts of the address") {
 }
 
 TEST_CASE("a virtual mailbox is where the configuration has it") {
-    World w("[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"maildir:/srv/{domain}/{user}/\"\nuser = \"daemon\"\n");
+    World w(
+        "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"maildir:/srv/{domain}/{user}/\"\nuser = \"daemon\"\n");
     CHECK(w.find("Ann+x@Boxes.example", "daemon", "maildir:/srv/boxes.example/ann/") == "named");
     CHECK(w.find("ann@boxes.example", "games", "maildir:/srv/boxes.example/ann/") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "maildir:/srv/boxes.example/bob/") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/etc/passwd") == "refused");
-    w.configure("[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"mbox:/srv/{value}/{user}/{value}\"\nuser = \"daemon\"\n"
-                "users = [\"text:/etc/hostname\"]\n");
+    w.configure(
+        "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"mbox:/srv/{value}/{user}/{value}\"\nuser = \"daemon\"\n"
+        "users = [\"text:/etc/hostname\"]\n");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/b/ann/a/b") == "named");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/ann/b") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/../ann/..") == "refused");

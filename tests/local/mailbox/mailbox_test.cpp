@@ -76,7 +76,8 @@ TEST_CASE("a new mbox is its user's alone, unless the group of its directory was
         CHECK(deliver(l).outcome == Outcome::delivered);
         using std::filesystem::perms;
         const auto group = shared ? perms::group_read | perms::group_write : perms::none;
-        CHECK((std::filesystem::status(l.path).permissions() & perms::all) == (perms::owner_read | perms::owner_write | group));
+        CHECK((std::filesystem::status(l.path).permissions() & perms::all) ==
+              (perms::owner_read | perms::owner_write | group));
     }
     umask(before);
 }

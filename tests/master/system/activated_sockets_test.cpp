@@ -53,8 +53,9 @@ TEST_CASE("sockets find their sections by name and address") {
     handed.push_back({"submission", listening("127.0.0.1", submission)});
     handed.push_back({"relay", listening("[::]", relay)});
     const int at_relay = handed[1].fd.number();
-    const auto placed = master::by_address(std::move(handed), {section("relay", {*common::Endpoint::parse("127.0.0.9:9"), relay}),
-                                                          section("submission", {submission})});
+    const auto placed =
+        master::by_address(std::move(handed), {section("relay", {*common::Endpoint::parse("127.0.0.9:9"), relay}),
+                                               section("submission", {submission})});
     REQUIRE(placed);
     REQUIRE(placed->size() == 2);
     CHECK(placed->at(relay.to_string()).number() == at_relay);

@@ -46,8 +46,8 @@ TEST_CASE("CSV without names: the address, then the reason") {
 }
 
 TEST_CASE("our own listing comes in again") {
-    const auto found =
-        all({R"({"recipient":"ann@example.org","sender":"news.example","reason":"r","reply":"550 no","expires":1800000000})"});
+    const auto found = all(
+        {R"({"recipient":"ann@example.org","sender":"news.example","reason":"r","reply":"550 no","expires":1800000000})"});
     REQUIRE(found.size() == 1);
     CHECK(found[0] == SuppressionLine{"ann@example.org", "news.example", "r", "550 no", 1800000000});
 }

@@ -22,7 +22,8 @@ std::string terms_of_the_manual() {
             out += "\n" + line.substr(4) + ":";
         } else if (list && line.starts_with(".Xr ")) { // ".Xr postrider 1 ."
             const auto section = line.find(' ', 4);
-            out += " " + line.substr(4, section - 4) + "(" + line.substr(section + 1, 1) + ")" + (line.ends_with(" .") ? "." : "");
+            out += " " + line.substr(4, section - 4) + "(" + line.substr(section + 1, 1) + ")" +
+                   (line.ends_with(" .") ? "." : "");
         } else if (list) {
             out += " " + line;
         }

@@ -83,11 +83,22 @@ TEST_CASE("explain: where each gate comes from") {
         CHECK(advice(Gate::link, {"4.7.4", "we are to authenticate, but AUTH was not offered by host mx[192.0.2.1]", "", "",
                                   Stage::auth, 0, {}, false, at})
                   .find("offers no AUTH") != std::string::npos);
-        CHECK(advice(Gate::link, {"4.7.4", "TLS is required, but AUTH was not offered", "", "", Stage::tls, 0, {}, false, at})
+        CHECK(advice(Gate::link,
+                     {"4.7.4", "TLS is required, but AUTH was not offered", "", "", Stage::tls, 0, {}, false, at})
                   .find("TLS is required") != std::string::npos); // the words decide nothing
-        CHECK(advice(Gate::link, {"4.4.1", "refused", "", "", Stage::connect, 0, {}, false, at}).find("nc -vz 192.0.2.1 25") != std::string::npos);
-        CHECK(advice(Gate::queue, {"4.7.5", "no trust", "", "", Stage::tls, 0, {}, false, at}).find("openssl") != std::string::npos);
-        CHECK(advice(Gate::link, {"4.7.1", "host mx said: 554 5.7.1 listed", "554 5.7.1 listed", "mx", Stage::banner, 554, {}, false, at})
+        CHECK(advice(Gate::link, {"4.4.1", "refused", "", "", Stage::connect, 0, {}, false, at})
+                  .find("nc -vz 192.0.2.1 25") != std::string::npos);
+        CHECK(advice(Gate::queue, {"4.7.5", "no trust", "", "", Stage::tls, 0, {}, false, at}).find("openssl") !=
+              std::string::npos);
+        CHECK(advice(Gate::link, {"4.7.1",
+                                  "host mx said: 554 5.7.1 listed",
+                                  "554 5.7.1 listed",
+                                  "mx",
+                                  Stage::banner,
+                                  554,
+                                  {},
+                                  false,
+                                  at})
                   .find("block list") != std::string::npos);
         CHECK(advice(Gate::link, reply) == ""); // nothing is known of it
         auto message = state();

@@ -51,8 +51,8 @@ TEST_CASE("mail that would go another way") {
     CHECK(effects("[route.\".example\"]\nnext_hop = [\"[192.0.2.1]\", \"[192.0.2.2]\"]\n", "", queue("x.example@bulk")) ==
           Texts{"rerouted: from [192.0.2.1], [192.0.2.2] to its own MX hosts"});
     CHECK(effects("[route.\"*\"]\nnext_hop = \"[192.0.2.1]\"\n",
-                  "[route.\"*\"]\nnext_hop = \"[192.0.2.1]\"\n[route.\"x.example\"]\nnext_hop = \"mx\"\n", queue("x.example")) ==
-          Texts{"rerouted: from [192.0.2.1] to its own MX hosts"});
+                  "[route.\"*\"]\nnext_hop = \"[192.0.2.1]\"\n[route.\"x.example\"]\nnext_hop = \"mx\"\n",
+                  queue("x.example")) == Texts{"rerouted: from [192.0.2.1] to its own MX hosts"});
 }
 
 TEST_CASE("mail that would go back to its senders") {
@@ -81,10 +81,12 @@ TEST_CASE("other times, more TLS, other addresses") {
     const std::string policy = "\n[retry.slowly]\nkind = \"fixed\"\ninterval = \"1h\"\nattempts = 3\n";
     const auto named = effects(route + policy, route + "retry_policy = \"slowly\"\n" + policy, queue("x.example"));
     CHECK(named == Texts{"rescheduled: retry_policy exchange → slowly, for mail that has none of its own yet"});
-    CHECK(effects("", "queue.retry_interval = \"20m\"", queue("x.example")) == Texts{"rescheduled: the ladder of its link and queue"});
+    CHECK(effects("", "queue.retry_interval = \"20m\"", queue("x.example")) ==
+          Texts{"rescheduled: the ladder of its link and queue"});
     CHECK(effects(route, route + "tls = \"verify\"\n", queue("x.example")) == Texts{"more TLS: tls sts → verify"});
     CHECK(effects("", "smtp_client.tls = \"may\"", queue("x.example")) == Texts{});
     const std::string pool = "\n[pool.bulk]\naddresses = [\"192.0.2.7\"]\n";
-    CHECK(effects(route + pool, route + "pool = \"bulk\"\n" + pool, queue("x.example")) == Texts{"other source: pool none → bulk"});
+    CHECK(effects(route + pool, route + "pool = \"bulk\"\n" + pool, queue("x.example")) ==
+          Texts{"other source: pool none → bulk"});
     CHECK(effects(route + pool, route + "pool = \"bulk\"\n" + pool, queue("x.example@other")) == Texts{});
 }

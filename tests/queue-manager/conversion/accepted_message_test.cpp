@@ -29,8 +29,10 @@ TEST_CASE("after a restart only the unfinished recipients are open, with their f
     auto state = message();
     const smtp::WallTime next(smtp::Duration(5'000'000));
     REQUIRE(state.apply(spool::Attempt{.recipients = {0}, .outcome = spool::Outcome::delivered}));
-    REQUIRE(state.apply(spool::Attempt{
-        .recipients = {1}, .reply = {.code = 450, .status = "4.2.0", .text = "later"}, .next_attempt = next, .failures = 2}));
+    REQUIRE(state.apply(spool::Attempt{.recipients = {1},
+                                       .reply = {.code = 450, .status = "4.2.0", .text = "later"},
+                                       .next_attempt = next,
+                                       .failures = 2}));
     AcceptedMessage accepted_message({0x0A1B2C3D4E5F10}, spool::Location::messages, 4096, state);
     REQUIRE(accepted_message.event().open.size() == 1);
     CHECK(accepted_message.event().open[0] == 1);
@@ -79,10 +81,13 @@ TEST_CASE("what senders are still to be told of success is known from the file")
         each.notify = Notify::success;
     }
     spool::MessageState state(envelope);
-    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::SuccessReport::relayed};
+    spool::Attempt delivered{
+        .recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::SuccessReport::relayed};
     REQUIRE(state.apply(delivered));
-    REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "b@example.org", .user = "b"},
-                                              {.origin = 1, .fate = spool::Fate::local, .address = "c@example.org", .user = "c"}}}));
+    REQUIRE(state.apply(
+        spool::Expanded{{1},
+                        {{.origin = 1, .fate = spool::Fate::local, .address = "b@example.org", .user = "b"},
+                         {.origin = 1, .fate = spool::Fate::local, .address = "c@example.org", .user = "c"}}}));
     REQUIRE(state.apply(spool::StatusChanged{.recipients = {2, 3, 4}, .status = spool::Status::delivered}));
     const spool::QueueId id{0x0A1B2C3D4E5F10};
     {

@@ -17,7 +17,8 @@ static spool::MessageState message(std::vector<std::string> recipients) {
 TEST_CASE("remote recipients need no record at once: the answer is the envelope's own addresses") {
     auto state = message({"b@Example.NET", "c@example.com"});
     auto subject = CategorizationInput::of(state, 1000);
-    auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 1, .fate = spool::Fate::remote}}});
+    auto judgement =
+        judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 1, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     CHECK(judgement->unchanged == std::vector<std::uint32_t>{0, 1});
@@ -32,17 +33,19 @@ TEST_CASE("remote recipients need no record at once: the answer is the envelope'
 
 TEST_CASE("an alias becomes new recipients behind the envelope's, and the old one is replaced") {
     auto subject = CategorizationInput::of(message({"list@example.org", "b@example.net"}), 1000);
-    auto judgement = judge(
-        subject,
-        {1,
-         {{.origin = 0, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
-          {.origin = 0,
-           .fate = spool::Fate::local,
-           .changed = true,
-           .address = "ann@example.org",
-           .user = "ann",
-           .reverse_path = "owner-list@example.org"},
-          {.origin = 1, .fate = spool::Fate::remote}}});
+    auto judgement = judge(subject, {1,
+                                     {{.origin = 0,
+                                       .fate = spool::Fate::remote,
+                                       .changed = true,
+                                       .address = "x@example.com",
+                                       .reverse_path = "owner-list@example.org"},
+                                      {.origin = 0,
+                                       .fate = spool::Fate::local,
+                                       .changed = true,
+                                       .address = "ann@example.org",
+                                       .user = "ann",
+                                       .reverse_path = "owner-list@example.org"},
+                                      {.origin = 1, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
@@ -147,7 +150,11 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
     auto state = message({"list@example.org", "ann@example.org"});
     std::uint32_t index = 0;
     const auto of_list = [&](spool::Fate fate, std::string address, std::string status = "") {
-        return spool::ResolvedRecipient{.origin = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
+        return spool::ResolvedRecipient{.origin = index,
+                                        .fate = fate,
+                                        .changed = true,
+                                        .address = std::move(address),
+                                        .status = std::move(status)};
     };
     // What is categorized again and again; `more` is what the mended list has.
     const auto whole = [&](std::vector<spool::ResolvedRecipient> more) {
@@ -177,12 +184,14 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
     REQUIRE(state.apply(spool::StatusChanged{{2}, spool::Status::delivered, {}, {}, "test"}));
     REQUIRE(state.apply(spool::StatusChanged{{5}, spool::Status::discarded, {}, {}, "test"}));
     outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
-    if (CategorizationInput::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
+    if (CategorizationInput::of(state, 1000).open.size() == 2)
+        outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     CHECK(step(outcomes).records.empty());
     CHECK(state.recipients.size() == 7);
     // Mended: the new one alone gets it.
     outcomes = whole({of_list(spool::Fate::remote, "z@example.com")});
-    if (CategorizationInput::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
+    if (CategorizationInput::of(state, 1000).open.size() == 2)
+        outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     step(outcomes);
     REQUIRE(state.recipients.size() == 8);
     CHECK(state.recipients[7].address == "z@example.com");
@@ -191,8 +200,12 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
 
 TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
     auto state = message({"a@example.org", "b@example.org"});
-    const spool::ResolvedRecipient command{.origin = 0, .fate = spool::Fate::local, .changed = true, .address = "a@example.org",
-                                  .user = "ann", .target = "|sort"};
+    const spool::ResolvedRecipient command{.origin = 0,
+                                           .fate = spool::Fate::local,
+                                           .changed = true,
+                                           .address = "a@example.org",
+                                           .user = "ann",
+                                           .target = "|sort"};
     const std::uint32_t first[] = {0}, second[] = {1};
     auto judgement = judge(CategorizationInput::of(state, 1000, false, first), {1, {command}});
     REQUIRE(judgement);
@@ -207,8 +220,11 @@ TEST_CASE("a command runs for each address that names it, once, however often it
 TEST_CASE("mail sent on under different names goes separately, and after a restart, too") {
     auto state = message({"ann@example.org", "bob@example.org", "x@example.com"});
     const auto sent_on = [](std::uint32_t index, std::string by, std::string to) {
-        return spool::ResolvedRecipient{.origin = index, .fate = spool::Fate::remote, .changed = true, .address = std::move(to),
-                               .delivered_to = std::move(by)};
+        return spool::ResolvedRecipient{.origin = index,
+                                        .fate = spool::Fate::remote,
+                                        .changed = true,
+                                        .address = std::move(to),
+                                        .delivered_to = std::move(by)};
     };
     const auto judgement = judge(CategorizationInput::of(state, 1000), {1,
                                                             {sent_on(0, "ann@example.org", "a@example.com"),
@@ -227,15 +243,17 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
 }
 
 TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
-    auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org", "Dora@Boxes.example"});
+    auto state =
+        message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org", "Dora@Boxes.example"});
     const auto judged = [&](Mailboxes mailboxes) {
         const auto subject = CategorizationInput::of(state, 1000, false, {}, mailboxes);
-        auto judgement = judge(subject, {1,
-                                         {{.origin = 0, .fate = spool::Fate::local, .user = "ann"},
-                                          {.origin = 1, .fate = spool::Fate::local, .user = "lists", .target = "|/bin/list"},
-                                          {.origin = 2, .fate = spool::Fate::local, .user = "bob", .target = "/home/bob/file"},
-                                          {.origin = 3, .fate = spool::Fate::local},
-                                          {.origin = 4, .fate = spool::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
+        auto judgement =
+            judge(subject, {1,
+                            {{.origin = 0, .fate = spool::Fate::local, .user = "ann"},
+                             {.origin = 1, .fate = spool::Fate::local, .user = "lists", .target = "|/bin/list"},
+                             {.origin = 2, .fate = spool::Fate::local, .user = "bob", .target = "/home/bob/file"},
+                             {.origin = 3, .fate = spool::Fate::local},
+                             {.origin = 4, .fate = spool::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
         REQUIRE(judgement);
         return *judgement;
     };
@@ -259,7 +277,9 @@ TEST_CASE("who failed without a try has failed in the file, with the reason, and
     auto second = unknown, third = unknown;
     third.text = "mailbox closed";
     second.origin = 2, third.origin = 3;
-    auto judgement = judge(CategorizationInput::of(state, 1000), {1, {unknown, {.origin = 1, .fate = spool::Fate::remote}, second, third}}, smtp::WallTime(smtp::Duration(7)));
+    auto judgement = judge(CategorizationInput::of(state, 1000),
+                           {1, {unknown, {.origin = 1, .fate = spool::Fate::remote}, second, third}},
+                           smtp::WallTime(smtp::Duration(7)));
     REQUIRE(judgement);
     REQUIRE(judgement->records.size() == 2); // one for each reason
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -278,14 +298,22 @@ TEST_CASE("who failed without a try has failed in the file, with the reason, and
 
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
     auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
-    auto judgement = judge(
-        CategorizationInput::of(state, 1000),
-        {1,
-         {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
-          {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
-          {.origin = 2, .fate = spool::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
-           .target = "|/usr/bin/vacation"},
-          {.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "c@example.com", .transport = "[relay.example]:26"}}});
+    auto judgement =
+        judge(CategorizationInput::of(state, 1000),
+              {1,
+               {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
+                {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
+                {.origin = 2,
+                 .fate = spool::Fate::local,
+                 .changed = true,
+                 .address = "list@example.org",
+                 .user = "ann",
+                 .target = "|/usr/bin/vacation"},
+                {.origin = 2,
+                 .fate = spool::Fate::remote,
+                 .changed = true,
+                 .address = "c@example.com",
+                 .transport = "[relay.example]:26"}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     CHECK(state.recipients[0].target == "maildir:/mail/ann/");
@@ -306,9 +334,10 @@ TEST_CASE("who waits for another answer still counts among who has the message")
     const std::vector<std::uint32_t> only = {1}; // bob is in his queue, and nothing is written of him
     const auto subject = CategorizationInput::of(state, 1000, false, only);
     REQUIRE(subject.open.size() == 1);
-    auto judgement = judge(subject, {1,
-                                     {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
-                                      {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "carol@far.example"}}});
+    auto judgement = judge(
+        subject, {1,
+                  {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
+                   {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "carol@far.example"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 1);
     CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
@@ -361,13 +390,15 @@ TEST_CASE("that an address is on the suppression list outlives a restart, whatev
 TEST_CASE("an answer that does not fit the question is not believed") {
     auto subject = CategorizationInput::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
-    CHECK_FALSE(judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
+    CHECK_FALSE(judge(subject,
+                      {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
 }
 
 TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the origin of what an expansion brought") {
     auto state = message({"ann@example.org", "list@example.org"});
     REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));
-    REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "bob@example.org", .user = "bob"}}}));
+    REQUIRE(state.apply(spool::Expanded{
+        {1}, {{.origin = 1, .fate = spool::Fate::local, .address = "bob@example.org", .user = "bob"}}}));
     CHECK(CategorizationInput::of(state, 1000).open.empty());
     const auto anew = CategorizationInput::of(state, 1000, true);
     REQUIRE(anew.open.size() == 2);
@@ -382,7 +413,9 @@ namespace {
 // "list" led to bob, who has it, to carl, who has failed, to dora and to the mistyped "eve@exmaple.net".
 spool::MessageState of_mistyped_alias() {
     auto state = message({"list@example.org", "ann@example.org"});
-    const auto to = [](const char* address) { return spool::ResolvedRecipient{.origin = 0, .fate = spool::Fate::remote, .address = address}; };
+    const auto to = [](const char* address) {
+        return spool::ResolvedRecipient{.origin = 0, .fate = spool::Fate::remote, .address = address};
+    };
     REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Expanded{
         {0}, {to("bob@example.net"), to("carl@example.net"), to("dora@example.net"), to("eve@exmaple.net")}}));
@@ -392,7 +425,9 @@ spool::MessageState of_mistyped_alias() {
     return state;
 }
 
-spool::ResolvedRecipient leads_to(const char* address) { return {.origin = 0, .fate = spool::Fate::remote, .changed = true, .address = address}; }
+spool::ResolvedRecipient leads_to(const char* address) {
+    return {.origin = 0, .fate = spool::Fate::remote, .changed = true, .address = address};
+}
 
 } // namespace
 
@@ -404,8 +439,11 @@ TEST_CASE("requeue redoes an alias: who has it or has failed does not get it aga
     REQUIRE(subject.open.size() == 2);
     CHECK(subject.open[0].address == "list@example.org");
     auto judgement = judge(subject, {1,
-                                     {leads_to("bob@example.net"), leads_to("carl@example.net"), leads_to("dora@example.net"),
-                                      leads_to("eve@example.net"), {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}});
+                                     {leads_to("bob@example.net"),
+                                      leads_to("carl@example.net"),
+                                      leads_to("dora@example.net"),
+                                      leads_to("eve@example.net"),
+                                      {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded); // durable before its first attempt
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -497,16 +535,17 @@ TEST_CASE("a message that its writer took only to say that it was refused") {
 TEST_CASE("who is thrown away is known by name to the log, from the answer and from the file") {
     auto state = message({"b@example.net", "list@example.org", "hole@example.org"});
     const auto subject = CategorizationInput::of(state, 1000);
-    auto judgement = judge(subject, {1,
-                                     {{.origin = 0, .fate = spool::Fate::remote},
-                                      {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"},
-                                      {.origin = 1,
-                                       .fate = spool::Fate::discard,
-                                       .changed = true,
-                                       .address = "null@example.org",
-                                       .status = "2.0.0",
-                                       .text = "discarded: alias null: /dev/null"},
-                                      {.origin = 2, .fate = spool::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
+    auto judgement =
+        judge(subject, {1,
+                        {{.origin = 0, .fate = spool::Fate::remote},
+                         {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"},
+                         {.origin = 1,
+                          .fate = spool::Fate::discard,
+                          .changed = true,
+                          .address = "null@example.org",
+                          .status = "2.0.0",
+                          .text = "discarded: alias null: /dev/null"},
+                         {.origin = 2, .fate = spool::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->discarded.size() == 2);
     const auto& [number, to, original_to, reason] = judgement->discarded[0];

@@ -4,8 +4,10 @@
 using namespace queue_manager;
 
 TEST_CASE("with soft_bounce nothing fails for good, and why stays readable") {
-    proto::categorize::Categorized found{1, {{.origin = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"},
-                                             {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}};
+    proto::categorize::Categorized found{
+        1,
+        {{.origin = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"},
+         {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}};
     found = softened(std::move(found));
     CHECK(found.outcomes[0].fate == spool::Fate::unknown);
     CHECK(found.outcomes[0].status == "4.1.1");
@@ -21,7 +23,8 @@ TEST_CASE("with soft_bounce nothing fails for good, and why stays readable") {
     CHECK(softened(route).kind == decide::RouteKind::mx);
 
     proto::delivery::Done done;
-    done.replies = {{.status = "5.7.1", .text = "host mx said: 550 5.7.1 no", .code = 550}, {.status = "2.0.0", .code = 250}};
+    done.replies = {{.status = "5.7.1", .text = "host mx said: 550 5.7.1 no", .code = 550},
+                    {.status = "2.0.0", .code = 250}};
     done.results = {{0, proto::delivery::Outcome::failed, 0, false}, {1, proto::delivery::Outcome::delivered, 1, false}};
     done = softened(std::move(done));
     CHECK(done.results[0].outcome == proto::delivery::Outcome::deferred);

@@ -152,8 +152,9 @@ TEST_CASE("what is advised is about what stands in the way") {
         Demand demand;
         std::string_view word;
     };
-    for (const auto& [stage, demand, word] : {Row{Stage::tls, Demand::records, "TLSA"}, Row{Stage::tls, Demand::policy, "mta-sts.y.example"},
-                                              Row{Stage::rcpt, Demand::level, "Not now"}}) {
+    for (const auto& [stage, demand, word] :
+         {Row{Stage::tls, Demand::records, "TLSA"}, Row{Stage::tls, Demand::policy, "mta-sts.y.example"},
+          Row{Stage::rcpt, Demand::level, "Not now"}}) {
         Bench b;
         b.failed.stage = stage;
         b.failed.details.demand = demand;
@@ -213,7 +214,9 @@ TEST_CASE("the records that were asked for are named, whose they are") {
         recipient_route.route->records_of = "provider.example";
         recipient_route.route->by_srv = by_srv;
         b.found({recipient_route});
-        CHECK_MESSAGE(b.advice.contains(by_srv ? "dig SRV _submissions._tcp.provider.example" : "dig MX provider.example"), b.advice);
+        CHECK_MESSAGE(
+            b.advice.contains(by_srv ? "dig SRV _submissions._tcp.provider.example" : "dig MX provider.example"),
+            b.advice);
         CHECK(!b.advice.contains("MX y.example"));
     }
 }
@@ -271,7 +274,8 @@ TEST_CASE("an alias of very many is tried for some, and the others are said to b
     Bench b;
     b.begin({.address = "all@x.example"});
     std::vector<RouteQuery::RecipientRoute> routes;
-    for (std::size_t n = 0; n < DeliveryProbes::most_recipients + 1; ++n) routes.push_back(remote(fmt::format("u{}@y.example", n)));
+    for (std::size_t n = 0; n < DeliveryProbes::most_recipients + 1; ++n)
+        routes.push_back(remote(fmt::format("u{}@y.example", n)));
     for (std::size_t n = 0; n < DeliveryProbes::most_transactions; ++n)
         routes.push_back(remote("u@z.example", fmt::format("z{}.example", n)));
     b.found(std::move(routes));

@@ -60,7 +60,8 @@ TEST_CASE("a failure is answered alike on a link, of a message's own try, and by
         const auto probe = advice_on(reason, {"y.example", link, "mail"}, at);
         CHECK(probe != "");
         for (const auto gate : {Gate::link, Gate::queue}) // explain
-            CHECK(advice_on(GateInfo{.gate = gate, .open = false, .reason = reason}, {}, {"y.example", link, "mail"}) == probe);
+            CHECK(advice_on(GateInfo{.gate = gate, .open = false, .reason = reason}, {},
+                            {"y.example", link, "mail"}) == probe);
         DeliveryInfo delivery{.waiting = Waiting::link, .queue = "y.example", .link = link, .reason = reason};
         CHECK(advice_on(delivery, {}, "mail") == probe); // message show
 

@@ -207,7 +207,8 @@ TEST_CASE("a scan that is quicker than the message's writer: what the writer tel
     file_of(spool.disk, *ids, *directory, durable);
     spool::CommitPool pool(spool.disk, 0, {});
     std::vector<QueueId> found;
-    SpoolScanner loader(pool, {[&](spool::Found&& each) { found.push_back(each.id); }, [](const spool::QuarantinedFile&) {}, {}, {}});
+    SpoolScanner loader(
+        pool, {[&](spool::Found&& each) { found.push_back(each.id); }, [](const spool::QuarantinedFile&) {}, {}, {}});
     loader.load_writer(7);
     pool.drain();
     CHECK(std::ranges::count(found, durable) == 1);

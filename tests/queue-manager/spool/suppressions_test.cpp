@@ -91,7 +91,8 @@ TEST_CASE("put, counted, taken away; durable for the next keeper") {
     CHECK(k.list.any());
     CHECK(k.list.figures(common::Loop::now().wall).entries == 2);
     CHECK(k.who("x@whole.example") == "root");
-    const auto counts = k.change({.doing = Operation::erase, .entries = {entry("ann@example.org"), entry("bob@example.org")}});
+    const auto counts =
+        k.change({.doing = Operation::erase, .entries = {entry("ann@example.org"), entry("bob@example.org")}});
     CHECK(counts.made == 1);
     CHECK(counts.other == 1);
     k.change({.doing = Operation::erase, .entries = {entry("@whole.example")}});

@@ -44,8 +44,9 @@ TEST_CASE("timestamps of traditional syslog and of RFC 3339") {
 }
 
 TEST_CASE("a delivery's line") {
-    const std::string all = "4ABCDE12: to=<bob@example.net>, orig_to=<list@example.org>, relay=mx.example.net[192.0.2.1]:2525, conn_use=3, "
-                            "delay=3662, delays=3600/61/0.25/0.5, dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as 9XY)";
+    const std::string all =
+        "4ABCDE12: to=<bob@example.net>, orig_to=<list@example.org>, relay=mx.example.net[192.0.2.1]:2525, conn_use=3, "
+        "delay=3662, delays=3600/61/0.25/0.5, dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as 9XY)";
     const std::string line = "Nov  3 09:05:02 mx postfix/smtp[123]: " + all;
     const auto found = read_line(line);
     REQUIRE(found);
@@ -74,23 +75,29 @@ TEST_CASE("the other lines about a message") {
     read<Reported>("4ABCDE12: sender non-delivery notification: 5FFFF01");
     read<HostFailure>("connect to mx.example.net[192.0.2.1]:25: Connection refused", "");
     read<HostFailure>("4ABCDE12: host mx.example.net[192.0.2.1] said: 450 4.2.0 later (in reply to RCPT TO command)");
-    CHECK(std::get<Queued>(read_line("Nov  3 09:05:02 a b[1]: 4ABCDE12: from=<>, size=1, nrcpt=1 (queue active)")->what).sender.empty());
+    CHECK(
+        std::get<Queued>(read_line("Nov  3 09:05:02 a b[1]: 4ABCDE12: from=<>, size=1, nrcpt=1 (queue active)")->what)
+            .sender.empty());
 }
 
 TEST_CASE("relays with a port, without one, and invalid ones") {
     CHECK(Relay::parse("mx[192.0.2.1]")->port == 0);
     CHECK(Relay::parse("mx[2001:db8::1]:25")->port == 25);
-    for (const char* none : {"local", "none", "[192.0.2.1]:25", "mx[192.0.2.1]:0", "mx[192.0.2.1]:99999", "mx[", "mx]x[", "mx[1]x25"})
+    for (const char* none :
+         {"local", "none", "[192.0.2.1]:25", "mx[192.0.2.1]:0", "mx[192.0.2.1]:99999", "mx[", "mx]x[", "mx[1]x25"})
         CHECK_FALSE(Relay::parse(none));
 }
 
 TEST_CASE("irrelevant and malformed lines are ignored") {
-    for (const char* line :
-         {"", "Nov  3 09:05:02 mx postfix/smtpd[1]: connect from a[192.0.2.1]", "Nov  3 09:05:02 mx sshd[1]: Accepted password for bob",
-          "Nov  3 09:05:02 mx postfix/smtpd[1]: NOQUEUE: reject: RCPT from a[192.0.2.1]: 554 5.7.1 no; from=<a@b> to=<c@d>",
-          "Nov  3 09:05:02 mx postfix/qmgr[1]: 4ABCDE12: removed", "4ABCDE12: to=<bob@example.net>, relay=none, delay=1, status=sent (x)",
-          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=-1, status=sent (x)",
-          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=nan, status=sent (x)",
-          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net, relay=none, delay=1, status=sent (x)"})
+    for (
+        const char* line :
+        {"", "Nov  3 09:05:02 mx postfix/smtpd[1]: connect from a[192.0.2.1]",
+         "Nov  3 09:05:02 mx sshd[1]: Accepted password for bob",
+         "Nov  3 09:05:02 mx postfix/smtpd[1]: NOQUEUE: reject: RCPT from a[192.0.2.1]: 554 5.7.1 no; from=<a@b> to=<c@d>",
+         "Nov  3 09:05:02 mx postfix/qmgr[1]: 4ABCDE12: removed",
+         "4ABCDE12: to=<bob@example.net>, relay=none, delay=1, status=sent (x)",
+         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=-1, status=sent (x)",
+         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=nan, status=sent (x)",
+         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net, relay=none, delay=1, status=sent (x)"})
         CHECK_FALSE(read_line(line));
 }

@@ -16,10 +16,12 @@ struct Log : MailLog {
     void queued(std::string_view when, std::string_view id, std::string_view sender = "ann@example.org") {
         take(fmt::format("{} mx postfix/qmgr[1]: {}: from=<{}>, size=1000, nrcpt=1 (queue active)", when, id, sender));
     }
-    void delivery(std::string_view when, std::string_view id, std::string_view to, double delay, std::string_view status, std::string_view text,
+    void delivery(std::string_view when, std::string_view id, std::string_view to, double delay,
+                  std::string_view status, std::string_view text,
                   std::string_view relay = "mx.example.net[192.0.2.1]:25") {
-        take(fmt::format("{} mx postfix/smtp[2]: {}: to=<{}>, relay={}, delay={}, delays=0.1/0/0.2/0.3, dsn=2.0.0, status={} ({})", when, id, to,
-                         relay, delay, status, text));
+        take(fmt::format(
+            "{} mx postfix/smtp[2]: {}: to=<{}>, relay={}, delay={}, delays=0.1/0/0.2/0.3, dsn=2.0.0, status={} ({})",
+            when, id, to, relay, delay, status, text));
     }
 };
 
@@ -28,7 +30,8 @@ struct Log : MailLog {
 TEST_CASE("a message's way: queued, put off, delivered") {
     Log log;
     log.queued("Nov 22 10:00:00", "AAAAA1");
-    log.delivery("Nov 22 10:00:01", "AAAAA1", "bob@Example.NET", 1, "deferred", "connect to mx.example.net[192.0.2.1]:25: Connection refused", "none");
+    log.delivery("Nov 22 10:00:01", "AAAAA1", "bob@Example.NET", 1, "deferred",
+                 "connect to mx.example.net[192.0.2.1]:25: Connection refused", "none");
     log.delivery("Nov 22 10:15:01", "AAAAA1", "bob@Example.NET", 901, "sent", "250 ok");
     log.end();
     REQUIRE(log.recipients().size() == 1);
@@ -56,10 +59,12 @@ TEST_CASE("returned, expired, still waiting") {
     Log log;
     log.delivery("Nov 22 10:00:01", "AAAAA1", "a@example.net", 1, "bounced",
                  "host mx.example.net[192.0.2.1] said: 550 5.1.1 unknown (in reply to RCPT TO command)");
-    log.delivery("Nov 22 10:00:01", "AAAAA2", "b@example.net", 1, "deferred", "connect to mx.example.net[192.0.2.1]:25: Connection refused", "none");
+    log.delivery("Nov 22 10:00:01", "AAAAA2", "b@example.net", 1, "deferred",
+                 "connect to mx.example.net[192.0.2.1]:25: Connection refused", "none");
     log.delivery("Nov 22 10:00:01", "AAAAA2", "c@example.net", 1, "sent", "250 ok");
     log.take("Nov 22 10:00:02 mx postfix/qmgr[1]: AAAAA2: from=<ann@example.org>, status=expired, returned to sender");
-    log.delivery("Nov 22 10:00:03", "AAAAA3", "d@example.net", 1, "deferred", "delivery temporarily suspended: connect to x[1]:25: refused", "none");
+    log.delivery("Nov 22 10:00:03", "AAAAA3", "d@example.net", 1, "deferred",
+                 "delivery temporarily suspended: connect to x[1]:25: refused", "none");
     log.take("Nov 22 10:00:04 mx postfix/bounce[1]: AAAAA1: sender non-delivery notification: BBBBB1");
     log.end();
     REQUIRE(log.recipients().size() == 4);
@@ -76,7 +81,8 @@ TEST_CASE("mail that a content filter requeues is counted once") {
     Log log;
     log.queued("Nov 22 10:00:00", "AAAAA1");
     log.queued("Nov 22 10:00:01", "AAAAA2");
-    log.delivery("Nov 22 10:00:01", "AAAAA1", "b@example.net", 1, "sent", "250 2.0.0 from MTA(smtp:[127.0.0.1]:10025): 250 2.0.0 Ok: queued as AAAAA2",
+    log.delivery("Nov 22 10:00:01", "AAAAA1", "b@example.net", 1, "sent",
+                 "250 2.0.0 from MTA(smtp:[127.0.0.1]:10025): 250 2.0.0 Ok: queued as AAAAA2",
                  "127.0.0.1[127.0.0.1]:10024");
     log.delivery("Nov 22 10:00:02", "AAAAA2", "b@example.net", 1, "sent", "250 2.0.0 Ok: queued as ELSEWHERE1");
     log.end();
@@ -125,10 +131,12 @@ TEST_CASE("what is kept of a log is bounded") {
         const auto id = fmt::format("AAAAA{}", n);
         log.queued("Nov 22 10:00:00", id, std::string(5000, 's'));
         log.delivery("Nov 22 10:00:00", id, fmt::format("a@d{}.example", n % 50), 1, n % 2 ? "sent" : "deferred",
-                     fmt::format("host h{}.example[192.0.2.1] said: {} 4.{}.0 x (in reply to RCPT TO command)", n, 400 + n % 60, n % 9),
+                     fmt::format("host h{}.example[192.0.2.1] said: {} 4.{}.0 x (in reply to RCPT TO command)", n,
+                                 400 + n % 60, n % 9),
                      fmt::format("h{}.example[192.0.2.1]:25", n));
         log.delivery("Nov 22 10:00:00", "AAAAA1", "a@same.example", 1, "deferred",
-                     fmt::format("host h.example[192.0.2.1] said: {} 4.{}.0 x (in reply to RCPT TO command)", 400 + n % 60, n % 9),
+                     fmt::format("host h.example[192.0.2.1] said: {} 4.{}.0 x (in reply to RCPT TO command)",
+                                 400 + n % 60, n % 9),
                      "h1.example[192.0.2.1]:25");
     }
     log.end();

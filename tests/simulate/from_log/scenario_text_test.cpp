@@ -15,11 +15,13 @@ namespace {
 constexpr std::chrono::year_month_day today{std::chrono::year(2026), std::chrono::November, std::chrono::day(23)};
 
 std::string line(int second, std::string_view rest) {
-    return fmt::format("Nov 22 {:02}:{:02}:{:02} mx postfix/smtp[2]: {}", second / 3600, second / 60 % 60, second % 60, rest);
+    return fmt::format("Nov 22 {:02}:{:02}:{:02} mx postfix/smtp[2]: {}", second / 3600, second / 60 % 60,
+                       second % 60, rest);
 }
-std::string delivery(int second, std::string_view id, std::string_view to, int delay, std::string_view status, std::string_view text,
-                     std::string_view relay = "mx.example.net[192.0.2.1]:25") {
-    return line(second, fmt::format("{}: to=<{}>, relay={}, delay={}, delays=0/0/0.2/0.4, dsn=2.0.0, status={} ({})", id, to, relay, delay, status, text));
+std::string delivery(int second, std::string_view id, std::string_view to, int delay, std::string_view status,
+                     std::string_view text, std::string_view relay = "mx.example.net[192.0.2.1]:25") {
+    return line(second, fmt::format("{}: to=<{}>, relay={}, delay={}, delays=0/0/0.2/0.4, dsn=2.0.0, status={} ({})",
+                                    id, to, relay, delay, status, text));
 }
 
 Scenario parsed(const std::string& text) {
@@ -36,7 +38,8 @@ HostRecord conduct(int tries, auto fails) {
     HostRecord out;
     out.kinds.push_back(*parse_failure("connect to a[b]:25: Connection refused"));
     out.kinds.back().host.reset();
-    for (int n = 0; n < tries; ++n) out.attempts.push_back({std::chrono::seconds(n * 10), fails(n) ? std::uint16_t{0} : Attempt::passed});
+    for (int n = 0; n < tries; ++n)
+        out.attempts.push_back({std::chrono::seconds(n * 10), fails(n) ? std::uint16_t{0} : Attempt::passed});
     return out;
 }
 
@@ -86,10 +89,13 @@ TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
     for (int n = 0; n < 20; ++n) // an outage of ten minutes
         log.take(delivery(40000 + n * 30, fmt::format("BBBBB{}", n), "a@example.net", 0, "deferred",
                           "conversation with mx.example.net[192.0.2.1] timed out while sending RCPT TO"));
-    for (int n = 0; n < 20; ++n) log.take(delivery(41000 + n, fmt::format("BBBBB{}", n), "a@example.net", 1000 - n * 29, "sent", "250 ok"));
-    log.take(delivery(42000, "CCCCC1", "nobody@example.net", 0, "bounced", "host mx.example.net[192.0.2.1] said: 550 5.1.1 who? (in reply to RCPT TO command)"));
-    log.take(delivery(42001, "DDDDD1", "x@gone.example", 1, "bounced",
-                      "Host or domain name not found. Name service error for name=gone.example type=A: Host not found", "none"));
+    for (int n = 0; n < 20; ++n)
+        log.take(delivery(41000 + n, fmt::format("BBBBB{}", n), "a@example.net", 1000 - n * 29, "sent", "250 ok"));
+    log.take(delivery(42000, "CCCCC1", "nobody@example.net", 0, "bounced",
+                      "host mx.example.net[192.0.2.1] said: 550 5.1.1 who? (in reply to RCPT TO command)"));
+    log.take(delivery(
+        42001, "DDDDD1", "x@gone.example", 1, "bounced",
+        "Host or domain name not found. Name service error for name=gone.example type=A: Host not found", "none"));
     log.take(line(42002, "EEEEE1: from=<>, size=900, nrcpt=1 (queue active)"));
     log.take(delivery(42003, "EEEEE1", "b@example.net", 1, "sent", "250 ok"));
     log.end();
@@ -120,14 +126,23 @@ TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
 
 TEST_CASE("the scenario is valid whatever names and replies the log contains") {
     MailLog log(today);
-    const char* odd[] = {"a\"b\\@ex\"\\ample.net", "x@[192.0.2.1]", "x@-bad-.example", "x@\x01\x7f.example", "x@münchen.example", "no-domain", "@", ""};
+    const char* odd[] = {"a\"b\\@ex\"\\ample.net",
+                         "x@[192.0.2.1]",
+                         "x@-bad-.example",
+                         "x@\x01\x7f.example",
+                         "x@münchen.example",
+                         "no-domain",
+                         "@",
+                         ""};
     int second = 0;
     for (const char* to : odd)
         for (const char* relay : {"none", "we\"ird\\[1]:25", "192.0.2.7[192.0.2.7]:25", "192.0.2.7[192.0.2.7]:2525",
                                   "2001:db8::1[2001:db8::1]:25", "2001:db8::1[2001:db8::1]:26", "local"}) {
             const auto id = fmt::format("AAAAA{}", ++second);
             log.take(line(second, fmt::format("{}: from=<{}>, size=0, nrcpt=1 (queue active)", id, to)));
-            log.take(delivery(second, id, to, 1, "deferred", "host q\"\\[1] said: 450 4.2.0 \"\\ \x01\x7f\xff (in reply to RCPT TO command)", relay));
+            log.take(delivery(second, id, to, 1, "deferred",
+                              "host q\"\\[1] said: 450 4.2.0 \"\\ \x01\x7f\xff (in reply to RCPT TO command)",
+                              relay));
             log.take(delivery(second, id, to, 1, "deferred", "connect to [2001:db8::1]:25: \"\\", relay));
         }
     log.end();
@@ -137,7 +152,8 @@ TEST_CASE("the scenario is valid whatever names and replies the log contains") {
 
 TEST_CASE("domains beyond the limit are merged into one section") {
     MailLog log(today);
-    for (int n = 0; n < 1500; ++n) log.take(delivery(n, fmt::format("AAAAA{}", n), fmt::format("x@d{}.example", n), 0, "sent", "250 ok"));
+    for (int n = 0; n < 1500; ++n)
+        log.take(delivery(n, fmt::format("AAAAA{}", n), fmt::format("x@d{}.example", n), 0, "sent", "250 ok"));
     log.end();
     const TrafficGroups played(log);
     CHECK(played.groups().size() == TrafficGroups::most_groups + 1);
@@ -148,11 +164,14 @@ TEST_CASE("domains beyond the limit are merged into one section") {
 
 TEST_CASE("the comparison has the same figures for the log and the simulation") {
     MailLog log(today);
-    for (int n = 0; n < 10; ++n) log.take(delivery(100 + n, fmt::format("AAAAA{}", n), "x@example.net", n, n == 9 ? "bounced" : "sent", "250 ok"));
+    for (int n = 0; n < 10; ++n)
+        log.take(
+            delivery(100 + n, fmt::format("AAAAA{}", n), "x@example.net", n, n == 9 ? "bounced" : "sent", "250 ok"));
     log.end();
     const TrafficGroups played(log);
     Timeline timeline(1h, 1h, 10);
-    timeline.traffic_stats("example.net") = {.accepted = 10, .delivered = 8, .returned = 1, .delays = {1, 2, 3, 4, 5, 6, 7, 8}};
+    timeline.traffic_stats("example.net") = {
+        .accepted = 10, .delivered = 8, .returned = 1, .delays = {1, 2, 3, 4, 5, 6, 7, 8}};
     const auto facts = comparison_json(log, played, timeline);
     CHECK(facts["log"]["delivered"] == 9);
     CHECK(facts["log"]["delay_longest"] == 8);

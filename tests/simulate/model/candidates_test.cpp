@@ -10,7 +10,8 @@ namespace {
 std::vector<decide::Host> hosts(int count, Tier tier = Tier::first) {
     std::vector<decide::Host> out;
     for (int n = 1; n <= count; ++n)
-        out.push_back({(tier == Tier::fallback ? "f" : "m") + std::to_string(n), 25, static_cast<std::uint16_t>(n), 0, tier});
+        out.push_back(
+            {(tier == Tier::fallback ? "f" : "m") + std::to_string(n), 25, static_cast<std::uint16_t>(n), 0, tier});
     return out;
 }
 

@@ -56,7 +56,8 @@ std::vector<long> tries(const simulate::Timeline& timeline, const std::string& n
 
 // The link that has this host among its own.
 const simulate::Timeline::Link& of_host(const simulate::Timeline& timeline, std::string_view host) {
-    const auto found = std::ranges::find_if(timeline.links(), [&](auto& each) { return each.first.find(host) != std::string::npos; });
+    const auto found = std::ranges::find_if(timeline.links(),
+                                            [&](auto& each) { return each.first.find(host) != std::string::npos; });
     REQUIRE(found != timeline.links().end());
     return found->second;
 }

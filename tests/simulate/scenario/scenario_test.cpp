@@ -19,16 +19,19 @@ constexpr std::string_view mail = "[traffic.t]\ndomains = [\"example.org\"]\n";
 } // namespace
 
 TEST_CASE("messages that are listed, one by one") {
-    const auto read = simulate::parse("[traffic.\"a.example\"]\ndomains = [\"a.example\", \"b.example\"]\nprofile = \"listed\"\n"
-                                      "size = \"12KiB\"\narrivals = \"\"\"\n0:00 9:38:43x3\n 27:00:30\n\"\"\"\n", "s.toml");
+    const auto read =
+        simulate::parse("[traffic.\"a.example\"]\ndomains = [\"a.example\", \"b.example\"]\nprofile = \"listed\"\n"
+                        "size = \"12KiB\"\narrivals = \"\"\"\n0:00 9:38:43x3\n 27:00:30\n\"\"\"\n",
+                        "s.toml");
     REQUIRE_MESSAGE(read, (read ? "" : read.error().front().to_string()));
     const auto& traffic = read->traffic.at(0);
     CHECK(traffic.domains.size() == 2);
     CHECK(traffic.size == 12 * 1024);
     const auto nine = 9h + 38min + 43s;
     CHECK(traffic.arrivals == std::vector<smtp::Duration>{0s, nine, nine, nine, 27h + 30s});
-    for (const char* wrong : {"9", "9:", "9:60", "9:38:60", "x3", "9:38x", "9:38x0", "9:38 9:37", "-1:00", "9:38:43:1", "9:38,9:39", "99999:00",
-                              "0:00x5000000 0:01", "0:00x99999999999", "18446744073709551616:00"}) {
+    for (const char* wrong :
+         {"9", "9:", "9:60", "9:38:60", "x3", "9:38x", "9:38x0", "9:38 9:37", "-1:00", "9:38:43:1", "9:38,9:39",
+          "99999:00", "0:00x5000000 0:01", "0:00x99999999999", "18446744073709551616:00"}) {
         CAPTURE(wrong);
         CHECK(!simulate::parse_arrivals(wrong));
     }
@@ -36,8 +39,10 @@ TEST_CASE("messages that are listed, one by one") {
     const std::string listed = std::string(mail) + "profile = \"listed\"\n";
     CHECK(problem(listed).find("traffic.t.arrivals is missing: when does the mail come?") != std::string::npos);
     CHECK(problem(listed + "arrivals = \"soon\"\n").find("\"soon\" is not a time") != std::string::npos);
-    CHECK(problem(listed + "arrivals = \"0:01\"\nmessages = 7\n").find("traffic.t.messages is for other profiles") != std::string::npos);
-    CHECK(problem(std::string(mail) + "arrivals = \"0:01\"\n").find("traffic.t.arrivals is for profile = \"listed\" only") != std::string::npos);
+    CHECK(problem(listed + "arrivals = \"0:01\"\nmessages = 7\n").find("traffic.t.messages is for other profiles") !=
+          std::string::npos);
+    CHECK(problem(std::string(mail) + "arrivals = \"0:01\"\n")
+              .find("traffic.t.arrivals is for profile = \"listed\" only") != std::string::npos);
 }
 
 TEST_CASE("a scenario is read, with the usual where nothing is said") {

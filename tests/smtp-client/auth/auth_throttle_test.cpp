@@ -61,7 +61,8 @@ TEST_CASE("a refusal is everybody's, and holds for a while or until the accounts
     Knocker soon(throttle, now + AuthThrottle::rejection_lifetime - 1us);
     CHECK(soon.ticket->rejection() == "535 no");
     CHECK(soon.woken == 0);
-    Knocker later(throttle, now + AuthThrottle::rejection_lifetime), behind(throttle, now + AuthThrottle::rejection_lifetime);
+    Knocker later(throttle, now + AuthThrottle::rejection_lifetime),
+        behind(throttle, now + AuthThrottle::rejection_lifetime);
     CHECK(later.ticket->granted());
     CHECK(!behind.ticket->granted());
     later.ticket->rejected("535 still no", now + AuthThrottle::rejection_lifetime);

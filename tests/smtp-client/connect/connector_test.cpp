@@ -231,7 +231,8 @@ TEST_CASE("no more addresses than an attempt may try; the fallback has as many o
     for (int i = 1; i <= 50; ++i) caller.a["mx.test"].push_back("127.0.1." + std::to_string(i));
     CHECK(count(caller.connector({host("mx.test", closed, 10)}), "Connection refused") == 5);
     caller.a["more.test"] = {"127.0.3.1"};
-    CHECK(count(caller.connector({host("mx.test", closed, 10), host("more.test", closed, 20), host("last.test", closed, 30)}),
+    CHECK(count(caller.connector(
+                    {host("mx.test", closed, 10), host("more.test", closed, 20), host("last.test", closed, 30)}),
                 "Connection refused") == 5);
     CHECK_FALSE(caller.asked_names.contains("last.test"));
 

@@ -126,7 +126,8 @@ TEST_CASE("where it comes from, and why from nowhere") {
     sources.mark_unusable(*first);
     const auto* second = sources.source_for(v4);
     sources.reached(second);
-    CHECK(sources.description() == "from " + text(second) + ", of the pool bulk (this host does not have " + text(first) + ")");
+    CHECK(sources.description() ==
+          "from " + text(second) + ", of the pool bulk (this host does not have " + text(first) + ")");
     sources.mark_unusable(*second);
     CHECK(sources.source_for(v4) == nullptr);
     CHECK(sources.why_no_source_for(v4) ==

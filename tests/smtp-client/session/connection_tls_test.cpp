@@ -215,7 +215,8 @@ struct Trusted {
 
 } // namespace
 
-TEST_CASE("mail that requires TLS all the way goes to the host that promises it, though it is the second (RFC 8689, 4.2.1)") {
+TEST_CASE(
+    "mail that requires TLS all the way goes to the host that promises it, though it is the second (RFC 8689, 4.2.1)") {
     const Trusted trusted;
     Server first({takes_on("8BITMIME", "C: QUIT\nclose")}, trusted.server);
     Server second({takes_on("REQUIRETLS", served)}, trusted.server);
@@ -269,8 +270,10 @@ TEST_CASE("mail that requires what no reachable host promises waits while anothe
     world.connect({{"127.0.0.1", closed_port(), 10}, {"127.0.0.1", server.port, 20}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     const auto told = world.run();
-    CHECK(told.find("done 1 0=1:message requires TLS all the way (REQUIRETLS), and host 127.0.0.1[127.0.0.1] does not promise it; "
-                    "other hosts cannot be reached") != std::string::npos);
+    CHECK(
+        told.find(
+            "done 1 0=1:message requires TLS all the way (REQUIRETLS), and host 127.0.0.1[127.0.0.1] does not promise it; "
+            "other hosts cannot be reached") != std::string::npos);
     CHECK(told.ends_with("closed\n"));
     CHECK(server.problems() == "");
 }

@@ -221,7 +221,8 @@ TEST_CASE("greylisted mail comes from the address that it was put off at, each m
         CHECK(told.find("done 1 from 127.0.0.3 0=0:250 2.0.0 first") != std::string::npos);
         CHECK(told.find("done 2 from 127.0.0.4 0=0:250 2.0.0 second") != std::string::npos);
         CHECK(server.problems() == "");
-        CHECK(world.log_text().find("was put off when it came from 127.0.0.4, and goes from there again instead of from 127.0.0.3") !=
+        CHECK(world.log_text().find(
+                  "was put off when it came from 127.0.0.4, and goes from there again instead of from 127.0.0.3") !=
               std::string::npos);
     }
     SUBCASE("unless that address rests") {

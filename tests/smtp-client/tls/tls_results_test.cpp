@@ -20,7 +20,8 @@ TEST_CASE("a thousand outcomes with records of the longest kind arrive, all on o
                                 peer = std::move(channel);
                                 peer->set_callbacks({[&](Message&& message) {
                                                          ++messages;
-                                                         for (const auto& each : std::get<proto::tls_results::Results>(message).results)
+                                                         for (const auto& each :
+                                                              std::get<proto::tls_results::Results>(message).results)
                                                              sessions += each.sessions;
                                                      },
                                                      [](const std::string& why) { FAIL(why); }});

@@ -48,7 +48,8 @@ TEST_CASE("a flood from everywhere displaces those who have nothing to say") {
     std::vector<SessionInfo> all;
     std::vector<std::string> networks;
     for (int i = 0; i < 100; ++i) networks.push_back("n" + std::to_string(i));
-    for (int i = 0; i < 100; ++i) all.push_back({networks[i], now - 1s * i, i % 2 ? Activity::in_transaction : Activity::idle});
+    for (int i = 0; i < 100; ++i)
+        all.push_back({networks[i], now - 1s * i, i % 2 ? Activity::in_transaction : Activity::idle});
     CHECK(giving_way(all, "new") == "n9898");
     for (auto& each : all) each.last_activity = now - 999ms; // all of them are busy: the newcomer is one too many
     CHECK(giving_way(all, "new") == "");

@@ -46,9 +46,11 @@ TEST_CASE("many names from one network lock it out, unless it is shared") {
 
 TEST_CASE("what is remembered is bounded") {
     Lockouts lockouts;
-    for (std::size_t n = 0; n < Lockouts::max_entries + 1000; ++n) lockouts.record_failure("net", std::to_string(n), limits, now);
+    for (std::size_t n = 0; n < Lockouts::max_entries + 1000; ++n)
+        lockouts.record_failure("net", std::to_string(n), limits, now);
     CHECK(lockouts.network_locked_for("net", limits, now));
-    for (std::size_t n = 0; n < Lockouts::max_entries + 1000; ++n) lockouts.record_failure(std::to_string(n), "", limits, now);
+    for (std::size_t n = 0; n < Lockouts::max_entries + 1000; ++n)
+        lockouts.record_failure(std::to_string(n), "", limits, now);
     for (int n = 0; n < 3; ++n) lockouts.record_failure("late", "ann", limits, now + 30min); // room again
     CHECK(lockouts.user_locked_for("late", "ann", limits, now + 30min));
 }

@@ -19,7 +19,8 @@ struct World {
         service.busy_timeout = busy_timeout;
         service.connections = connections;
         client.emplace(loop, log, service,
-                       common::ServiceStatus([this](std::string_view text) { status = text; }, "policy greylisting", service.on_failure));
+                       common::ServiceStatus([this](std::string_view text) { status = text; }, "policy greylisting",
+                                             service.on_failure));
         server.heard = [this](std::size_t connection, std::string_view bytes) {
             asked.emplace_back(connection, bytes);
             if (answers) server.say(connection, "action=" + std::string(bytes.substr(0, bytes.find('\n'))) + "\n\n");

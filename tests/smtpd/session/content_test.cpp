@@ -7,8 +7,9 @@ using namespace smtpd::testing;
 TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
     Worker worker([](config::Config& config) {
         config.smtpd.complete_headers.clear();
-        config.content.header_checks = {"/^Subject: .*lottery/ REJECT no lotteries", "/^Subject: wait/ HOLD look at it",
-                                        "/^Received: from c / IGNORE", "/^X-Old:/ REPLACE X-New: y", "/^Subject: hide/ DISCARD"};
+        config.content.header_checks = {"/^Subject: .*lottery/ REJECT no lotteries",
+                                        "/^Subject: wait/ HOLD look at it", "/^Received: from c / IGNORE",
+                                        "/^X-Old:/ REPLACE X-New: y", "/^Subject: hide/ DISCARD"};
     });
     std::string refused, edited, held, gone;
     worker.with([&] {

@@ -58,7 +58,9 @@ public:
 
     bool is_of(const Context* context) const { return context_.get() == context; }
     ConnectionInfo info() const;
-    CertificateVerdict verdict() const { return verify_certificate(ssl_.get(), identity_); } // the client's, after the handshake
+    CertificateVerdict verdict() const {
+        return verify_certificate(ssl_.get(), identity_);
+    } // the client's, after the handshake
     const std::string& error() const { return error_; }
     // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
     ResumableSession resumable_session() { return std::move(resumable_session_); }

@@ -73,7 +73,8 @@ std::string wrong_targets(const std::string& value) {
     return "";
 }
 
-std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config, std::size_t limit) {
+std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config,
+                            std::size_t limit) {
     const auto asked = key.empty() || key.starts_with('@') ? fmt::format("somebody{}", key) : std::string(key);
     return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
 }
@@ -84,7 +85,8 @@ Judge judge_of(std::string_view key, const config::Config& config) {
     if (key == "local.alias_tables") return [](std::string_view, const std::string& value) { return wrong_targets(value); };
     const bool canonical = key.starts_with("canonical.");
     if (!canonical && key != "virtual_alias.tables") return {};
-    return [&config, most = canonical ? 1 : config.local.alias_recipients](std::string_view asked, const std::string& value) {
+    return [&config, most = canonical ? 1 : config.local.alias_recipients](std::string_view asked,
+                                                                           const std::string& value) {
         return wrong_addresses(asked, value, config, most);
     };
 }
@@ -126,7 +128,8 @@ TableLint lint_table(const config::Config& config, std::string_view table, std::
     std::size_t count = 0;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
         auto wrong = each.groups && key == "local.alias_tables" ? wrong_in_rule(each.value) : std::string();
-        if (wrong.empty()) wrong = tables::check_value(each, [&](const std::string& value) { return judge(each.key, value); });
+        if (wrong.empty())
+            wrong = tables::check_value(each, [&](const std::string& value) { return judge(each.key, value); });
         if (wrong.empty() || ++count > most_of_a_file) return;
         const auto of = each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
         out.odd.push_back({text ? what->name : std::string(table), each.line, of + wrong});

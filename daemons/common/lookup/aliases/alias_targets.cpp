@@ -113,13 +113,14 @@ std::string wrong_in_rule(std::string_view written) {
     for (const auto& target : parse_targets(written)) {
         const bool address = target.kind == Kind::address || target.kind == Kind::wrong;
         if (address || highest_group(target.value) == 0) continue;
-        return fmt::format("\"{}\": $1 … is replaced by what the sender of a message writes, and is allowed in addresses only, "
-                           "not in {}",
-                           smtp::printable(target.value, 100),
-                           target.kind == Kind::command   ? "a command"
-                           : target.kind == Kind::file    ? "the name of a file"
-                           : target.kind == Kind::include ? "the name of an included file"
-                                                          : "a user's name");
+        return fmt::format(
+            "\"{}\": $1 … is replaced by what the sender of a message writes, and is allowed in addresses only, "
+            "not in {}",
+            smtp::printable(target.value, 100),
+            target.kind == Kind::command   ? "a command"
+            : target.kind == Kind::file    ? "the name of a file"
+            : target.kind == Kind::include ? "the name of an included file"
+                                           : "a user's name");
     }
     return "";
 }

@@ -58,7 +58,8 @@ public:
         for (int nul = 0; nul < 2; ++nul) { // as Postfix writes them, too
             MDB_val name{folded.size() + static_cast<std::size_t>(nul), folded.data()};
             if (folded.empty() || name.mv_size > static_cast<std::size_t>(mdb_env_get_maxkeysize(env_))) continue;
-            if (const int status = mdb_del(transaction_, database_, &name, nullptr); status != MDB_NOTFOUND) TRY(check(status));
+            if (const int status = mdb_del(transaction_, database_, &name, nullptr); status != MDB_NOTFOUND)
+                TRY(check(status));
         }
         return {};
     }

@@ -97,8 +97,9 @@ HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) 
             const auto result = match.match(rule.pattern, subject, steps_left[i]);
             if (result == PatternMatch::Result::too_long) {
                 steps_left[i] = -1;
-                out.warnings.push_back(fmt::format("header check {}: it takes too long; left out for the rest of this message",
-                                                  rule.pattern.text()));
+                out.warnings.push_back(
+                    fmt::format("header check {}: it takes too long; left out for the rest of this message",
+                                rule.pattern.text()));
                 continue;
             }
             const bool matches = result == PatternMatch::Result::yes;

@@ -16,7 +16,8 @@ bool is_v4(const common::Network& network) { return network.base.is_v4() && netw
 bool takes_word(std::string_view& text, std::string_view word) {
     if (!smtp::starts_with_ignoring_case(text, word)) return false;
     const auto rest = text.substr(word.size());
-    if (!rest.empty() && (smtp::is_letter(rest.front()) || smtp::is_digit(rest.front()) || rest.front() == ':')) return false;
+    if (!rest.empty() && (smtp::is_letter(rest.front()) || smtp::is_digit(rest.front()) || rest.front() == ':'))
+        return false;
     text = trimmed(rest);
     return true;
 }
@@ -36,9 +37,10 @@ std::unique_ptr<const TableContents> RuleTable::read_cidr(std::string_view text)
         const auto word = rest.substr(0, rest.find_first_of(" \t"));
         const auto network = common::Network::parse(word);
         if (!network)
-            return malformed_rule(fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\" (bits beyond "
-                                         "the prefix must be zero)",
-                                         smtp::printable(word, 64)));
+            return malformed_rule(
+                fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\" (bits beyond "
+                            "the prefix must be zero)",
+                            smtp::printable(word, 64)));
         rest.remove_prefix(word.size());
         return *network;
     });

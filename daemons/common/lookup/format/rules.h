@@ -15,7 +15,8 @@ namespace tables {
 class RuleTable final : public TableContents {
 public:
     static std::unique_ptr<const TableContents> read_regexp(std::string_view text);
-    static std::unique_ptr<const TableContents> read_cidr(std::string_view text); // keys are addresses; no other key is there
+    static std::unique_ptr<const TableContents>
+    read_cidr(std::string_view text); // keys are addresses; no other key is there
 
     // Of regexp, $1 … in the value are what the groups of the pattern caught.
     Answer find(std::string_view key) const override;

@@ -77,7 +77,8 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
     const auto rest = colon == text.npos ? "" : text.substr(colon + 1);
     if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
         return malformed("control characters are not allowed here");
-    if (const auto other = std::ranges::find(foreign, word, &Foreign::name); other != std::end(foreign) && colon != text.npos)
+    if (const auto other = std::ranges::find(foreign, word, &Foreign::name);
+        other != std::end(foreign) && colon != text.npos)
         return malformed(fmt::format("\"{}\": there is no {} here; {}", smtp::printable(text, 200), word, other->instead));
     const auto known = std::ranges::find(names, word, &Name::name);
     if (colon == text.npos || known == std::end(names))

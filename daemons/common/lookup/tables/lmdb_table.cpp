@@ -53,7 +53,8 @@ std::expected<std::unique_ptr<LmdbFile>, std::string> LmdbFile::open(const std::
     out->env_.reset(env);
     struct stat facts {};
     if (::stat(path.c_str(), &facts) == 0 && facts.st_size == 0) return std::unexpected(why(MDB_INVALID));
-    if (const int status = mdb_env_open(env, path.c_str(), MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS, 0); status != 0)
+    if (const int status = mdb_env_open(env, path.c_str(), MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS, 0);
+        status != 0)
         return std::unexpected(why(status));
     if (!is_whole(env, path)) return std::unexpected("it is cut off; make it anew with \"postrider map\"");
     int status = 0;

@@ -20,7 +20,8 @@ public:
     // As written, and in the form in which Postfix writes them (a NUL behind both). Never not_yet.
     Answer find(const std::string& key) const;
     // All entries in order; stops when `take` returns false. The error as above.
-    std::expected<void, std::string> each(const std::function<bool(std::string_view key, std::string_view value)>& take) const;
+    std::expected<void, std::string>
+    each(const std::function<bool(std::string_view key, std::string_view value)>& take) const;
     std::size_t entries() const;
 
 private:

@@ -130,7 +130,9 @@ void RemoteTable::leave(std::vector<std::unique_ptr<Connection>>&& lines) {
         line->done = true;
         line->timeout->stop();
     }
-    loop_.defer([kept = std::make_shared<std::vector<std::unique_ptr<Connection>>>(std::move(lines))] { static_cast<void>(kept); });
+    loop_.defer([kept = std::make_shared<std::vector<std::unique_ptr<Connection>>>(std::move(lines))] {
+        static_cast<void>(kept);
+    });
 }
 
 } // namespace tables

@@ -25,7 +25,8 @@ struct Service {
 class RemoteTable final : public FetchedTable {
 public:
     static constexpr std::size_t most_connections = 4;
-    static constexpr unsigned max_consecutive_failures = 3; // questions that came to nothing: then the service is out of order
+    static constexpr unsigned max_consecutive_failures =
+        3; // questions that came to nothing: then the service is out of order
     RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, OnAnswer on_answer);
     ~RemoteTable() override;
 

@@ -56,7 +56,8 @@ std::optional<Answer> answer_of(sqlite3_stmt* statement, const std::string& key)
 }
 
 // A database, open to be read, until a time.
-std::expected<Database, std::string> open_until(const SqliteQuery& query, const std::chrono::steady_clock::time_point& deadline) {
+std::expected<Database, std::string> open_until(const SqliteQuery& query,
+                                                const std::chrono::steady_clock::time_point& deadline) {
     sqlite3* opened = nullptr;
     const int status = sqlite3_open_v2(query.database.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
     Database database(opened);
@@ -92,7 +93,8 @@ std::string statement_of_keys(const std::string& query) {
 
 std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQuery& query, std::size_t at_most) {
     const auto text = statement_of_keys(query.text);
-    if (text.empty()) return std::unexpected("which keys there are can be seen of \"SELECT … FROM table WHERE column = ?\" alone");
+    if (text.empty())
+        return std::unexpected("which keys there are can be seen of \"SELECT … FROM table WHERE column = ?\" alone");
     const auto deadline = std::chrono::steady_clock::now() + query.timeout;
     const auto database = open_until(query, deadline);
     if (!database) return std::unexpected(database.error());
@@ -109,7 +111,8 @@ std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQue
         const auto size = sqlite3_column_bytes(prepared, 0);
         if (key && size > 0) keys.emplace_back(key, static_cast<std::size_t>(size));
     }
-    if (step != SQLITE_ROW && step != SQLITE_DONE) return std::unexpected(fmt::format("{}: {}", query.database, why(opened)));
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        return std::unexpected(fmt::format("{}: {}", query.database, why(opened)));
     return keys;
 }
 

@@ -41,7 +41,8 @@ private:
 };
 
 Service socketmap_service(const common::ServiceAddress& address, std::string map) {
-    return {address, [map = std::move(map)](std::string_view key) { return socketmap::request(map, key); }, socketmap::parse_reply};
+    return {address, [map = std::move(map)](std::string_view key) { return socketmap::request(map, key); },
+            socketmap::parse_reply};
 }
 Service tcp_service(const common::ServiceAddress& address) { return {address, tcp_table::request, tcp_table::parse_reply}; }
 
@@ -86,7 +87,8 @@ std::unique_ptr<Table> Tables::make(const std::string& name) {
     }
     const auto section = std::ranges::find(sections_, what->name, &config::LookupTable::name);
     if (section == sections_.end())
-        return std::make_unique<NoTable>(fmt::format("table {}: there is no [table.{}] in the configuration", name, what->name));
+        return std::make_unique<NoTable>(
+            fmt::format("table {}: there is no [table.{}] in the configuration", name, what->name));
     return make(name, *section);
 }
 
@@ -94,8 +96,8 @@ std::unique_ptr<Table> Tables::make(const std::string& name, const config::Looku
     const auto known = [this, name](const std::string& key) { answered_(name, key); };
     if (section.kind == config::LookupKind::entries) return std::make_unique<FewEntries>(section.entries);
     if (section.kind == config::LookupKind::sqlite)
-        return std::make_unique<SqliteTable>(loop_, log_, name,
-                                             SqliteQuery{section.database, section.query, section.timeout, section.cache}, known);
+        return std::make_unique<SqliteTable>(
+            loop_, log_, name, SqliteQuery{section.database, section.query, section.timeout, section.cache}, known);
     auto service = section.kind == config::LookupKind::socketmap ? socketmap_service(section.address, section.map)
                                                                  : tcp_service(section.address);
     service.timeout = section.timeout;

@@ -55,8 +55,9 @@ Scan of_file(const Specification& what, Taking& taking) {
         entries_of(*text, taking);
     } else {
         const auto rules = what.kind == Kind::regexp ? RuleTable::read_regexp(*text) : RuleTable::read_cidr(*text);
-        static_cast<const RuleTable&>(*rules).each(
-            [&](std::uint32_t line, std::string_view value) { return taking({"", value, line, what.kind == Kind::regexp}); });
+        static_cast<const RuleTable&>(*rules).each([&](std::uint32_t line, std::string_view value) {
+            return taking({"", value, line, what.kind == Kind::regexp});
+        });
     }
     return std::move(taking.scan);
 }
@@ -75,8 +76,9 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
     const bool more = keys->size() > most;
     if (more) keys->resize(most);
     for (std::size_t at = 0; at < keys->size(); at += keys_at_once) {
-        const std::vector<std::string> some(keys->begin() + static_cast<std::ptrdiff_t>(at),
-                                            keys->begin() + static_cast<std::ptrdiff_t>(std::min(at + keys_at_once, keys->size())));
+        const std::vector<std::string> some(
+            keys->begin() + static_cast<std::ptrdiff_t>(at),
+            keys->begin() + static_cast<std::ptrdiff_t>(std::min(at + keys_at_once, keys->size())));
         const auto answers = ask_sqlite(query, some);
         if (!answers) return taking.cannot(answers.error());
         for (std::size_t n = 0; n < answers->size(); ++n)

@@ -181,10 +181,11 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    // MX records that name no host are records all the same: the domain's address does not stand in for them (RFC 5321, 5.1).
+    // MX records that name no host are records all the same: the domain's address does not stand in for them (RFC
+    // 5321, 5.1).
     const bool only_odd = type == Type::mx && any;
-    if (only_odd || !out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty() ||
-        !out.tlsa.empty()) {
+    if (only_odd || !out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() ||
+        !out.texts.empty() || !out.tlsa.empty()) {
         out.said = LookupStatus::records;
         out.canonical = std::move(owner);
         return out;

@@ -22,7 +22,8 @@ public:
 
 private:
     friend class Client;
-    Reservation(std::weak_ptr<class Client*> client, Request request) : client_(std::move(client)), request_(std::move(request)) {}
+    Reservation(std::weak_ptr<class Client*> client, Request request)
+        : client_(std::move(client)), request_(std::move(request)) {}
     std::weak_ptr<Client*> client_; // none: settled
     Request request_;
 };

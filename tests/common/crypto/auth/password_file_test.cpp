@@ -130,13 +130,14 @@ TEST_CASE("a password file") {
     CHECK(!matches(*file->find("nobody"), ""));
     CHECK(!file->find("ANN"));
 
-    for (auto [odd, why] : {std::pair{"a b:x\n", "line 1"},
-                            {"ok:x\n:y\n", "line 2"},
-                            {"ok:x\n\uFEFF\u2028:y\n", "line 2"}, // cannot be prepared, and as first line would be another user's
-                            {"a:x\na:y", "line 2"},
-                            {"a::4096,x,y,z\n", "line 1"},
-                            {"a::0,,,\n", "line 1"},
-                            {"a:::x\r\r\n", "line 1"}}) {
+    for (auto [odd, why] :
+         {std::pair{"a b:x\n", "line 1"},
+          {"ok:x\n:y\n", "line 2"},
+          {"ok:x\n\uFEFF\u2028:y\n", "line 2"}, // cannot be prepared, and as first line would be another user's
+          {"a:x\na:y", "line 2"},
+          {"a::4096,x,y,z\n", "line 1"},
+          {"a::0,,,\n", "line 1"},
+          {"a:::x\r\r\n", "line 1"}}) {
         INFO(odd);
         const auto bad = PasswordFile::parse(odd);
         REQUIRE(!bad);

@@ -28,8 +28,8 @@ inline X509* first_of(const proto::secrets::Certificate& of) {
     return certificate;
 }
 
-// For these DNS names ("DNS:a.example,DNS:b.example"; "": of an authority), signed by `issuer` (whose chain follows in its own) or by
-// itself; good until `ends` seconds from now.
+// For these DNS names ("DNS:a.example,DNS:b.example"; "": of an authority), signed by `issuer` (whose chain follows
+// in its own) or by itself; good until `ends` seconds from now.
 inline proto::secrets::Certificate make_certificate(const std::string& common_name, const std::string& names,
                                                     const proto::secrets::Certificate* issuer = nullptr,
                                                     long ends = 3600) {

@@ -151,13 +151,15 @@ TEST_CASE("a transaction that ends before its message does is taken back") {
 TEST_CASE("all that a filter may change of a message") {
     World w;
     auto& filter = w.listen();
-    filter.replies['E'] =
-        packet('h', text("X-Added") + text("at the end")) + packet('i', numbers({1}) + text("X-First") + text("below Received")) +
-        packet('m', numbers({1}) + text("Subject") + text("two")) + packet('m', numbers({1}) + text("From") + text("")) +
-        packet('e', text("<carol@example.org>") + text("RET=HDRS")) + packet('-', text("<eve@example.net>")) +
-        packet('+', text("<dora@example.net>")) +
-        packet('2', text("<emil@example.net>") + text("NOTIFY=NEVER ORCPT=rfc822;e@x")) + packet('p') +
-        packet('b', "another ") + packet('b', "body\n") + packet('q', text("looks odd")) + packet('c');
+    filter.replies['E'] = packet('h', text("X-Added") + text("at the end")) +
+                          packet('i', numbers({1}) + text("X-First") + text("below Received")) +
+                          packet('m', numbers({1}) + text("Subject") + text("two")) +
+                          packet('m', numbers({1}) + text("From") + text("")) +
+                          packet('e', text("<carol@example.org>") + text("RET=HDRS")) +
+                          packet('-', text("<eve@example.net>")) + packet('+', text("<dora@example.net>")) +
+                          packet('2', text("<emil@example.net>") + text("NOTIFY=NEVER ORCPT=rfc822;e@x")) +
+                          packet('p') + packet('b', "another ") + packet('b', "body\n") +
+                          packet('q', text("looks odd")) + packet('c');
     w.one.emplace(w.loop, w.log, w.settings());
     const auto word = w.ask_up_to(*w.one, Stage::end_of_data);
     CHECK(word.what == What::proceed);

@@ -99,11 +99,11 @@ TEST_CASE("what is told, with macros; steps that are not wanted are not") {
 }
 
 TEST_CASE("modifications come with the last word, all or none") {
-    const auto changes = packet('h', text("X-A") + text("b")) + packet('p') +
-                         packet('i', numbers({1}) + text("X-I") + text("c")) +
-                         packet('m', numbers({2}) + text("Subject") + text("")) + packet('b', "new ") +
-                         packet('b', "body") + packet('+', text("<c@d>")) + packet('2', text("<i@j>") + text("NOTIFY=NEVER")) + packet('-', text("<e@f>")) +
-                         packet('e', text("<g@h>")) + packet('q', text("odd"));
+    const auto changes =
+        packet('h', text("X-A") + text("b")) + packet('p') + packet('i', numbers({1}) + text("X-I") + text("c")) +
+        packet('m', numbers({2}) + text("Subject") + text("")) + packet('b', "new ") + packet('b', "body") +
+        packet('+', text("<c@d>")) + packet('2', text("<i@j>") + text("NOTIFY=NEVER")) + packet('-', text("<e@f>")) +
+        packet('e', text("<g@h>")) + packet('q', text("odd"));
     for (const std::size_t piece : {changes.size(), std::size_t{7}, std::size_t{1}}) {
         Session session;
         negotiated(session);

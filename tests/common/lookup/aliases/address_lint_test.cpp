@@ -33,7 +33,8 @@ struct Files {
 TEST_CASE("alias files and what they include are looked through, whoever includes it") {
     Files f;
     f.write("inner", "ok\nx@@y\n");
-    f.write("list", fmt::format("# members\nann, \"bob\n:include:{}\n:include:{}\n:include:{}\n", f.path("inner"), f.path("none"), f.path("list")));
+    f.write("list", fmt::format("# members\nann, \"bob\n:include:{}\n:include:{}\n:include:{}\n", f.path("inner"),
+                                f.path("none"), f.path("list")));
     ::chmod(f.write("open", "ann\n").c_str(), 0666);
     const auto aliases = f.write("aliases", fmt::format("good: ann\nteam: :include:{0}, :include:{1}\nagain: :include:{0}\n"
                                                         "bad: ok,\n foo@@x, :include:here\nalone\n",
@@ -57,15 +58,17 @@ TEST_CASE("tables whose values are addresses: by the key that names them") {
     const auto table = "text:" + f.write("table", "good@x.example Ann <ann@y.example>, bob\n@x.example @y.example\n"
                                                   "bad@x.example ok@y.example,\n foo@@x\nopen@x.example \"never\n"
                                                   "alone\ninject@x.example ok@y.example> NOTIFY=NEVER\n");
-    const auto bad = std::string("table, line 3: bad@x.example: \"foo@@x\" is no address: domain expected after @\n"
-                                 "table, line 5: open@x.example: \"\"never\" is no address: quoted string is not closed\n"
-                                 "table, line 7: inject@x.example: \"ok@y.example> NOTIFY=NEVER\" is no address: expected a comma\n");
+    const auto bad = std::string(
+        "table, line 3: bad@x.example: \"foo@@x\" is no address: domain expected after @\n"
+        "table, line 5: open@x.example: \"\"never\" is no address: quoted string is not closed\n"
+        "table, line 7: inject@x.example: \"ok@y.example> NOTIFY=NEVER\" is no address: expected a comma\n");
     CHECK(f.shown(common::lint_table(f.config, table, "virtual_alias.tables").odd) == bad);
     CHECK(f.shown(common::lint_table(f.config, table, "canonical.sender").odd).find("line 7") != std::string::npos);
     CHECK(f.shown(common::lint_table(f.config, table, "transport.tables").odd) == "");
     CHECK(f.shown(common::lint_table(f.config, "regexp:" + f.path("table"), "virtual_alias.tables").odd) == "");
     const auto names = "text:" + f.write("names", "list ann, \"|prog -x\"\nodd \"|never\n");
-    CHECK(f.shown(common::lint_table(f.config, names, "local.alias_tables").odd) == "names, line 2: odd: a quote is not closed\n");
+    CHECK(f.shown(common::lint_table(f.config, names, "local.alias_tables").odd) ==
+          "names, line 2: odd: a quote is not closed\n");
     f.config.local.aliases.clear();
     f.config.table_references = {{table, "virtual_alias.tables", 1, 1}, {table, "virtual_alias.tables", 2, 1}};
     CHECK(f.shown(common::lint_addresses(f.config)) == bad); // once

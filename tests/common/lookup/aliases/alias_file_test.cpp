@@ -74,7 +74,8 @@ TEST_CASE("alias files") {
         {"a: b\x01", "a=wrong line 1: a target is too long or odd!1:a target is too long or odd"},
     };
     for (const auto& row : rows) CHECK(parsed(row.text) == row.table);
-    CHECK(parsed("a: " + std::string(5000, 'x')) == "a=wrong line 1: a target is too long or odd!1:a target is too long or odd");
+    CHECK(parsed("a: " + std::string(5000, 'x')) ==
+          "a=wrong line 1: a target is too long or odd!1:a target is too long or odd");
     std::string many;
     for (int i = 0; i < 100; ++i) many += "nonsense\n";
     CHECK(AliasTable::parse(many).problems.size() == 20);
@@ -141,7 +142,8 @@ TEST_CASE("a file is read again when it changes") {
     CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
     write("a: f, g");
-    now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) + std::chrono::milliseconds(500);
+    now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) +
+                   std::chrono::milliseconds(500);
     CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     CHECK(file.find("a")->size() == 1);
     now.now.wall += std::chrono::seconds(60);
@@ -162,8 +164,9 @@ TEST_CASE("what a rule puts in from the address becomes addresses, and nothing e
     REQUIRE(good);
     CHECK(good->size() == 2);
     CHECK(good->front().value == "ann@far.example");
-    for (const auto* more : {"a@x.example, b@far.example, |prog", "|sh@far.example, |prog", "/etc/x@far.example, |prog",
-                             ":include:/etc/x@far.example, |prog", "\\root@far.example, |prog", ", |prog", "x, |prog, |prog"})
+    for (const auto* more :
+         {"a@x.example, b@far.example, |prog", "|sh@far.example, |prog", "/etc/x@far.example, |prog",
+          ":include:/etc/x@far.example, |prog", "\\root@far.example, |prog", ", |prog", "x, |prog, |prog"})
         CHECK_FALSE(common::parse_filled_in("$1@far.example, |prog", more));
     CHECK_FALSE(common::parse_filled_in("$1", "|prog"));
     CHECK_FALSE(common::parse_filled_in("|prog $1", "|prog x"));

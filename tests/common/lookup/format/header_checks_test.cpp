@@ -14,7 +14,8 @@ HeaderChecks checks(std::vector<std::string> lines) {
 
 // "2 reject: text" for each finding.
 std::vector<std::string> found(const std::vector<std::string>& lines, const std::vector<std::string>& fields) {
-    constexpr const char* names[] = {"dunno", "reject", "discard", "hold", "redirect", "warn", "prepend", "replace", "ignore"};
+    constexpr const char* names[] = {"dunno", "reject",  "discard", "hold",  "redirect",
+                                     "warn",  "prepend", "replace", "ignore"};
     std::vector<std::string> out;
     for (const auto& each : checks(lines).check(fields).found)
         out.push_back(std::to_string(each.field) + " " + names[static_cast<int>(each.action)] + ": " + each.text);
@@ -36,12 +37,13 @@ TEST_CASE("rules as Postfix's tables have them") {
              {{"/^Subject: .*money/i REJECT"}, {}}, // "i" minds upper and lower case
              {{"/^subject:.*money.fast/ HOLD"}, {}},
              {{"/^subject:.*money\\n\\tfast/ HOLD"}, {"2 hold: "}},
-             {{"/money.*fast$/ WARN"}, {"2 warn: "}},   // "." takes line ends
-             {{"/money.*fast$/s WARN"}, {}},            // … unless
-             {{"/^\\tfast/m WARN"}, {"2 warn: "}},      // every line has a beginning
+             {{"/money.*fast$/ WARN"}, {"2 warn: "}}, // "." takes line ends
+             {{"/money.*fast$/s WARN"}, {}},          // … unless
+             {{"/^\\tfast/m WARN"}, {"2 warn: "}},    // every line has a beginning
              {{"!/^(received|from|subject)/ IGNORE"}, {"3 ignore: "}},
              {{"/^From: (.*) </ PREPEND X-Who: $1"}, {"1 prepend: X-Who: Ann"}},
-             {{"/^X-Mailer: (\\w+) (?<v>[0-9.]+)/ REPLACE X-Mailer: ${2} $(1) $$1 $7"}, {"3 replace: X-Mailer: 3.1 Bulk $1 "}},
+             {{"/^X-Mailer: (\\w+) (?<v>[0-9.]+)/ REPLACE X-Mailer: ${2} $(1) $$1 $7"},
+              {"3 replace: X-Mailer: 3.1 Bulk $1 "}},
              {{"/ann@/ redirect post@example.org"}, {"1 redirect: post@example.org"}},
              {{"|^X-Mailer: Bulk/?| DISCARD bulk"}, {"3 discard: bulk"}},
              {{"/^From:/ DUNNO", "/./ WARN seen"}, {"0 warn: seen", "2 warn: seen", "3 warn: seen"}},

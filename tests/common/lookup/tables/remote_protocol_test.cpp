@@ -13,7 +13,10 @@ std::string heard(ParseResult (*parse_reply)(std::string_view), std::string_view
     if (!*reply) return "...";
     const auto& [answer, taken] = **reply;
     using Status = Answer::Status;
-    return fmt::format("{} {}", answer.status == Status::found ? answer.value : answer.status == Status::none ? "-" : "~" + answer.why,
+    return fmt::format("{} {}",
+                       answer.status == Status::found  ? answer.value
+                       : answer.status == Status::none ? "-"
+                                                       : "~" + answer.why,
                        taken);
 }
 

@@ -28,11 +28,13 @@ struct World {
             service.say(connection, fmt::format("200 value%20of%20{}\n", bytes.substr(4, bytes.size() - 5)));
         };
         const auto address = common::ServiceAddress::parse("unix:" + (here.path() / "s").string());
-        table = std::make_unique<RemoteTable>(loop, log, "tcp:t", Service{*address, tcp_table::request, tcp_table::parse_reply, timeout, 30s, contended_timeout},
-                                              [this](const std::string& key) {
-                                                  told.push_back(key);
-                                                  if (told.size() >= expected) loop.stop();
-                                              });
+        table = std::make_unique<RemoteTable>(
+            loop, log, "tcp:t",
+            Service{*address, tcp_table::request, tcp_table::parse_reply, timeout, 30s, contended_timeout},
+            [this](const std::string& key) {
+                told.push_back(key);
+                if (told.size() >= expected) loop.stop();
+            });
     }
     std::string find(std::string_view key) {
         const auto answer = table->find(key, common::Loop::now());
@@ -57,7 +59,8 @@ TEST_CASE("a service is asked over a few connections, each key once, and its ans
     World world;
     CHECK(world.find("a") == "?");
     world.expected = 9;
-    for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "a"}) CHECK(world.table->ask(key, common::Loop::now()));
+    for (const char* key : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "a"})
+        CHECK(world.table->ask(key, common::Loop::now()));
     world.loop.run();
     CHECK(world.told.size() == 9);
     CHECK(world.asked.size() == 9);
@@ -169,7 +172,9 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
         CHECK(world.get("a").find("its answer \"hello\" is none of") != std::string::npos);
     }
     SUBCASE("chatty") {
-        world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "200 a\n200 b\n"); };
+        world.service.heard = [&](std::size_t connection, std::string_view) {
+            world.service.say(connection, "200 a\n200 b\n");
+        };
         several();
         CHECK(world.get("a") == "!table tcp:t: it says more than it was asked");
     }

@@ -128,7 +128,8 @@ TEST_CASE("one that goes while it is being read takes nobody with it") {
     common::Loop loop;
     common::Log log(loop, "cleanup");
     {
-        FileTable table(loop, log, "text:t", here.path() / "t", TextTable::read, [](const std::string&) { FAIL("told"); }, 0);
+        FileTable table(
+            loop, log, "text:t", here.path() / "t", TextTable::read, [](const std::string&) { FAIL("told"); }, 0);
         CHECK(said(table.find("a", at(0ms))) == "?");
         CHECK(table.ask("a", at(0ms)));
     }
@@ -249,7 +250,8 @@ TEST_CASE("SQLite") {
     sqlite3* writer = nullptr; // that does not let go
     REQUIRE(sqlite3_open(path.c_str(), &writer) == SQLITE_OK);
     REQUIRE(sqlite3_exec(writer, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
-    CHECK(with("SELECT v FROM a WHERE k = ?", 200ms)("bob").find("somebody is writing to the database") != std::string::npos);
+    CHECK(with("SELECT v FROM a WHERE k = ?", 200ms)("bob").find("somebody is writing to the database") !=
+          std::string::npos);
     sqlite3_exec(writer, "COMMIT", nullptr, nullptr, nullptr);
     sqlite3_close(writer);
     CHECK(with("SELECT v FROM a WHERE k = ?")("bob") == "one,two");

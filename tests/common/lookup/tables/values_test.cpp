@@ -20,11 +20,14 @@ struct Scratch {
     }
 };
 
-std::string seen(const std::string& table, const std::vector<config::LookupTable>& sections = {}, std::size_t most = most_values) {
+std::string seen(const std::string& table, const std::vector<config::LookupTable>& sections = {},
+                 std::size_t most = most_values) {
     std::string out;
     const auto scan = each_value(
         table, sections,
-        [&](const TableValue& each) { out += fmt::format("{}:{}={}{} ", each.line, each.key, each.value, each.groups ? " with groups" : ""); },
+        [&](const TableValue& each) {
+            out += fmt::format("{}:{}={}{} ", each.line, each.key, each.value, each.groups ? " with groups" : "");
+        },
         most);
     return out + scan.text();
 }
@@ -55,30 +58,40 @@ TEST_CASE("files: lines, right-hand sides, compiled entries; so many and no more
 TEST_CASE("sections: entries, what an SQLite query answers, and services that cannot be listed") {
     Scratch scratch;
     const auto database = scratch.path("database");
-    in_database(database, "CREATE TABLE v (a TEXT, b TEXT); INSERT INTO v VALUES ('x', 'one'), ('y', 'two'), ('x', 'three'), ('', 'z')");
+    in_database(
+        database,
+        "CREATE TABLE v (a TEXT, b TEXT); INSERT INTO v VALUES ('x', 'one'), ('y', 'two'), ('x', 'three'), ('', 'z')");
     const auto section = [&](const char* query) {
-        return std::vector{config::LookupTable{.name = "q", .kind = config::LookupKind::sqlite, .database = database, .query = query}};
+        return std::vector{config::LookupTable{
+            .name = "q", .kind = config::LookupKind::sqlite, .database = database, .query = query}};
     };
-    for (const auto* query : {"SELECT b FROM v WHERE a = ?", "select v.b from v as v where v.a=:key order by b desc;",
-                              "SELECT b FROM \"v\" WHERE lower(a) = ?1 AND b <> 'never'", "SELECT\n b\nFROM v\nWHERE a == @key"}) {
+    for (const auto* query :
+         {"SELECT b FROM v WHERE a = ?", "select v.b from v as v where v.a=:key order by b desc;",
+          "SELECT b FROM \"v\" WHERE lower(a) = ?1 AND b <> 'never'", "SELECT\n b\nFROM v\nWHERE a == @key"}) {
         const auto found = seen("table:q", section(query));
         CHECK_MESSAGE(found.find("0:y=two") != std::string::npos, query, ": ", found);
         CHECK_MESSAGE(found.ends_with("2 values looked over"), query, ": ", found);
     }
     CHECK(seen("table:q", section("SELECT b FROM v WHERE a = ?"), 1).ends_with("the first 1 value looked over"));
-    for (const auto* query : {"SELECT b FROM v WHERE a LIKE ? OR 1", "SELECT ?", "SELECT b FROM v JOIN v AS w WHERE v.a = ?"})
-        CHECK_MESSAGE(seen("table:q", section(query)).starts_with("its values cannot be looked over: which keys there are"), query);
+    for (const auto* query :
+         {"SELECT b FROM v WHERE a LIKE ? OR 1", "SELECT ?", "SELECT b FROM v JOIN v AS w WHERE v.a = ?"})
+        CHECK_MESSAGE(
+            seen("table:q", section(query)).starts_with("its values cannot be looked over: which keys there are"),
+            query);
     CHECK(seen("table:q", section("SELECT b FROM gone WHERE a = ?")) ==
           fmt::format("its values cannot be looked over: {}: no such table: gone", database));
-    const std::vector<config::LookupTable> others{{.name = "few", .kind = config::LookupKind::entries, .entries = {"a b", "c d"}},
-                                                  {.name = "far", .kind = config::LookupKind::tcp}};
+    const std::vector<config::LookupTable> others{
+        {.name = "few", .kind = config::LookupKind::entries, .entries = {"a b", "c d"}},
+        {.name = "far", .kind = config::LookupKind::tcp}};
     CHECK(seen("table:few", others) == "1:a=b 1:c=d 2 values looked over");
     for (const auto* table : {"table:far", "tcp:127.0.0.1:1", "socketmap:unix:/no/such:x"})
         CHECK(seen(table, others) == "its values cannot be looked over: a service answers for them, one key at a time");
 }
 
 TEST_CASE("a value with groups is wrong if it is, whatever they catch") {
-    const auto short_ones = [](const std::string& value) { return value.size() > 12 ? "\"" + value + "\" is long" : std::string(); };
+    const auto short_ones = [](const std::string& value) {
+        return value.size() > 12 ? "\"" + value + "\" is long" : std::string();
+    };
     CHECK(check_value({"", "$1", 1, true}, short_ones) == "");
     CHECK(check_value({"", "${1}-and-$(2)", 1, true}, short_ones) == "");
     CHECK(check_value({"", "$1 is always long", 1, true}, short_ones) == "\"somebody is always long\" is long");

@@ -53,7 +53,8 @@ TEST_CASE("hosts with odd characters are passed over") {
 }
 
 TEST_CASE("MX records of which none names a host are records all the same") {
-    const auto bytes = Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 5, "a b.example.com")).bytes();
+    const auto bytes =
+        Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 5, "a b.example.com")).bytes();
     const auto answer = parse(bytes, "example.com", Type::mx);
     CHECK(answer.said == LookupStatus::records);
     CHECK(answer.mx.empty());

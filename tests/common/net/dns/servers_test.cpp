@@ -28,5 +28,6 @@ TEST_CASE("who was asked for a name, and who says that they are to be asked") {
           "asked 192.0.2.1, 192.0.2.2, 192.0.2.3 and 2 more, as /etc/resolv.conf has it");
     CHECK(servers_text(at({"127.0.0.1"}), resolv_conf, nullptr) == "asked 127.0.0.1, as /etc/resolv.conf cannot be read");
     for (const std::string empty : {"", "\n\n", "# nameserver 192.0.2.1\nnameservers 192.0.2.1\n"})
-        CHECK(servers_text(at({"127.0.0.1"}), resolv_conf, &empty) == "asked 127.0.0.1, as /etc/resolv.conf names no server");
+        CHECK(servers_text(at({"127.0.0.1"}), resolv_conf, &empty) ==
+              "asked 127.0.0.1, as /etc/resolv.conf names no server");
 }

@@ -116,83 +116,85 @@ TextKey address(std::string& value) {
 } // namespace
 
 Section section_for(decide::RouteRule& s) {
-    return {"route.\"<domain>\"",
-            "Where mail for a domain goes: \"example.com\" for itself, \".example.com\" for everything below "
-            "it, \"*\" "
-            "for what no other rule serves (a relay host). The longest match wins. Without a rule: the "
-            "domain's MX.",
-            {
-                {"next_hop", NextHopsKey{&s.next_hops},
-                 "One place or a list in order of preference; places in a list inside the list are equals. "
-                 "\"[host]:port\" and \"[address]:port\" are a host itself, \"user@[host]:port\" the same with the account "
-                 "of smtp_client.credentials to be used there; \"name\" is the MX hosts of that "
-                 "name; "
-                 "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
-                 "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). "
-                 "\"lmtp:[host]:port\" (24 where no port is named) and \"lmtp:/path/of/a/socket\" speak LMTP, as "
-                 "mailbox stores do. A rule is either hosts in brackets and paths, or one name. The next in order "
-                 "serves while the one before it is down "
-                 "(queue.link_down_after).",
-                 "\"[relay.example.net]:25\""},
-                {"pool", non_empty_text(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.", "\"bulk\""},
-                {"fallback", hosts_in_brackets(s.fallback),
-                 "Hosts in brackets, as \"[relay.example.net]:25\", that take the mail when none of the MX hosts "
-                 "can be looked up or reached, in the same attempt. They speak SMTP. Not when the domain itself refuses (5xx, no such domain), nor when this "
-                 "system is one of its MX hosts. Only with \"mx\" or a name.",
-                 ""},
-                {"tls_wrap", BoolKey{&s.tls_wrap},
-                 "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Whose certificate it is, tls "
-                 "says: \"verify\" demands that it proves the name. Only for hosts in brackets.",
-                 ""},
-                {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"verify\""},
-                {"auth", auth_mechanisms(s.auth),
-                 "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "
-                 "hop, or \"no\": it is not used. By default the strongest that both sides know, of "
-                 "SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN and LOGIN, or of OAUTHBEARER and XOAUTH2 where the "
-                 "account has a command. Routes that share a next hop should agree.",
-                 "[\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\"]"},
-                {"auth_failure", one_of(s.queueing.auth_failure, auth_failures),
-                 "What becomes of mail when the next hop refuses our credentials: \"wait\" until they are put right, or "
-                 "\"return\" what is due to its senders, each time that the link is tried.",
-                 ""},
-                {"auth_without_tls", BoolKey{&s.auth.without_tls},
-                 "Mechanisms that show the password (all but SCRAM) may be used in plain text too: whoever listens on "
-                 "the way reads it.",
-                 ""},
-                {"connections", IntKey{&s.connections, 1, 10'000},
-                 "Connections at the same time to this next hop. By default those of [queue].", "100"},
-                {"connections_by_backlog", BoolKey{&s.queueing.by_backlog},
-                 "Whether a further connection is opened only for every 20 messages that wait, as Exchange does it, "
-                 "for a next hop that allows few connections. By default also when those that are open would need "
-                 "longer than half a second for what waits.",
-                 ""},
-                {"messages_per_second", IntKey{&s.queueing.messages_per_second, 1, 1'000'000},
-                 "At most so many transactions a second. By default no limit.", "50"},
-                {"messages_per_hour", IntKey{&s.queueing.messages_per_hour, 1, 1'000'000'000},
-                 "At most so many transactions an hour, evenly. By default no limit.", "10000"},
-                {"connections_per_second", IntKey{&s.queueing.connections_per_second, 1, 1'000'000},
-                 "At most so many new connections a second. By default no limit.", "5"},
-                {"retry_policy", name_of_policy(s.queueing.retry_policy),
-                 "How a message that failed is tried again: \"exchange\" (the ladder of [queue]) or a "
-                 "[retry.<name>]. It is recorded with the message; later changes do not alter mail already "
-                 "queued.",
-                 "\"exchange\""},
-                {"replies", reply_rules(s.replies),
-                 "Replies this site means otherwise than it says: code, enhanced status if it matters, stage "
-                 "(MAIL, RCPT, DATA, END: after the final dot), temporary or permanent. The first that fits "
-                 "counts.",
-                 "[\"550 5.7.1 at MAIL is temporary\"]"},
-                {"glitch_interval", DurationKey{&s.queueing.glitch_interval, 1s, 24h}, "Instead of that of [queue].",
-                 "\"60s\""},
-                {"glitch_count", IntKey{&s.queueing.glitch_count, 1, 1000}, "Instead of that of [queue].", "3"},
-                {"retry_interval", DurationKey{&s.queueing.retry_interval, 1s, 24h}, "Instead of that of [queue].",
-                 "\"10m\""},
-                {"retry_count", IntKey{&s.queueing.retry_count, 1, 1000}, "Instead of that of [queue].", "3"},
-                {"retry_interval_after", DurationKey{&s.queueing.retry_interval_after, 1s, 24h},
-                 "Instead of that of [queue].", "\"15m\""},
-                {"failures_before_problem", IntKey{&s.queueing.failures_before_problem, 1, 1000},
-                 "Instead of that of [queue].", "2"},
-            }};
+    return {
+        "route.\"<domain>\"",
+        "Where mail for a domain goes: \"example.com\" for itself, \".example.com\" for everything below "
+        "it, \"*\" "
+        "for what no other rule serves (a relay host). The longest match wins. Without a rule: the "
+        "domain's MX.",
+        {
+            {"next_hop", NextHopsKey{&s.next_hops},
+             "One place or a list in order of preference; places in a list inside the list are equals. "
+             "\"[host]:port\" and \"[address]:port\" are a host itself, \"user@[host]:port\" the same with the account "
+             "of smtp_client.credentials to be used there; \"name\" is the MX hosts of that "
+             "name; "
+             "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
+             "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). "
+             "\"lmtp:[host]:port\" (24 where no port is named) and \"lmtp:/path/of/a/socket\" speak LMTP, as "
+             "mailbox stores do. A rule is either hosts in brackets and paths, or one name. The next in order "
+             "serves while the one before it is down "
+             "(queue.link_down_after).",
+             "\"[relay.example.net]:25\""},
+            {"pool", non_empty_text(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.",
+             "\"bulk\""},
+            {"fallback", hosts_in_brackets(s.fallback),
+             "Hosts in brackets, as \"[relay.example.net]:25\", that take the mail when none of the MX hosts "
+             "can be looked up or reached, in the same attempt. They speak SMTP. Not when the domain itself refuses (5xx, no such domain), nor when this "
+             "system is one of its MX hosts. Only with \"mx\" or a name.",
+             ""},
+            {"tls_wrap", BoolKey{&s.tls_wrap},
+             "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Whose certificate it is, tls "
+             "says: \"verify\" demands that it proves the name. Only for hosts in brackets.",
+             ""},
+            {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"verify\""},
+            {"auth", auth_mechanisms(s.auth),
+             "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "
+             "hop, or \"no\": it is not used. By default the strongest that both sides know, of "
+             "SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN and LOGIN, or of OAUTHBEARER and XOAUTH2 where the "
+             "account has a command. Routes that share a next hop should agree.",
+             "[\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\"]"},
+            {"auth_failure", one_of(s.queueing.auth_failure, auth_failures),
+             "What becomes of mail when the next hop refuses our credentials: \"wait\" until they are put right, or "
+             "\"return\" what is due to its senders, each time that the link is tried.",
+             ""},
+            {"auth_without_tls", BoolKey{&s.auth.without_tls},
+             "Mechanisms that show the password (all but SCRAM) may be used in plain text too: whoever listens on "
+             "the way reads it.",
+             ""},
+            {"connections", IntKey{&s.connections, 1, 10'000},
+             "Connections at the same time to this next hop. By default those of [queue].", "100"},
+            {"connections_by_backlog", BoolKey{&s.queueing.by_backlog},
+             "Whether a further connection is opened only for every 20 messages that wait, as Exchange does it, "
+             "for a next hop that allows few connections. By default also when those that are open would need "
+             "longer than half a second for what waits.",
+             ""},
+            {"messages_per_second", IntKey{&s.queueing.messages_per_second, 1, 1'000'000},
+             "At most so many transactions a second. By default no limit.", "50"},
+            {"messages_per_hour", IntKey{&s.queueing.messages_per_hour, 1, 1'000'000'000},
+             "At most so many transactions an hour, evenly. By default no limit.", "10000"},
+            {"connections_per_second", IntKey{&s.queueing.connections_per_second, 1, 1'000'000},
+             "At most so many new connections a second. By default no limit.", "5"},
+            {"retry_policy", name_of_policy(s.queueing.retry_policy),
+             "How a message that failed is tried again: \"exchange\" (the ladder of [queue]) or a "
+             "[retry.<name>]. It is recorded with the message; later changes do not alter mail already "
+             "queued.",
+             "\"exchange\""},
+            {"replies", reply_rules(s.replies),
+             "Replies this site means otherwise than it says: code, enhanced status if it matters, stage "
+             "(MAIL, RCPT, DATA, END: after the final dot), temporary or permanent. The first that fits "
+             "counts.",
+             "[\"550 5.7.1 at MAIL is temporary\"]"},
+            {"glitch_interval", DurationKey{&s.queueing.glitch_interval, 1s, 24h}, "Instead of that of [queue].",
+             "\"60s\""},
+            {"glitch_count", IntKey{&s.queueing.glitch_count, 1, 1000}, "Instead of that of [queue].", "3"},
+            {"retry_interval", DurationKey{&s.queueing.retry_interval, 1s, 24h}, "Instead of that of [queue].",
+             "\"10m\""},
+            {"retry_count", IntKey{&s.queueing.retry_count, 1, 1000}, "Instead of that of [queue].", "3"},
+            {"retry_interval_after", DurationKey{&s.queueing.retry_interval_after, 1s, 24h},
+             "Instead of that of [queue].", "\"15m\""},
+            {"failures_before_problem", IntKey{&s.queueing.failures_before_problem, 1, 1000},
+             "Instead of that of [queue].", "2"},
+        }};
 }
 
 Section section_for(decide::queue::RetryPolicy& s) {
@@ -275,36 +277,31 @@ Section section_for(decide::queue::Settings& s) {
         "hosts); a queue is the mail for one domain.",
         {
             {"glitch_interval", DurationKey{&s.glitch_interval, 1s, 24h}, "Wait after a first failure.", ""},
-            {"glitch_count", IntKey{&s.glitch_count, 1, 100},
-             "Failures in a row until it is no glitch any more.", ""},
+            {"glitch_count", IntKey{&s.glitch_count, 1, 100}, "Failures in a row until it is no glitch any more.",
+             ""},
             {"retry_interval", DurationKey{&s.retry_interval, 1s, 24h}, "The wait after that.", ""},
             {"retry_count", IntKey{&s.retry_count, 0, 1000}, "So many waits of that length.", ""},
             {"retry_interval_after", DurationKey{&s.retry_interval_after, 1s, 7 * 24h}, "All further waits.", ""},
-            {"jitter", FractionKey{&s.jitter}, "Every wait is made longer by up to this fraction, at random.",
-             ""},
+            {"jitter", FractionKey{&s.jitter}, "Every wait is made longer by up to this fraction, at random.", ""},
             {"failures_before_problem", IntKey{&s.failures_before_problem, 0, 1000},
              "A message that failed so often lets all others pass; 0 turns this off.", ""},
             {"problem_share", IntKey{&s.problem_share, 2, 10'000},
              "On a busy queue one delivery in so many is such a message all the same.", ""},
             {"health_evidence", DurationKey{&s.health_evidence, 0s, 1h},
-             "A queue that delivered mail so recently is healthy; a failure then concerns one message only.",
-             ""},
+             "A queue that delivered mail so recently is healthy; a failure then concerns one message only.", ""},
             {"link_health_evidence", DurationKey{&s.link_health_evidence, 0s, 1h},
              "While a connection was useful so recently, a refused further one does not fail the link.", ""},
             {"deaths_before_hold", IntKey{&s.deaths_before_hold, 1, 100},
-             "A message that was alone in the hands of a process when it crashed, so many times, is held.",
-             ""},
-            {"local_retry", DurationKey{&s.local_retry, 1s, 24h}, "Wait when a message could not be delivered into a mailbox, a file or a command for now.",
-             ""},
+             "A message that was alone in the hands of a process when it crashed, so many times, is held.", ""},
+            {"local_retry", DurationKey{&s.local_retry, 1s, 24h},
+             "Wait when a message could not be delivered into a mailbox, a file or a command for now.", ""},
             {"categorize_retry", DurationKey{&s.categorize_retry, 1s, 24h},
              "Wait when recipients could not be worked out; doubles.", ""},
-            {"categorize_retry_max", DurationKey{&s.categorize_retry_max, 1s, 7 * 24h}, "The longest such wait.",
-             ""},
+            {"categorize_retry_max", DurationKey{&s.categorize_retry_max, 1s, 7 * 24h}, "The longest such wait.", ""},
             {"max_pending_categorizations", IntKey{&s.max_pending_categorizations, 1, 1'000'000},
              "Messages whose recipients are being worked out at the same time.", ""},
             {"recategorize_on_start", BoolKey{&s.recategorize_on_start},
-             "Recipients found in the spool are worked out anew: after aliases or local domains were changed.",
-             ""},
+             "Recipients found in the spool are worked out anew: after aliases or local domains were changed.", ""},
             {"routing_retry", DurationKey{&s.routing_retry, 1s, 24h},
              "Wait when the next hop could not be looked up; doubles.", ""},
             {"routing_retry_max", DurationKey{&s.routing_retry_max, 1s, 7 * 24h}, "The longest such wait.", ""},
@@ -317,13 +314,13 @@ Section section_for(decide::queue::Settings& s) {
             {"link_up_after", DurationKey{&s.link_up_after, 0s, 24h},
              "A link that is down is up again after two good probes so far apart.", ""},
             {"reset_routes_retry", DurationKey{&s.reset_routes_retry, 1s, 24h},
-             "Routes are looked up anew when a link goes down or comes up; wait when that did not work for all.",
-             ""},
+             "Routes are looked up anew when a link goes down or comes up; wait when that did not work for all.", ""},
             {"overdue_spread", DurationKey{&s.overdue_spread, 0s, 24h},
-             "Mail whose retry is overdue at start is spread over up to this time, the less of it the shorter.",
+             "Mail whose retry is overdue at start is spread over up to this time, the less of it the shorter.", ""},
+            {"expiry", DurationKey{&s.expiry, 1s, year},
+             "Mail not delivered by then goes back to its sender. Recorded when a message is accepted: a reload "
+             "changes it for later mail, \"postrider message expire --after\" for queued mail.",
              ""},
-            {"expiry", DurationKey{&s.expiry, 1s, year}, "Mail not delivered by then goes back to its sender. Recorded when a message is accepted: a reload "
-             "changes it for later mail, \"postrider message expire --after\" for queued mail.", ""},
             {"report_expiry", DurationKey{&s.report_expiry, 1s, year}, "The same for reports.", ""},
             {"delay_notice", DurationKey{&s.delay_notice, 0s, year},
              "The sender is told once that mail is delayed, after this time; \"0s\" turns this off.", ""},
@@ -348,13 +345,13 @@ Section section_for(decide::queue::Settings& s) {
              "come: domains with many MX names may all lie on one host. For the address of a configured route its own limit holds.",
              ""},
             {"connections_local", IntKey{&s.connections_local, 1, 1000},
-             "Deliveries to mailboxes and commands at the same time. A larger number counts from the next start on.", ""},
+             "Deliveries to mailboxes and commands at the same time. A larger number counts from the next start on.",
+             ""},
             {"connections_per_user", IntKey{&s.connections_per_user, 1, 1000},
              "Of these, deliveries for one user, or one virtual mailbox: what is slow or locked for one does not keep "
              "others' mail waiting.",
              ""},
-            {"connections_total", IntKey{&s.connections_total, 1, 100'000},
-             "Connections of all links together.", ""},
+            {"connections_total", IntKey{&s.connections_total, 1, 100'000}, "Connections of all links together.", ""},
             {"link_share", IntKey{&s.link_share, 1, 1000},
              "While others wait, no link holds more than one part in so many of them.", ""},
             {"messages_per_connection", IntKey{&s.messages_per_connection, 1, 100'000},
@@ -375,8 +372,8 @@ Section section_for(SmtpClient& s) {
         "smtp_client",
         "Sending to other systems. Limits of connections and retries are in [queue].",
         {
-            {"workers", IntKey{&s.workers, 1, 64},
-             "Processes. By default one for every two processors, 8 at most.", "1"},
+            {"workers", IntKey{&s.workers, 1, 64}, "Processes. By default one for every two processors, 8 at most.",
+             "1"},
             {"helo", domain(s.helo), "Name given in EHLO. By default the host name.", "\"mail.example.com\""},
             {"connect_timeout", DurationKey{&s.connect_timeout, 1s, 10min}, "For a connection to come up.", ""},
             {"greeting_timeout", DurationKey{&s.greeting_timeout, 1s, 1h}, "For the server's first line.", ""},
@@ -403,8 +400,7 @@ Section section_for(SmtpClient& s) {
              ""},
             {"ipv4", BoolKey{&s.ipv4}, "Use IPv4.", ""},
             {"ipv6", BoolKey{&s.ipv6}, "Use IPv6.", ""},
-            {"pipelining", BoolKey{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.",
-             ""},
+            {"pipelining", BoolKey{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.", ""},
             {"chunking", BoolKey{&s.chunking},
              "Send the first message of a connection by BDAT, in one group with its commands, to servers that "
              "offer CHUNKING and PIPELINING, if it has at most 64 KiB: that saves a round trip.",

@@ -39,15 +39,19 @@ Section section_for(LookupTable& s) {
              "\"entries\": the few that are listed here. \"sqlite\": a query of an SQLite database. \"socketmap\", \"tcp\": a "
              "service that speaks the protocol of Sendmail's socket maps, or that of Postfix's tcp_table(5).",
              "\"sqlite\""},
-            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> std::string {
-                 const auto blank = text.find_first_of(" \t");
-                 std::string plain;
-                 if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
-                 if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
-                     return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
-                 value = text;
-                 return "";
-             }),
+            {"entries",
+             list_of<std::string>(s.entries,
+                                  [](std::string_view text, std::string& value) -> std::string {
+                                      const auto blank = text.find_first_of(" \t");
+                                      std::string plain;
+                                      if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
+                                      if (blank == 0 || blank == text.npos ||
+                                          text.find_first_not_of(" \t", blank) == text.npos)
+                                          return fmt::format("\"{}\": expected \"key value\"",
+                                                             smtp::printable(text, 100));
+                                      value = text;
+                                      return "";
+                                  }),
              "Of kind \"entries\": texts \"key value\".", "[\"sales@example.com ann@example.com\"]"},
             {"database", any_text(s.database), "Of kind \"sqlite\": the database's file. It is only read.",
              "\"/var/lib/mail/users.sqlite\""},
@@ -62,8 +66,8 @@ Section section_for(LookupTable& s) {
              "Of kinds \"sqlite\", \"socketmap\" and \"tcp\": how long an answer may take. After that the table is "
              "unavailable for the moment, and what depends on it waits.",
              ""},
-            {"cache", DurationKey{&s.cache, 1s, 1h},
-             "Of the same kinds: how long an answer is taken to be true.", ""},
+            {"cache", DurationKey{&s.cache, 1s, 1h}, "Of the same kinds: how long an answer is taken to be true.",
+             ""},
         }};
 }
 

@@ -146,24 +146,26 @@ Section section_for(Content& s) {
 }
 
 Section section_for(AutomaticBcc& s) {
-    return {"copies",
-            "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
-            "program on this host. Nobody sees from the message who gets a copy, its sender is told nothing of what "
-            "becomes of it, and who has the message anyway gets it once. Reports of this system's own are not copied.",
-            {
-                {"always",
-                 list_of<std::string>(s.always, [](std::string_view text, std::string& to) { return read_address(text, to); }),
-                 "These get a copy of everything.", "[\"archive@example.com\"]"},
-                {"by_sender", copy_rules(s.by_sender),
-                 "Copies of what an envelope sender sends: \"ann@example.com boss@example.com\", or for a whole domain "
-                 "\"@example.com boss@example.com\". The address counts before the address without its extension, and "
-                 "that before the domain.",
-                 "[\"ann@example.com boss@example.com\"]"},
-                {"by_recipient", copy_rules(s.by_recipient),
-                 "Copies of what is sent to a recipient; written the same way. The copies that other rules add are not "
-                 "themselves looked up.",
-                 "[\"@example.com archive@example.com\"]"},
-            }};
+    return {
+        "copies",
+        "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
+        "program on this host. Nobody sees from the message who gets a copy, its sender is told nothing of what "
+        "becomes of it, and who has the message anyway gets it once. Reports of this system's own are not copied.",
+        {
+            {"always",
+             list_of<std::string>(s.always,
+                                  [](std::string_view text, std::string& to) { return read_address(text, to); }),
+             "These get a copy of everything.", "[\"archive@example.com\"]"},
+            {"by_sender", copy_rules(s.by_sender),
+             "Copies of what an envelope sender sends: \"ann@example.com boss@example.com\", or for a whole domain "
+             "\"@example.com boss@example.com\". The address counts before the address without its extension, and "
+             "that before the domain.",
+             "[\"ann@example.com boss@example.com\"]"},
+            {"by_recipient", copy_rules(s.by_recipient),
+             "Copies of what is sent to a recipient; written the same way. The copies that other rules add are not "
+             "themselves looked up.",
+             "[\"@example.com archive@example.com\"]"},
+        }};
 }
 
 Section section_for(DnsList& s) {

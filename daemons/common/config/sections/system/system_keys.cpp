@@ -59,7 +59,8 @@ Section section_for(Mta& s) {
                  "users that "
                  "local.users lists (single-user mode).",
                  ""},
-                {"user", non_empty_text(s.user), "The user the daemons run as when started by root. Master and the local daemon stay root.", ""},
+                {"user", non_empty_text(s.user),
+                 "The user the daemons run as when started by root. Master and the local daemon stay root.", ""},
                 {"drop_group", non_empty_text(s.drop_group),
                  "Group of the set-gid helper that writes to the drop directory.", ""},
                 {"admin_group", non_empty_text(s.admin_group), "Group whose members may use the control socket.", ""},
@@ -67,50 +68,52 @@ Section section_for(Mta& s) {
 }
 
 Section section_for(Spool& s) {
-    return {"spool",
-            "Where mail is kept from acceptance to the end.",
-            {
-                {"directory", any_text(s.directory),
-                 "The spool's directory. It must lie on one local file system. Elsewhere than by default, make the "
-                 "default place a link to it: while Postrider does not run, programs of this host leave their mail "
-                 "there.",
-                 ""},
-                {"minimum_free", SizeKey{&s.minimum_free, 0, 1024 * GiB},
-                 "With less free space than this, new mail is refused for the time being (452 4.3.1).", ""},
-                {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000},
-                 "The same for free inodes.", ""},
-                {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
-                 "Space kept back so that reports can still be written when the disk is full.", ""},
-                {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
-                 "Mail that waits is read again once in this time, to find damage while it may be mended; "
-                 "\"0s\" turns this off.",
-                 ""},
-                {"sync_threads", IntKey{&s.sync_threads, 1, 256},
-                 "How many files each writing process makes durable side by side, and the queue-manager reads side by "
-                 "side at its start.",
-                 ""},
-                {"content_memory", SizeKey{&s.content_memory, 8 * MiB, 64 * GiB},
-                 "Memory for messages being received, per writing process (each worker of smtpd, pickup). When half of it is "
-                 "in use, contents go to their files sooner; at three quarters senders of large messages wait; when "
-                 "it is used up, new messages are refused for the time being (452 4.3.1).",
-                 ""},
-                {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
-                 "Messages in bad/ (nobody could be told what became of them) are kept for this long; \"0s\": for ever.", ""},
-                {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
-                 "Disk space for bad/; beyond it the oldest messages are removed. 0 turns this off.", ""},
-                {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
-                 "Damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept for this long; "
-                 "\"0s\": for ever.",
-                 ""},
-                {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
-                 "Disk space for each of the two; beyond it the oldest files are removed. 0 turns this off.", ""},
-                {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
-                 "What an operator removed can be brought back for this long (\"postrider message restore\"); \"0s\": not "
-                 "at all.",
-                 ""},
-                {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
-                 "Disk space for it; beyond it the oldest messages can no longer be brought back. 0 turns this off.", ""},
-            }};
+    return {
+        "spool",
+        "Where mail is kept from acceptance to the end.",
+        {
+            {"directory", any_text(s.directory),
+             "The spool's directory. It must lie on one local file system. Elsewhere than by default, make the "
+             "default place a link to it: while Postrider does not run, programs of this host leave their mail "
+             "there.",
+             ""},
+            {"minimum_free", SizeKey{&s.minimum_free, 0, 1024 * GiB},
+             "With less free space than this, new mail is refused for the time being (452 4.3.1).", ""},
+            {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000}, "The same for free inodes.",
+             ""},
+            {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
+             "Space kept back so that reports can still be written when the disk is full.", ""},
+            {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
+             "Mail that waits is read again once in this time, to find damage while it may be mended; "
+             "\"0s\" turns this off.",
+             ""},
+            {"sync_threads", IntKey{&s.sync_threads, 1, 256},
+             "How many files each writing process makes durable side by side, and the queue-manager reads side by "
+             "side at its start.",
+             ""},
+            {"content_memory", SizeKey{&s.content_memory, 8 * MiB, 64 * GiB},
+             "Memory for messages being received, per writing process (each worker of smtpd, pickup). When half of it is "
+             "in use, contents go to their files sooner; at three quarters senders of large messages wait; when "
+             "it is used up, new messages are refused for the time being (452 4.3.1).",
+             ""},
+            {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
+             "Messages in bad/ (nobody could be told what became of them) are kept for this long; \"0s\": for ever.",
+             ""},
+            {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
+             "Disk space for bad/; beyond it the oldest messages are removed. 0 turns this off.", ""},
+            {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
+             "Damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept for this long; "
+             "\"0s\": for ever.",
+             ""},
+            {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
+             "Disk space for each of the two; beyond it the oldest files are removed. 0 turns this off.", ""},
+            {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
+             "What an operator removed can be brought back for this long (\"postrider message restore\"); \"0s\": not "
+             "at all.",
+             ""},
+            {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
+             "Disk space for it; beyond it the oldest messages can no longer be brought back. 0 turns this off.", ""},
+        }};
 }
 
 Section section_for(Log& s) {
