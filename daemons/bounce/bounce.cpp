@@ -206,17 +206,17 @@ void Bounce::write_report(const WorkPtr& work, const Addressee& addressee) {
     });
 }
 
-// bounce.dry_bounce.
+// bounce.withhold_reports.
 void Bounce::store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id,
                                  const Composition& made) {
-    const auto why = fmt::format("bounce.dry_bounce: {} of {} to <{}>, not sent", report_name(work->report.kind),
+    const auto why = fmt::format("bounce.withhold_reports: {} of {} to <{}>, not sent", report_name(work->report.kind),
                                  work->report.queue_id.text(), made.envelope.recipients.front().address);
     spool_writer_->pool().post([this, work, addressee, id, why, content = made.content] {
         const auto kept = store_report(spool_writer_->disk(), id, content, why);
         if (!kept) work->why = kept.error().what;
         spool_writer_->pool().complete([this, work, addressee, id] {
             if (work->why.empty()) {
-                log_.warning("{}: {}: kept in bad/{}.eml and not sent (bounce.dry_bounce)",
+                log_.warning("{}: {}: kept in bad/{}.eml and not sent (bounce.withhold_reports)",
                              work->report.queue_id.text(), report_name(work->report.kind), id.text());
                 work->answer.outcome = Outcome::kept_in_bad;
                 if (!addressee.postmaster) reported_.add(work->report, addressee, work->answer);

@@ -1,4 +1,5 @@
 // import-postfix: reads Postfix's configuration, prints ours, and checks what it prints as `check` would.
+#include "daemons/import-postfix/import_postfix.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/commands/config_files_check.h"
@@ -130,21 +131,21 @@ int write_file(const std::string& path, const std::string& text) {
 }
 
 json as_json(const ImportResult& imported, const std::string& text) {
-    constexpr const char* names[] = {"carried", "noted", "without"};
+    constexpr const char* names[] = {"converted", "converted_with_remarks", "unsupported"};
     json settings = json::array();
     for (const auto& result : imported.results)
         settings.push_back({{"name", result.name},
                             {"file", result.file},
                             {"line", result.line},
                             {"value", result.value},
-                            {"became", names[static_cast<int>(result.kind)]},
+                            {"result", names[static_cast<int>(result.kind)]},
                             {"remarks", result.remarks}});
     return {{"version", 1},
-            {"carried", imported.count(SettingResult::Kind::converted)},
-            {"noted", imported.count(SettingResult::Kind::with_remark)},
-            {"without", imported.count(SettingResult::Kind::unsupported)},
+            {"converted", imported.count(SettingResult::Kind::converted)},
+            {"converted_with_remarks", imported.count(SettingResult::Kind::with_remark)},
+            {"unsupported", imported.count(SettingResult::Kind::unsupported)},
             {"settings", settings},
-            {"text", text}};
+            {"configuration", text}};
 }
 
 } // namespace

@@ -29,7 +29,7 @@ constexpr smtp::Duration grace = 1s; // after its bound, before a daemon is kill
 // What cannot change under running processes.
 std::string needs_restart(const config::Config& old, const config::Config& fresh) {
     if (old.spool.directory != fresh.spool.directory) return "spool.directory";
-    if (old.mta.users != fresh.mta.users) return "mta.users";
+    if (old.mta.users != fresh.mta.users) return "mta.multi_user";
     if (old.mta.user != fresh.mta.user) return "mta.user";
     if (old.mta.drop_group != fresh.mta.drop_group) return "mta.drop_group";
     if (old.mta.admin_group != fresh.mta.admin_group) return "mta.admin_group";
@@ -226,14 +226,15 @@ json Master::status_json(const Child& child) const {
         {"restarts", child.restarts()},
         {"generation", child.generation()},
         {"confinement", child.confinement()},
-        {"trouble", child.problem()},
+        {"problem", child.problem()},
     };
 }
 
 json Master::status_json() const {
     auto warnings = warnings_;
     std::ranges::move(common::environment_warnings(config_), std::back_inserter(warnings));
-    if (!keys_.problem().empty()) warnings.insert(warnings.begin(), keys_.problem());
+    for (const auto* each : {&keys_.problem(), &runtime_directory_.warning()})
+        if (!each->empty()) warnings.insert(warnings.begin(), *each);
     return {
         {"process", "master"},
         {"pid", getpid()},
@@ -242,8 +243,7 @@ json Master::status_json() const {
         {"generation", generation_},
         {"file", config_.file},
         {"log", common::log_file(config_)},
-        {"warning", runtime_directory_.warning()},
-        {"cautions", std::move(warnings)},
+        {"warnings", std::move(warnings)},
         {"single_user", !runtime_directory_.users().service.has_value()},
     };
 }

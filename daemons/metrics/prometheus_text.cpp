@@ -94,12 +94,12 @@ void links(Text& text, const Aggregator& aggregator) {
         std::string_view name, help;
         std::uint64_t LinkState::*value;
     } gauges[] = {
-        {"postrider_link_queued", "Deliveries in the queue, by link, for the links with most of them.",
+        {"postrider_link_queued", "Deliveries in the queue, by link, for the links with the most.",
          &LinkState::deliveries},
-        {"postrider_link_active", "Deliveries under way, by link.", &LinkState::active},
+        {"postrider_link_active", "Deliveries in progress, by link.", &LinkState::active},
         {"postrider_link_connections", "Connections, by link.", &LinkState::connections},
-        {"postrider_link_failures", "Failures in a row, by link; 0 when it is well.", &LinkState::failures},
-        {"postrider_link_failing", "1 for a link that is not well; of the others, how many are not.",
+        {"postrider_link_failures", "Consecutive failures, by link; 0 after a success.", &LinkState::failures},
+        {"postrider_link_failing", "1 for a failing link; for (others), the number of failing links.",
          &LinkState::failing},
     };
     const auto states = aggregator.links();
@@ -126,7 +126,7 @@ std::string escaped_label(std::string_view value) {
 
 std::string prometheus_text(const Aggregator& aggregator, std::string_view version) {
     Text text;
-    text.family("postrider_build_info", MetricType::gauge, "Always 1; the version is its label.");
+    text.family("postrider_build_info", MetricType::gauge, "Always 1; the version is the label.");
     text.sample("postrider_build_info", "", fmt::format("version=\"{}\"", escaped_label(version)), "1");
     for (const auto& each : common::metric_registry()) family(text, each, aggregator);
     links(text, aggregator);

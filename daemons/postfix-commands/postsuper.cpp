@@ -104,7 +104,7 @@ private:
 
     std::int64_t ask(const Action& action, json request) {
         request["op"] = action.op;
-        request["why"] = std::string("postsuper -") + action.letters[0];
+        request["reason"] = std::string("postsuper -") + action.letters[0];
         std::int64_t changed = 0;
         std::int64_t in_flight = 0;
         const auto answer = ask_queue(config_, request, [&](const json& line) {

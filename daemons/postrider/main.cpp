@@ -1,6 +1,6 @@
-// postrider: the command of the MTA's administrator. Its commands are listed in table/command_table.cpp.
+// postrider: the command of the MTA's administrator. The commands are in table/command_table.cpp.
 #include "daemons/common/process/privileges.h"
-#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/table/command_table.h"
 #include <algorithm>
 
 int main(int argc, char** argv) {

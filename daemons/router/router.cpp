@@ -154,7 +154,7 @@ std::string Router::authorities(const std::string& file) const {
     if (file.empty()) return "";
     auto text = common::read_file(file);
     if (text) return *std::move(text);
-    context_.log.warning("smtp_client.tls_authorities: {}; no web server's certificate can be verified",
+    context_.log.warning("smtp_client.tls_ca_file: {}; no web server's certificate can be verified",
                               text.error().what);
     return "";
 }

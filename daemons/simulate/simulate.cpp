@@ -1,4 +1,5 @@
 // simulate: a scenario played against a configuration, in virtual time.
+#include "daemons/simulate/simulate.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/terminal/arguments.h"

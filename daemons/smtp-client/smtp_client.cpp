@@ -91,7 +91,7 @@ void SmtpClient::configure_tls(const config::Config& config) {
         if (text)
             options.authorities = *std::move(text);
         else
-            context_.log.warning("smtp_client.tls_authorities: {}; no server's certificate can be verified",
+            context_.log.warning("smtp_client.tls_ca_file: {}; no server's certificate can be verified",
                                       text.error().what);
     }
     auto context = tls::Context::client(options);

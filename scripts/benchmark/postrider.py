@@ -97,7 +97,7 @@ class Postrider:
 def bench_configuration(disk, routes, port, certificate=None):
     """The shipped configuration is the defaults; these are the places, who may send, and where mail goes."""
     values = {
-        "mta": {"hostname": "bench.example", "users": os.geteuid() == 0},
+        "mta": {"hostname": "bench.example", "multi_user": os.geteuid() == 0},
         "spool": {"directory": str(disk / "spool")},
         "log": {"file": str(disk / "postrider.log"), "syslog": False},
         "local": {"domains": ["bench.example", "localhost"]},

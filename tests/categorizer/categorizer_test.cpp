@@ -26,7 +26,7 @@ struct World {
     std::unique_ptr<categorizer::Categorizer> daemon;
 
     explicit World(std::string_view aliases,
-                   std::string_view text = "[mta]\nusers = false\n[local]\nusers = [\"alice\", \"bob\"]") {
+                   std::string_view text = "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\", \"bob\"]") {
         auto read = config::parse(text, premises.directory + "/postrider.toml", {"here.example", "alice", 1});
         REQUIRE(read);
         config = std::move(*read);
@@ -111,7 +111,7 @@ TEST_CASE("users of the system are looked up off the loop") {
 
 TEST_CASE("classes of domains, tables, and included lists") {
     World w("team: alice, :include:/dev/null\n",
-            "[mta]\nusers = false\n[local]\nusers = [\"alice\", \"bob\"]\n"
+            "[mta]\nmulti_user = false\n[local]\nusers = [\"alice\", \"bob\"]\n"
             "[table.v]\nkind = \"entries\"\nentries = [\"info@lists.example bob, x@far.example\"]\n"
             "[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:v\"]\n"
             "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"lmtp:/run/lmtp\"\n");
@@ -163,7 +163,7 @@ TEST_CASE("every table that cannot be read is told of, beside the alias file, un
 }
 
 TEST_CASE("smtpd asks about single recipients") {
-    for (const auto* text : {"[mta]\nusers = false\n[local]\nusers = [\"root\"]", ""}) {
+    for (const auto* text : {"[mta]\nmulti_user = false\n[local]\nusers = [\"root\"]", ""}) {
         World w("team: x@far.example\n", text);
         std::vector<proto::recipient_check::Checked> answers;
         ipc::Connector<proto::recipient_check::Message> smtpd(

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(list.targets);
     for (const auto match : {decide::AddressKey::Match::whole, decide::AddressKey::Match::name}) {
         const auto answer = decide::addresses_of(text, "\"ann+a b\"@here.example", match, '+', "here.example", 10);
-        if (answer.addresses.size() > 11 || (answer.addresses.empty() && answer.wrong.empty())) std::abort();
+        if (answer.addresses.size() > 11 || (answer.addresses.empty() && answer.error.empty())) std::abort();
         for (const auto& address : answer.addresses)
             if (!smtp::Mailbox::parse(address)) std::abort();
     }

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
             if (changes.size > 100'000) std::abort();
             if ((*word)->what == milter::Response::What::progress) continue;
             waiting = false;
-            run();
+            go_on();
         }
     }
     return 0;

@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     }
     assert(said <= 2); // nobody can send the signature that the third message would confirm
     assert(!scram || !sasl.server_verified());
-    assert(sasl.complaint().size() <= 200);
+    assert(sasl.server_error().size() <= 200);
     static_cast<void>(sasl.is_revealed_by(input));
 
     const std::string_view text(reinterpret_cast<const char*>(data), size);

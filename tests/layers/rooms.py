@@ -179,8 +179,6 @@ ROOMS = {
     "daemons/postfix-commands": set(),
     # what all commands share: control socket, message selection
     "daemons/postrider/command": set(),
-    # main program of the administrator's command
-    "daemons/postrider": {"daemons/postrider/command"},
     # commands for configuration, tables, passwords and DKIM keys
     "daemons/postrider/configuration": {"daemons/postrider/command"},
     # commands for messages, queues, links, suppressions and the spool
@@ -188,7 +186,10 @@ ROOMS = {
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
-    "daemons/postrider/table": {"daemons/postrider/command"},
+    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/queue",
+        "daemons/postrider/service"},
+    # main program of the administrator's command
+    "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure
     "daemons/queue-manager/conversion": set(),
     # route queries and test deliveries for operators, with advice

@@ -181,7 +181,7 @@ def test_nothing_is_left_for_later():
 
 def test_top_level_is_what_it_should_be():
     allowed = {"meson.build", "meson_options.txt", "meson.options", "daemons", "libspool", "libsmtp", "conf", "man", "tests", "scripts",
-               "README.md", "LICENSE", "DECISIONS.md", "CHANGELOG.md", "SECURITY.md"}
+               "README.md", "LICENSE", "CONTRIBUTING.md", "DECISIONS.md", "CHANGELOG.md", "SECURITY.md"}
     tracked = subprocess.run(["git", "-C", ROOT, "ls-files"], capture_output=True, text=True).stdout.splitlines()
     top = {name.split("/")[0] for name in tracked}
     assert {name for name in top if not name.startswith(".")} <= allowed

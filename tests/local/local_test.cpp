@@ -21,7 +21,7 @@ struct World {
         disk = std::move(*spool::RealDisk::open_at(place.path()));
         REQUIRE(spool::prepare_spool(*disk, {3}));
         auto parsed = config::parse("[spool]\ndirectory = \"" + place.path().string() +
-                                        "\"\n[mta]\nhostname = \"mx.example.org\"\nusers = false\n[local]\n"
+                                        "\"\n[mta]\nhostname = \"mx.example.org\"\nmulti_user = false\n[local]\n"
                                         "mailbox = \"maildir:" +
                                         place.path().string() + "/mail/{user}\"\n",
                                     "test.toml", {"mx.example.org", "user", 2});

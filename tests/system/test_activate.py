@@ -29,7 +29,7 @@ def test_linked_and_let_go(mta, root):
     listing = mta.run(root / "usr/bin/mailq", "-C", mta.file)
     assert listing.stderr == "mailq: fatal: Queue report unavailable - mail system is down\n"
     again = [json.loads(line) for line in mta.run("postrider", "activate", "--root", root, "--json").stdout.splitlines()]
-    assert {line["done"] for line in again} == {"already so"}
+    assert {line["action"] for line in again} == {"already so"}
     assert mta.run("postrider", "deactivate", "--root", root).returncode == 0
     assert linked(root) == {}
     nothing = mta.run("postrider", "deactivate", "--root", root)

@@ -33,7 +33,7 @@ def test_every_class(mta, remote):
     mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [table(
         mta, "virtual", f"info@lists.example {mta.user}, two@remote.example\nchain@lists.example info@lists.example\n"
         "kept@remote.example kept@remote.example copy@remote.example\n")]}
-    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": hop(boxes), "users": [table(
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": hop(boxes), "recipients": [table(
         mta, "mailboxes", "ann@boxes.example yes\n")]}
     mta.config["relay"] = {"domains": ["inner.example"], "networks": [], "recipients": [table(
         mta, "inner", "known@inner.example yes\n")]}

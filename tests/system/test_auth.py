@@ -29,7 +29,7 @@ def users(mta, remote):
     certificate, key = make_certificate(mta.folder, "mta.test.example")
     mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords"), "failure_delay": "0s"}
-    mta.config["listen.submission"].update(tls="require", submitters=[])
+    mta.config["listen.submission"].update(tls="require", submission_networks=[])
     mta.config["master"]["heartbeat_interval"] = "200ms"
     sink = remote()
     mta.route("remote.example", sink)
@@ -237,8 +237,8 @@ def test_a_network_is_locked_out_as_a_whole_unless_it_is_exempt(users, metered):
             assert tries(address, f"user{n}", "x").startswith("535")
         assert tries(address, "ann", "secret").startswith(then)
     assert len(mta.logged(r"warning: everybody from 192\.0\.2\.7 is locked out")) == 1
-    figures = wait_figures(mta, lambda f: f("postrider_smtpd_lockouts_total", of="user") == 20)
-    assert figures("postrider_smtpd_lockouts_total", of="network") == 1
+    figures = wait_figures(mta, lambda f: f("postrider_smtpd_lockouts_total", scope="user") == 20)
+    assert figures("postrider_smtpd_lockouts_total", scope="network") == 1
 
 
 def test_a_slow_refusal_holds_nobody_up(users):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.needs("mounts")
 def exim(mta, block):
     server = Exim(mta.folder, block.host(20), block.port())
     mta.config['route."exim.example"'] = {"next_hop": f"[{server.address}]:{server.port}"}
-    mta.config["queue"]["connection_idle"] = "1s"
+    mta.config["queue"]["connection_idle_timeout"] = "1s"
     yield server
     server.stop()
 

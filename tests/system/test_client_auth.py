@@ -42,7 +42,7 @@ def relay(folder, remote):
     certificate, key = make_certificate(one.folder, "mta.test.example")
     one.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
     one.config["auth"] = {"passwords": str(one.folder / "passwords"), "failure_delay": "0s"}
-    one.config["listen.submission"].update(tls="require", submitters=[])
+    one.config["listen.submission"].update(tls="require", submission_networks=[])
     one.sink = remote()
     one.route("remote.example", one.sink)
     one.write_config()
@@ -108,7 +108,7 @@ def test_dovecot_knows_us(mta, relay, mechanism):
 def test_a_wrong_password_waits_is_shown_and_can_be_mended(mta, relay):
     relay.start()
     by_relay(mta, relay, connections=10)
-    mta.config["queue"] |= {"glitch_interval": "1s", "link_down_after": "0s", "window_start_route": 10, "drain_target": "10ms"}
+    mta.config["queue"] |= {"glitch_interval": "1s", "link_down_after": "0s", "initial_connections_route": 10, "drain_target": "10ms"}
     accounts(mta, f"{relay.at} ann:wrongword")
     mta.start()
     waiting = [mta.submit("user@remote.example", f"number {n}") for n in range(20)]
@@ -218,7 +218,7 @@ def tokens(mta, remote):
     command.write_text(f"#!/bin/sh\necho \"$1 $HOME $SECRET\" >> {runs}\ncat {token}\n")
     command.chmod(0o755)
     mta.config['route."remote.example"'] = {"next_hop": f"[{sink.address}]:{sink.port}", "auth_without_tls": True}
-    mta.config["queue"] |= {"connection_idle": "0s", "messages_per_connection": 1}
+    mta.config["queue"] |= {"connection_idle_timeout": "0s", "messages_per_connection": 1}
     accounts(mta, f"{sink.address}:{sink.port} ann@example.com |{command} 'for ann'")
     return sink, XOAuth2(sink, "first-token"), token, runs
 

@@ -18,7 +18,7 @@ def to_host(mta, remote, names, folder):
         names.address_of("host.example", sink.address)
         mta.config['route."remote.example"'] = {"next_hop": f"[host.example]:{sink.port}", "tls": level}
         (folder / "authorities").write_text((folder / f"{name}.pem").read_text() if certificate else "")
-        mta.config["smtp_client"]["tls_authorities"] = str(folder / "authorities") if certificate else ""
+        mta.config["smtp_client"]["tls_ca_file"] = str(folder / "authorities") if certificate else ""
         return sink
     return make
 
@@ -161,10 +161,10 @@ def test_content_larger_than_any_buffer(mta, to_host):
 
 
 def test_authorities_that_are_none_are_refused(mta, folder):
-    mta.config["smtp_client"]["tls_authorities"] = str(folder / "authorities")
+    mta.config["smtp_client"]["tls_ca_file"] = str(folder / "authorities")
     for content, why in ((None, "No such file"), ("not a certificate\n", "there is no certificate in it")):
         if content:
             (folder / "authorities").write_text(content)
         mta.write_config()
         done = mta.command("check", check=False)
-        assert done.returncode != 0 and f"smtp_client.tls_authorities: {folder / 'authorities'}: {why}" in done.stderr, done.stderr
+        assert done.returncode != 0 and f"smtp_client.tls_ca_file: {folder / 'authorities'}: {why}" in done.stderr, done.stderr

@@ -24,7 +24,7 @@ def provider(mta, remote):
     mta.certificate, key = make_certificate(mta.folder, "mta.test.example", ["mta.test.example", mta.address])
     mta.config["tls"] = {"certificates": [str(mta.certificate)], "keys": [str(key)]}
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords"), "failure_delay": "0s"}
-    mta.config["listen.submission"].update(tls="require", submitters=[])
+    mta.config["listen.submission"].update(tls="require", submission_networks=[])
     mta.implicit_port = mta.block.port()
     mta.config["listen.submissions"] = {"addresses": [f"{mta.address}:{mta.implicit_port}"], "service": "submission",
                                         "tls": "implicit"}

@@ -90,7 +90,7 @@ def whole(place, block):
     mta = Mta(place, block)
     (place / "mail").mkdir()
     os.chmod(place / "mail", 0o1777)
-    mta.config["mta"].update(users=True, user=SERVICE, drop_group=GROUP, admin_group=OPERATORS)
+    mta.config["mta"].update(multi_user=True, user=SERVICE, drop_group=GROUP, admin_group=OPERATORS)
     mta.config["local"].update(users=[], minimum_uid=2)
     mta.config["metrics"] = {"listen": [f"{mta.address}:{block.port()}"]}
     yield mta

@@ -48,7 +48,7 @@ def test_an_odd_rule_is_found_before_anything_starts(mta):
 
 @pytest.mark.parametrize("way", [over_smtp, by_sendmail])
 def test_copies(mta, way):
-    mta.config["copies"] = {"always": ["other@test.example"], "by_sender": ["ann@test.example other@test.example"]}
+    mta.config["automatic_bcc"] = {"always": ["other@test.example"], "by_sender": ["ann@test.example other@test.example"]}
     mta.start()
     assert way(mta, message("copied")).startswith("250")
     assert "Subject: copied" in mta.wait_mailbox(1, "other")[0]
@@ -58,7 +58,7 @@ def test_copies(mta, way):
 
 
 def test_the_sender_hears_nothing_of_a_copy_that_fails(mta):
-    mta.config["copies"] = {"always": ["nobody@test.example"]}
+    mta.config["automatic_bcc"] = {"always": ["nobody@test.example"]}
     mta.start()
     mta.submit("other@test.example", "copied", sender=f"{mta.user}@test.example", rcpt_parameters=" NOTIFY=SUCCESS,FAILURE")
     mta.wait_mailbox(1, "other")

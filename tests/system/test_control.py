@@ -47,7 +47,7 @@ def waits(mta, queue_id, state):
 def test_pauses_outlive_a_restart(relaying):
     mta, sink = relaying
     link = f"[{sink.address}]:{sink.port}"
-    assert code(mta, "pause", scope="queue", name="remote.example", why="moving") is None
+    assert code(mta, "pause", scope="queue", name="remote.example", reason="moving") is None
     queue_id = mta.submit("user@remote.example")
     waits(mta, queue_id, "paused")
     assert code(mta, "pause", scope="queue", name="remote.example") == "already"
@@ -55,11 +55,11 @@ def test_pauses_outlive_a_restart(relaying):
     mta.start()
     waits(mta, queue_id, "paused")
     gates = {g["gate"]: g for g in one(mta, "explain", id=queue_id)["gates"]}
-    assert blocked(mta, queue_id) == "pause" and "moving" in gates["pause"]["from"] and gates["pause"]["who"]
+    assert blocked(mta, queue_id) == "pause" and "moving" in gates["pause"]["origin"] and gates["pause"]["by"]
     status = one(mta, "status")
     assert status["pauses"][0]["name"] == "remote.example" and status["states"]["paused"] == 1
-    assert code(mta, "pause", scope="everything", why="all of it") is None
-    assert one(mta, "status")["delivering_why"].endswith("all of it")
+    assert code(mta, "pause", scope="everything", reason="all of it") is None
+    assert one(mta, "status")["delivering_reason"].endswith("all of it")
     assert code(mta, "resume", scope="everything") is None
     assert code(mta, "resume", scope="everything") == "already"
     assert code(mta, "resume", scope="queue", name="remote.example") is None
@@ -79,21 +79,21 @@ def test_hold_release_remove_survive_and_say_who(relaying):
     ids = [mta.submit(f"user{n}@remote.example", sender=f"s{n}@test.example") for n in range(3)]
     for each in ids:
         waits(mta, each, "retrying")
-    assert one(mta, "hold", ids=ids[:2], why="look first")["changed"] == 2
+    assert one(mta, "hold", ids=ids[:2], reason="look first")["changed"] == 2
     assert code(mta, "hold", ids=ids[:1]) == "already"
     mta.kill_everything()
     mta.start()
     held = wait_until(lambda: (lambda m: m if len(m) == 2 else None)(ask(mta, "messages", filter=["state=held"])[0]), 15, "two held")
     assert {m["id"] for m in held} == set(ids[:2])
     shown = one(mta, "message", id=ids[0])
-    assert shown["held_why"] == "look first" and shown["held_by"]
+    assert shown["held_reason"] == "look first" and shown["held_by"]
     assert shown["recipients"][0]["attempts"][0]["outcome"] == "deferred"
     assert blocked(mta, ids[0]) == "hold"
     assert code(mta, "remove", filter=["sender=nobody@*"]) == "no-match"
     counted = one(mta, "remove", filter=["sender=s1@*", "state=held"], dry_run=True)
     assert counted["matched"] == 1 and counted["changed"] == 0
     assert len(mta.queued_ids()) == 3
-    assert one(mta, "remove", filter=["sender=s1@*"], why="spam")["changed"] == 1
+    assert one(mta, "remove", filter=["sender=s1@*"], reason="spam")["changed"] == 1
     assert mta.queued_ids() == {ids[0], ids[2]}
     assert mta.logged(rf"{ids[1]}: remove by \S+: spam")
     sink.well_behaved()
@@ -111,7 +111,7 @@ def test_expire_reports_and_lanes_change(relaying):
     assert code(mta, "reprioritise", ids=[queue_id], lane="bulk") == "already"
     assert code(mta, "reprioritise", ids=[queue_id], lane="fastest") == "bad-request"
     assert one(mta, "message", id=queue_id)["lane"] == "bulk"
-    assert one(mta, "expire", filter=["lane=bulk", "domain=remote.*"], why="too late")["changed"] == 1
+    assert one(mta, "expire", filter=["lane=bulk", "domain=remote.*"], reason="too late")["changed"] == 1
     assert "Action: failed" in mta.wait_mailbox(1)[0]
     mta.wait_until_empty()
 
@@ -125,7 +125,7 @@ def test_reroute_and_back(mta, remote):
     waits(mta, queue_id, "retrying")
     assert code(mta, "reroute", ids=[queue_id], to="nowhere:at:all") == "bad-request"
     assert code(mta, "reroute", ids=[queue_id], to=f"[{mta.address}]:{mta.relay_port}") == "bad-request"
-    assert one(mta, "reroute", filter=["all"], to=f"[{there.address}]:{there.port}", why="it is down")["changed"] == 1
+    assert one(mta, "reroute", filter=["all"], to=f"[{there.address}]:{there.port}", reason="it is down")["changed"] == 1
     there.wait_for(1)
     mta.wait_until_empty()
     assert mta.logged(rf"{queue_id}: to=<user@remote\.example>, .*relay=\S*\[{there.address}\]:{there.port}, .*status=sent")
@@ -151,7 +151,7 @@ def test_force_and_what_is_not_there(relaying):
     sink.at("rcpt", "450 4.2.0 Not now", times=3)
     queue_id = mta.submit("user@remote.example")
     waits(mta, queue_id, "retrying")
-    assert blocked(mta, queue_id) == "ladder"
+    assert blocked(mta, queue_id) == "retry"
     assert one(mta, "force", ids=[queue_id])["changed"] == 1
     mta.wait_until_empty()
     assert code(mta, "force", scope="link", name="nowhere") == "unknown"
@@ -173,7 +173,7 @@ def test_damaged_pauses(relaying):
     mta.start()
     queue_id = mta.submit("user@remote.example")
     waits(mta, queue_id, "paused")
-    assert "damaged" in one(mta, "status")["delivering_why"]
+    assert "damaged" in one(mta, "status")["delivering_reason"]
     assert code(mta, "resume", scope="everything") is None
     mta.wait_until_empty()
 

@@ -30,4 +30,4 @@ def test_a_message_that_ends_its_agent_each_time_is_held(mta, remote):
     later = mta.submit("user@remote.example", subject="later")
     mta.wait_log(rf"{later}: .*status=sent", 30)
     why = one(mta, "message", id=deadly)
-    assert why["held_by"] and why["held_why"]
+    assert why["held_by"] and why["held_reason"]

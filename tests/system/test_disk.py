@@ -74,7 +74,7 @@ def test_reports_are_written_even_on_a_full_disk(mta, remote, small_disk):
     """The reserve is for NDRs: mail that fails while the disk is full is still reported."""
     small_disk("size=12m")
     mta.config["spool"].update(reserve="2MiB", minimum_free="1MiB")
-    mta.config["queue"].update(submit_retry="5m")  # the reserve is there at once
+    mta.config["queue"].update(report_retry="5m")  # the reserve is there at once
     sink = remote()
     sink.at("rcpt", "450 4.2.0 Wait")
     mta.route("remote.example", sink)
@@ -137,7 +137,7 @@ def test_status_and_metric_say_that_no_mail_is_taken(mta, remote, block):
             assert c.deliver("a@test.example", ["user@remote.example"], b"Subject: x\r\n\r\nx\r\n").startswith("451 4.3.0")
             assert c.say("MAIL FROM:<a@test.example>").startswith("451 4.3.0")
         wait_until(lambda: accepting() is False, 15, "the status to say so")
-        why = mta.status()["queue"]["accepting_why"]
+        why = mta.status()["queue"]["accepting_reason"]
         assert why.startswith("smtpd: the spool cannot be written: ") and "Input/output error" in why
         assert "Input/output error" in mta.command("status").stdout
         assert metric(mta, port, "postrider_accepting") == 0
@@ -281,7 +281,7 @@ def test_file_system_turns_read_only(mta, remote, folder):
             assert answer.startswith(("451 4.3.", "421 4.3.")), answer
         assert mta.logged("Read-only file system")
         wait_until(lambda: not mta.status()["queue"]["accepting"], 15, "the status to say so")
-        assert "read-only" in mta.status()["queue"]["accepting_why"].lower()
+        assert "read-only" in mta.status()["queue"]["accepting_reason"].lower()
         assert mta.pids("smtpd") == pids, "no restart loop"
         mta.kill_everything()
         image.unmount(mta.spool)
@@ -371,7 +371,7 @@ def test_what_is_no_file_under_a_messages_name_hangs_nobody(mta, remote):
     odd = odd_things(place, [f"064A5B0000{n}010" for n in range(5)])
     with_writer = odd_things(mta.spool / "incoming" / "10", [f"064A5C0000{n}010" for n in range(5)])
     report = json.loads(mta.command("spool", "check", "--json", check=False, seconds=20).stdout)
-    found = {mta.spool / f["path"] for f in report["findings"] if f["why"] == "not a regular file"}
+    found = {mta.spool / f["path"] for f in report["findings"] if f["reason"] == "not a regular file"}
     readable = {p for p in odd | with_writer if p.is_char_device()}  # what it says is no message
     assert (odd | with_writer) - readable == found, report
     mta.start()

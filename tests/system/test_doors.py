@@ -74,7 +74,7 @@ def test_nobody_relays_by_accident(mta, remote, block):
     sink = remote()
     mta.route("*", sink)
     mta.config["relay"] = {"networks": ["192.0.2.0/24"]}
-    mta.config["listen.submission"]["submitters"] = ["192.0.2.0/24"]
+    mta.config["listen.submission"]["submission_networks"] = ["192.0.2.0/24"]
     mta.start()
     with mta.client() as c:
         c.say("MAIL FROM:<a@test.example>")

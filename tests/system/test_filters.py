@@ -40,7 +40,7 @@ def somewhere(request, block):
 def dkim(mta, remote, beside, somewhere):
     """(mta, sink): ann may authenticate on the submission port; OpenDKIM sees everything."""
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords")}
-    mta.config["listen.submission"].update(submitters=[], auth=True, auth_without_tls=True)
+    mta.config["listen.submission"].update(submission_networks=[], auth=True, auth_without_tls=True)
     mta.config["milter.opendkim"] = {"address": somewhere}
     sink = remote()
     mta.route("remote.example", sink)

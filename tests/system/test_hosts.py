@@ -176,7 +176,7 @@ def test_srv_records_lead_to_tls_from_the_first_byte_then_to_starttls(mta, names
     names.address_of("submit.example", "127.0.0.1")
     names.address_of("starttls.example", other.address)
     mta.use_names(names)
-    mta.config["smtp_client"]["tls_authorities"] = str(folder / "submit.example.pem")
+    mta.config["smtp_client"]["tls_ca_file"] = str(folder / "submit.example.pem")
     route(mta, domain="*", next_hop="srv:provider.example", tls="may")
     route(mta, domain="careful.example", next_hop="srv:provider.example", tls="verify")
     mta.start()
@@ -194,7 +194,7 @@ def test_srv_records_lead_to_tls_from_the_first_byte_then_to_starttls(mta, names
 
 def test_tls_wrap_never_becomes_plain_text(mta, remote):
     plain = remote()
-    mta.config['route."remote.example"'] = {"next_hop": f"[{plain.address}]:{plain.port}", "tls_wrap": True, "tls": "may"}
+    mta.config['route."remote.example"'] = {"next_hop": f"[{plain.address}]:{plain.port}", "implicit_tls": True, "tls": "may"}
     mta.start()
     queue_id = mta.submit("user@remote.example")
     mta.wait_log(rf"{queue_id}: .*status=deferred \(TLS handshake with .* failed")
@@ -211,11 +211,11 @@ def test_hosts_are_moved_for_tests_alone(mta, names, remote):
     queue_id = mta.submit("user@remote.example")
     sink.wait_for(1)
     mta.wait_log(rf"{queue_id}: .*relay=mx\.remote\.example\[192\.0\.2\.1\]:25, .*status=sent")
-    mta.config["mta"]["users"] = True
+    mta.config["mta"]["multi_user"] = True
     mta.write_config()
     refused = mta.command("check", check=False)
     assert refused.returncode != 0
-    assert "testing.connect_to: leads mail astray" in refused.stdout + refused.stderr
+    assert "testing.connect_to: redirects mail" in refused.stdout + refused.stderr
 
 
 @pytest.mark.needs("own network")

@@ -46,10 +46,10 @@ def postfix(mta):
             assert name == "config_directory" or " ".join(ours[name].split()) == value, name  # postconf prints one blank for several
         unused = ours.keys() - said.keys()  # postconf leaves out what Postfix does not know and nothing uses
         assert all("Postfix 3.7 has no such setting" in " ".join(each["remarks"]) for each in facts["settings"] if each["name"] in unused)
-        assert f"carried over {facts['carried']}, noted {facts['noted']}, without a counterpart {facts['without']}" in done.stderr
+        assert f"carried over {facts['converted']}, noted {facts['converted_with_remarks']}, without a counterpart {facts['unsupported']}" in done.stderr
         mta.facts = {each["name"]: each for each in facts["settings"]}
-        assert facts["text"] == mta.run("postrider", "import-postfix", place).stdout
-        return tomllib.loads(facts["text"])
+        assert facts["configuration"] == mta.run("postrider", "import-postfix", place).stdout
+        return tomllib.loads(facts["configuration"])
     return make
 
 
@@ -64,7 +64,7 @@ def take_over(mta, imported):
                 mine[f'{section}."{name}"'] = inner
         else:
             mine[section] = mine.get(section, {}) | keys
-    mine["mta"]["users"] = False
+    mine["mta"]["multi_user"] = False
     mine["local"] |= {"mailbox": f"maildir:{mta.folder}/mail/{{user}}", "aliases": mine["local"].get("aliases", [])}
     mine["listen.relay"] |= {key: value for key, value in doors["smtp"].items() if key != "addresses"}
     mine["queue"] |= {"glitch_interval": "1s"}
@@ -82,7 +82,7 @@ def test_every_setting_of_postfix_is_known(folder):
     (folder / "master.cf").write_text((tree("postfix") / "usr/share/postfix/master.cf.dist").read_text())
     theirs = settings(postconf("-c", folder, "-d"))  # those of each of its transports among them
     assert len(theirs) > 1000
-    done = subprocess.run([BUILD / "daemons/postrider/correspondences", "--look"], input="".join(f"{name}\n" for name in theirs),
+    done = subprocess.run([BUILD / "daemons/import-postfix/setting_map", "--look"], input="".join(f"{name}\n" for name in theirs),
                           capture_output=True, text=True, check=True)
     ours = {}
     for line in done.stdout.splitlines():
@@ -125,7 +125,7 @@ def test_debians_own_configuration(mta, postfix):
     main += "mynetworks = 127.0.0.0/8 [::ffff:127.0.0.0]/104 [::1]/128\nalias_maps = hash:@DIR@/aliases\nmydestination = $myhostname, debian.example\nmyhostname = mx.debian.example\n"
     imported = postfix(main, (share / "master.cf.dist").read_text(), aliases=f"info: {mta.user}\n")
     assert imported["smtp_client"]["tls"] == "may"
-    assert not [name for name, each in mta.facts.items() if each["became"] != "carried"]
+    assert not [name for name, each in mta.facts.items() if each["result"] != "converted"]
     assert imported["tls"]["certificates"] == [str(certificate)] and imported["listen"]["smtp"]["tls"] == "offer"
     assert imported["relay"]["networks"] == ["127.0.0.0/8", "[::1]/128"]
     take_over(mta, imported)
@@ -154,7 +154,7 @@ delay_warning_time = 1h
 """, sasl_passwd=f"{relay.at}\tann:secret\n")
     assert imported["listen"]["smtp"]["addresses"] == ["127.0.0.1:25", "[::1]:25"]
     assert imported["queue"]["delay_notice"] == "1h"
-    assert not [name for name, each in mta.facts.items() if each["became"] == "without"]
+    assert not [name for name, each in mta.facts.items() if each["result"] == "unsupported"]
     take_over(mta, imported)
     queue_id = mta.submit("bob@remote.example", port=mta.relay_port)
     mta.wait_log(rf"{queue_id}: to=<bob@remote.example>, relay=.*status=sent")

@@ -23,7 +23,7 @@ def as_built(tmp_path_factory):
 def installed(as_built):
     """Nothing but our own programs lies there."""
     yield as_built
-    for name in ("sendmail", "postconf"):
+    for name in ("sendmail", "postconf", "simulate"):
         (as_built.sbin / name).unlink(missing_ok=True)
 
 
@@ -80,6 +80,23 @@ def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
     assert len(linked(root)) == len(NAMES)
 
 
+def test_commands_that_are_programs_of_their_own(installed, tmp_path):
+    (tmp_path / "world.toml").write_text('[traffic.one]\ndomains = ["a.example"]\nprofile = "burst"\nmessages = 1\n')
+    (tmp_path / "postrider.toml").write_text(f'[mta]\nmulti_user = false\n[spool]\ndirectory = "{tmp_path}/spool"\n')
+    (tmp_path / "main.cf").write_text("mydestination = here.example\n")
+    (tmp_path / "master.cf").write_text("smtp inet n - y - - smtpd\n")
+    (installed.sbin / "simulate").write_text("#!/bin/sh\necho theirs\n")
+    (installed.sbin / "simulate").chmod(0o755)
+    simulate = ("simulate", "-c", tmp_path / "postrider.toml", "--world", tmp_path / "world.toml", "--until", "1h")
+    done = installed.run("postrider", *simulate)
+    assert (done.returncode, done.stderr) == (0, "") and "In short: in 60 min, " in done.stdout
+    done = installed.run("postrider", "import-postfix", tmp_path)
+    assert done.returncode == 0 and "here.example" in done.stdout, done.stderr
+    done = installed.shell(f'rm "{installed.libexecdir}/simulate"; exec "$@"', f"{installed.sbindir}/postrider", *simulate)
+    assert done.returncode == 69
+    assert f"the program {installed.libexecdir}/simulate is missing: install Postrider " in done.stderr
+
+
 @pytest.mark.parametrize("then, said", [
     ("rm /usr/sbin/sendmail", 'warning: /usr/sbin/sendmail: missing, although "postrider activate" created it: '
                               'programs that run it fail; run "postrider activate" to restore it, or "postrider deactivate" to accept the change'),
@@ -91,7 +108,7 @@ def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
 ], ids=["gone", "taken", "let go", "kept"])
 def test_names_that_were_ours_are_missed(installed, mta, then, said):
     """Exim's package takes sendmail over, and after its purge there is none."""
-    mta.config["mta"].update(users=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["mta"].update(multi_user=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
     mta.config["local"]["users"] = []
     mta.write_config()
     done = installed.shell(f"""

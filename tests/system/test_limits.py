@@ -89,7 +89,7 @@ def test_passwords_are_checked_a_few_at_a_time(single):
     mta, _ = single
     slow = crypt.crypt("secret", "$6$rounds=4000000$saltsalt")
     (mta.folder / "passwords").write_text(f"ann:{slow}\n")
-    mta.config["auth"].update(checks=1, checks_waiting=0)
+    mta.config["auth"].update(concurrent_checks=1, queued_checks=0)
     mta.start()
     a, b = submission(mta), submission(mta)
     for c in (a, b):
@@ -141,7 +141,7 @@ def test_dovecot_is_asked_a_few_things_at_a_time(single, monkeypatch):
     mta, _ = single
     monkeypatch.chdir(mta.folder)
     dovecot = SilentDovecot("auth-client")
-    mta.config["auth"] = {"dovecot": "auth-client", "mechanisms": ["PLAIN"], "checks": 1, "checks_waiting": 1}
+    mta.config["auth"] = {"dovecot": "auth-client", "mechanisms": ["PLAIN"], "concurrent_checks": 1, "queued_checks": 1}
     mta.start()
     asking, *others = [submission(mta) for _ in range(3)]
     asking.send(LOGIN.encode() + b"\r\n")

@@ -99,7 +99,7 @@ def test_one_poisoned_message_among_many(relaying):
         mta.submit([f"user{n}@remote.example" for n in range(5)], "good")
     sink.wait_for(10)
     mta.wait_log(rf"{bad}: .*status=deferred", count=2)
-    wait_until(lambda: one(mta, "message", id=bad)["problem"], 15, "the poisoned one to be a problem")
+    wait_until(lambda: one(mta, "message", id=bad)["problem_message"], 15, "the poisoned one to be a problem")
     for _ in range(20):
         mta.submit("user@remote.example", "good")
     sink.wait_for(30)
@@ -125,7 +125,7 @@ def test_one_poisoned_message_and_a_thousand_good_ones(relaying):
     assert sorted(sent) == sorted(good), "each once"
     assert set(deferred) == {bad}
     assert not mta.logged(r"queue=remote\.example state=retry")
-    assert one(mta, "message", id=bad)["problem"]
+    assert one(mta, "message", id=bad)["problem_message"]
 
 
 class Gate:
@@ -156,14 +156,14 @@ def test_many_mx_names_of_one_host_share_its_limit(mta, names, remote, gate):
     for domain in ("one.example", "two.example"):
         names.mx(domain, (10, f"mx.{domain}"))
         names.address_of(f"mx.{domain}", sink.address)
-    mta.config["queue"] |= {"connections_per_address": 2, "window_start": 10, "drain_target": "10ms"}
+    mta.config["queue"] |= {"connections_per_address": 2, "initial_connections_mx": 10, "drain_target": "10ms"}
     mta.start()
     ids = [mta.submit(f"user@{domain}") for _ in range(5) for domain in ("one.example", "two.example")]
     shared = f"{sink.address}:25"
 
     def both_want_more():
         its = [links(mta).get(f"mx.{domain}") for domain in ("one.example", "two.example")]
-        return all(link and link["crowded"] for link in its) and its
+        return all(link and link["at_address_limit"] for link in its) and its
     its = wait_until(both_want_more, 20, "both links to find no room")
     assert sink.connections == 2
     assert {(a["address"], a["connections"], a["limit"]) for link in its for a in link["addresses"]} == {(shared, 2, 2)}
@@ -172,7 +172,7 @@ def test_many_mx_names_of_one_host_share_its_limit(mta, names, remote, gate):
     waiting = [one(mta, "explain", id=i) for i in ids]
     assert {each["blocked_by"] for each in waiting} <= {"", "window", "turn"}
     gates = [g for each in waiting if each["blocked_by"] == "window" for g in each["gates"] if g["gate"] == "window"]
-    assert gates and {g["from"] for g in gates} == {"queue.connections_per_address"}
+    assert gates and {g["origin"] for g in gates} == {"queue.connections_per_address"}
     assert all(shared in g["text"] for g in gates)
     closed.open()
     sink.wait_for(10)
@@ -261,7 +261,7 @@ def test_greylisting_delays_the_triplet_and_nothing_else(relaying):
 def test_a_route_reads_a_reply_its_own_way(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
-    mta.config['route."remote.example"']["replies"] = ["550 5.7.1 at RCPT is temporary"]
+    mta.config['route."remote.example"']["reply_overrides"] = ["550 5.7.1 at RCPT is temporary"]
     sink.at("rcpt", "550 5.7.1 Not today", times=1)
     mta.start()
     queue_id = mta.submit("user@remote.example")
@@ -294,5 +294,5 @@ def test_rate_of_a_route(mta, remote):
     sink.wait_for(1)
     wait_until(lambda: one(mta, "explain", id=second)["blocked_by"] == "rate", 10, "the rate to block")
     gate = [g for g in one(mta, "explain", id=second)["gates"] if g["gate"] == "rate"][0]
-    assert "remote.example" in gate["from"] and gate["until"] > 0
+    assert "remote.example" in gate["origin"] and gate["until"] > 0
     assert len(sink.messages) == 1

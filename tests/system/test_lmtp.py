@@ -89,9 +89,10 @@ def test_a_store_that_is_not_there_is_waited_for(mta, store):
 
 
 def test_what_is_no_next_hop_by_lmtp(mta):
-    for hop, why in (("lmtp:relay.example", "write \"lmtp:[host]:port\" or \"lmtp:/path/of/the/socket\""),
-                     ("lmtp:/run/" + "x" * 110, "a socket's path has at most 107 bytes"),
-                     ([["lmtp:[store.example]", "[relay.example]"]], "equals must all speak SMTP or all speak LMTP")):
+    for hop, why in (("lmtp:relay.example", "expected \"lmtp:[host]:port\" or \"lmtp:/path/of/the/socket\""),
+                     ("lmtp:/run/" + "x" * 110, "socket path too long: expected at most 107 bytes"),
+                     ([["lmtp:[store.example]", "[relay.example]"]],
+                      "next hops of equal preference must all use SMTP or all use LMTP")):
         mta.config['route."store.example"'] = {"next_hop": hop}
         mta.write_config()
         done = mta.command("check", check=False)
@@ -103,7 +104,7 @@ def test_mailboxes_of_a_domain_and_of_users_here_are_in_the_store(mta, store):
     place = store("ann", mta.user)
     listed = mta.folder / "mailboxes"
     listed.write_text("ann@boxes.example yes\n")
-    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": road(place, "socket"), "users": [f"text:{listed}"]}
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": road(place, "socket"), "recipients": [f"text:{listed}"]}
     mta.config["local"]["deliver"] = road(place, "socket")
     mta.config["canonical"] = {"recipient": [f"text:{mta.folder}/former"]}
     (mta.folder / "former").write_text("former@boxes.example ann@boxes.example\n")

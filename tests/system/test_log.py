@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.watch import wait_until
 
 ID = r"\b[0-9A-F]{14}\b"
-FIELDS = {"time": str, "severity": str, "service": str, "number": int, "pid": int, "text": str}
+FIELDS = {"time": str, "severity": str, "service": str, "session": int, "pid": int, "text": str}
 
 
 def live_through(mta, remote):
@@ -77,8 +77,8 @@ def test_json_lines(mta, remote):
     assert any("status=deferred" in text for _, text in story(ids["deferred"]))
     # Lines of one session share their number, which is no process id.
     [client] = [line for line in lines if line.get("queue_id") == ids["here"] and line["text"].partition(": ")[2].startswith("client=")]
-    session = [line["text"] for line in lines if (line["service"], line["pid"], line["number"]) == ("smtpd", client["pid"], client["number"])]
-    assert client["number"] != client["pid"]
+    session = [line["text"] for line in lines if (line["service"], line["pid"], line["session"]) == ("smtpd", client["pid"], client["session"])]
+    assert client["session"] != client["pid"]
     assert session[0].startswith("connect from") and session[-1].startswith("disconnect from")
 
 

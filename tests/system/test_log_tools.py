@@ -231,7 +231,7 @@ def test_nothing_of_a_message_is_said_without_its_id(day):
 def test_both_forms_say_the_same(day):
     severities = {"info": "", "warning": "warning: ", "error": "error: ", "critical": "fatal: "}
     lines = [json.loads(line) for line in day.mta.log_file.read_text().splitlines()]
-    as_text = Counter(f"postfix/{l['service']}[{l['number']}]: {severities[l['severity']]}{l['text']}" for l in lines)
+    as_text = Counter(f"postfix/{l['service']}[{l['session']}]: {severities[l['severity']]}{l['text']}" for l in lines)
     assert as_text == Counter(line.split(" mail ", 1)[1] for line in day.mail_log.read_text().splitlines())
     for queue_id, story in stories(day.mail_log).items():
         told = [(l["service"], l["text"].removeprefix(f"{queue_id}: ")) for l in lines if l.get("queue_id") == queue_id]

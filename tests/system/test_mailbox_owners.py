@@ -29,7 +29,7 @@ def rooted(place, block):
     mta.user = OWNER
     (place / "mail").mkdir(mode=0o700)
     os.chmod(place / "mail", 0o1777)
-    mta.config["mta"].update(users=True, user=SERVICE, drop_group=GROUP, admin_group=GROUP)
+    mta.config["mta"].update(multi_user=True, user=SERVICE, drop_group=GROUP, admin_group=GROUP)
     mta.config["local"].update(users=[], minimum_uid=2)
     mta.spool.mkdir()
     shutil.chown(mta.spool, SERVICE, GROUP)

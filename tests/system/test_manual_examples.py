@@ -66,7 +66,7 @@ def test_check_takes_the_example(place, tmp_path, text):
     for name in re.findall(r'"text:/etc/postrider/([a-z_-]+)"', text):
         (place / name).touch()
     text = text.replace("/etc/postrider", str(place)).replace("/var/lib/mail", str(place)).replace("/run/dovecot", str(place))
-    needed = {"mta": ("users = false", 'hostname = "mail.example.com"'), "spool": (f'directory = "{tmp_path}/spool"',), "local": ("aliases = []",)}
+    needed = {"mta": ("multi_user = false", 'hostname = "mail.example.com"'), "spool": (f'directory = "{tmp_path}/spool"',), "local": ("aliases = []",)}
     for section, lines in needed.items():
         head = f"[{section}]\n"
         if head not in text:

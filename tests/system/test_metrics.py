@@ -224,7 +224,7 @@ def test_mail_does_not_need_it(metered):
     taken.listen()
     mta.start()
     mta.wait_log(rf"error: metrics.listen: listen on {mta.address}:{mta.metrics_port}: Address already in use")
-    assert any("metrics.listen" in p["trouble"] for p in mta.status()["processes"])
+    assert any("metrics.listen" in p["problem"] for p in mta.status()["processes"])
     mta.submit("someone@test.example")
     mta.wait_mailbox(1)
     taken.close()

@@ -25,7 +25,7 @@ class Domain:
         self.trusted, self.sinks = folder / "authorities", []
         self.trusted.write_text("")
         mta.use_names(names)
-        mta.config["smtp_client"].update(tls="sts", tls_authorities=str(self.trusted))
+        mta.config["smtp_client"].update(tls="sts", tls_ca_file=str(self.trusted))
         self.sink = self.host("host.example", 10)
         address = network.address()
         names.address_of("mta-sts.remote.example", address)

@@ -85,7 +85,7 @@ def test_spool_that_may_not_be_entered(open_place):
 @pytest.mark.needs("root")
 def test_spool_of_another_user(open_place):
     mta = open_place
-    mta.config["mta"].update(users=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["mta"].update(multi_user=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
     mta.config["local"].update(users=[])
     mta.spool.mkdir(mode=0o755)
     shutil.chown(mta.spool, "games")
@@ -124,7 +124,7 @@ def test_spool_that_is_a_file(mta):
 
 @pytest.mark.parametrize("section, key, value, says", [
     ("smtpd", "worker", 3, r"unknown key smtpd\.worker: did you mean workers\?"),
-    ("mta", "hostname", "box", r'mta\.hostname: "box" is not a full host name'),
+    ("mta", "hostname", "box", r'mta\.hostname: "box" is not a fully qualified host name'),
     ("queue", "retry_interval", "soon", r"queue\.retry_interval: .*soon"),
     ("lisen.relay", "addresses", ["127.0.0.1:1"], r"unknown section \[?lisen"),
 ])
@@ -140,7 +140,7 @@ def test_no_configuration(mta):
         environment = {name: value for name, value in os.environ.items() if name != "POSTRIDER_CONFIG"}
         done = subprocess.run([mta.programs / "postrider", "check"], capture_output=True, text=True, env=environment)
         assert done.returncode == BAD_CONFIG and done.stderr.startswith(
-            "postrider: /etc/postrider/postrider.toml: No such file or directory: -c FILE, or POSTRIDER_CONFIG")
+            "postrider: /etc/postrider/postrider.toml: No such file or directory: use -c FILE, or POSTRIDER_CONFIG")
     done = mta.run("postrider", "run", "-c", mta.folder / "nowhere.toml")
     assert done.returncode == NO_INPUT and f"{mta.folder}/nowhere.toml: No such file or directory" in done.stderr
     done = mta.run("postrider", "status", "-c", mta.folder / "nowhere.toml")
@@ -214,7 +214,7 @@ def test_secrets_that_others_may_read(mta, with_tls):
 # -- users
 
 def test_user_or_group_that_is_missing(mta):
-    mta.config["mta"].update(users=True, user="nobody-of-that-name")
+    mta.config["mta"].update(multi_user=True, user="nobody-of-that-name")
     mta.config["local"].update(users=[])
     if os.geteuid() == 0:
         fails_to_start(mta, NO_USER, no_user := r'there is no user nobody-of-that-name to run the daemons as: make one with "adduser ')
@@ -235,8 +235,8 @@ def test_user_or_group_that_is_missing(mta):
 
 @pytest.mark.needs("root")
 def test_daemons_as_another_user_without_root(open_place):
-    open_place.config["mta"].update(users=True, user="nobody")
-    fails_to_start(open_place, NO_PERMISSION, r"only root can start daemons as the user nobody; .*users = false", prefix=as_stranger())
+    open_place.config["mta"].update(multi_user=True, user="nobody")
+    fails_to_start(open_place, NO_PERMISSION, r"only root can start daemons as the user nobody; .*multi_user = false", prefix=as_stranger())
 
 
 # -- running or not

@@ -68,7 +68,7 @@ def test_spool_without_free_inodes(open_place):
 @pytest.mark.needs("root")
 def test_a_directory_of_the_spool_that_belongs_to_somebody_else(open_place):
     mta = open_place
-    mta.config["mta"].update(users=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["mta"].update(multi_user=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
     mta.config["local"].update(users=[])
     mta.start()
     mta.stop()
@@ -108,8 +108,8 @@ def test_log_of_somebody_else(open_place):
 # -- the configuration
 
 def test_configuration_that_cannot_be_read(mta):
-    cases = [(mta.folder / "nowhere.toml", "No such file or directory: -c FILE, or POSTRIDER_CONFIG"),
-             (mta.folder, "Is a directory: the name of a file is wanted")]
+    cases = [(mta.folder / "nowhere.toml", "No such file or directory: use -c FILE, or POSTRIDER_CONFIG"),
+             (mta.folder, "Is a directory: expected the name of a file")]
     for file, says in cases:
         for verb, status in (("run", NO_INPUT), ("check", BAD_CONFIG), ("status", BAD_CONFIG), ("start", BAD_CONFIG)):
             done = mta.run("postrider", verb, "-c", file)
@@ -124,12 +124,12 @@ def test_configuration_that_one_may_not_read(open_place):
         words = ["run", "-c", open_place.file] if program == "postrider" else ["-C", open_place.file, "a@test.example"]
         done = subprocess.run(as_stranger(open_place.programs / program, *words), input="", capture_output=True, text=True)
         assert done.returncode == status, done
-        assert re.search(rf"{program}: {open_place.file}: Permission denied: this runs as \d+, who must be let read it", done.stderr), done.stderr
+        assert re.search(rf"{program}: {open_place.file}: Permission denied: running as \d+, which needs read permission on the file", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("text, says", [
-    ("[mta]\nhostname = mail.example.com\n", r":2:\d+: .*a text stands in quotation marks"),
-    ('[local]\naliases = ["hash:/etc/aliases"]\n', r':2:\d+: local\.aliases: "hash:/etc/aliases": files are named here, without "hash:"'),
+    ("[mta]\nhostname = mail.example.com\n", r":2:\d+: .*a string must be in quotation marks"),
+    ('[local]\naliases = ["hash:/etc/aliases"]\n', r':2:\d+: local\.aliases: "hash:/etc/aliases": expected the name of a file, without "hash:"'),
 ])
 def test_what_people_write_who_come_from_elsewhere(mta, text, says):
     mta.file.write_text(text)

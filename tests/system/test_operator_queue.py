@@ -161,7 +161,7 @@ def test_status_has_a_line_for_all_that_waits(deferring):
     mta, sink = deferring
     waiting(mta, *[f"user{n}@remote.example" for n in range(3)])
     [line] = [l for l in json.loads(mta.command("status", "--json").stdout)["queue"]["links"] if l["waiting"]]
-    assert line["waiting"] == 3 and line["due"] == 0 and "450 4.2.0 Not now" in line["waits_for"]
+    assert line["waiting"] == 3 and line["due"] == 0 and "450 4.2.0 Not now" in line["waiting_for"]
     page = mta.command("status").stdout
     assert re.search(r"ready +0 +3 +3 .*Not now", page), page
 
@@ -334,17 +334,17 @@ def test_where_an_address_would_go(mta, remote, names):
     shown = mta.command("explain", "user@remote.example").stdout
     assert "<user@remote.example>: remote" in shown and f"{sink.address} port {sink.port}" in shown
     roads = [json.loads(l) for l in mta.command("explain", "list@test.example", "--json").stdout.splitlines()]
-    assert {r["fate"] for r in roads} == {"local", "remote"}
-    [far] = [r for r in roads if r["fate"] == "remote"]
+    assert {r["disposition"] for r in roads} == {"local", "remote"}
+    [far] = [r for r in roads if r["disposition"] == "remote"]
     assert far["address"] == "far@elsewhere.example" and far["kind"] == "mx"
     assert far["hosts"] == [{"name": "mx.elsewhere.example", "port": 25, "preference": 10}]
     nobody = json.loads(mta.command("explain", "nobody@test.example", "--json").stdout)
-    assert nobody["fate"] == "failed" and nobody["status"].startswith("5.1.1")
+    assert nobody["disposition"] == "failed" and nobody["status"].startswith("5.1.1")
     for address, line in (("robot@test.example", "  command     /usr/bin/robot -v"), ("file@test.example", "  delivered to /srv/mail/kept"),
                           ("user@store.example", "  host          the socket /run/none/lmtp")):
         assert line in mta.command("explain", address).stdout.splitlines()
     missing = json.loads(mta.command("explain", "x@nowhere.example", "--json").stdout)
-    assert missing["fate"] == "remote" and missing["kind"] in ("permanent", "temporary") and missing["text"]
+    assert missing["disposition"] == "remote" and missing["kind"] in ("permanent", "temporary") and missing["text"]
     fails(mta, 64, "explain", "<@>")
     assert not sink.messages and not mta.spool_files(), "nothing is sent"
 

@@ -28,7 +28,7 @@ class Tool:
         self.configure(RELAY)
 
     def configure(self, text):
-        (self.folder / "postrider.toml").write_text(f'[mta]\nusers = false\n[spool]\ndirectory = "spool"\n{text}')
+        (self.folder / "postrider.toml").write_text(f'[mta]\nmulti_user = false\n[spool]\ndirectory = "spool"\n{text}')
 
     def run(self, *arguments, columns=None):
         environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": str(columns)} if columns else {})
@@ -104,8 +104,9 @@ def test_seed_and_end_from_the_command_line(simulate):
 
 @pytest.mark.parametrize("world, complaint", [
     ('[traffic.t]\ndomains = ["a.example"]\nmesages = 5\n', ":3:1: unknown key traffic.t.mesages: did you mean messages?"),
-    (ONE_MESSAGE + outage("0s"), ":7:9: trouble.outage.lasts: 0s is out of range: 1s to 400d"),
-    (ONE_MESSAGE + outage("1h", more='how = "explodes"\n'), ':8:7: trouble.outage.how: "explodes" is none of "refuses", '),
+    (ONE_MESSAGE + outage("0s"), ":7:9: trouble.outage.lasts: 0s is out of range: expected 1s to 400d"),
+    (ONE_MESSAGE + outage("1h", more='how = "explodes"\n'),
+     ':8:7: trouble.outage.how: "explodes" is not a valid value: expected one of "refuses", '),
     (ONE_MESSAGE + outage("1h", more='how = "replies"\n'), ":5:10: trouble.outage.reply is missing: what does it say?"),
     (ONE_MESSAGE + outage("1h", more='how = "replies"\nreply = "250 fine"\n'), ':9:9: trouble.outage.reply: "250 fine" is not a refusal'),
     (ONE_MESSAGE + outage("1h", more='reply = "450 no"\n'), ":8:1: trouble.outage.reply is for how = "),
@@ -175,7 +176,7 @@ def test_after_five_days_mail_is_returned(simulate):
     facts = simulate.play('[world]\nduration = "7d"\n[traffic.t]\ndomains = ["a.example"]\nprofile = "burst"\nmessages = 100\n'
                           'senders = 10\n' + outage("7d"))
     link = facts.link("[relay.example.net]")
-    assert (link["returned_expired"], link["returned"], link["queued"], link["notices"]) == (100, 100, 0, 100)
+    assert (link["returned_expired"], link["returned"], link["queued"], link["delay_notices"]) == (100, 100, 0, 100)
     [first], [last] = facts.events("[relay.example.net]", "first_return"), facts.events("[relay.example.net]", "last_return")
     assert 120 * 3600 <= first["at"] <= last["at"] < 121 * 3600
     assert facts["reports"] == 200 == facts.link("local")["delivered"]
@@ -265,7 +266,7 @@ def test_the_tool_and_the_mta_give_up_alike(mta, remote):
     sink = remote()
     sink.at("rcpt", "550 5.7.1 Not today")
     mta.route("remote.example", sink)
-    mta.config['route."remote.example"'] |= {"retry_policy": "thrice", "replies": ["550 5.7.1 at RCPT is temporary"]}
+    mta.config['route."remote.example"'] |= {"retry_policy": "thrice", "reply_overrides": ["550 5.7.1 at RCPT is temporary"]}
     mta.config["retry.thrice"] = {"kind": "fixed", "interval": "1s", "attempts": 3, "jitter": 0}
     mta.start()
     mta.submit("user@remote.example", sender=f"{mta.user}@test.example")

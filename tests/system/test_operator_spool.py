@@ -30,7 +30,7 @@ def test_a_sound_spool_then_one_damaged_byte(mta, remote):
     assert done.returncode == 65
     assert re.search(rf"{victim}: damaged: content: checksum is", done.stdout)
     facts = json.loads(mta.command("spool", "check", "--json", check=False).stdout)
-    assert facts["messages"] == 2 and [f["what"] for f in facts["findings"]] == ["damaged"]
+    assert facts["messages"] == 2 and [f["problem"] for f in facts["findings"]] == ["damaged"]
     assert len(mta.spool_files()) == 3, "a check changes nothing"
 
 

@@ -155,7 +155,7 @@ def test_refused_address_rests_while_the_other_goes_on(mta, remote, pool):
     assert mta.wait_log(rf"link {re.escape(name)}: {a} rests for 1h: .*We have had enough of you")
     link = links(mta)[name]
     assert link["state"] == "ready" and link["failures"] == 0
-    assert [each["source"] for each in link["resting"]] == [a]
+    assert [each["source"] for each in link["backing_off"]] == [a]
     assert a in mta.command("link", "show", name).stdout
     # From now on nobody comes from there.
     before = len(sink.commands)
@@ -179,7 +179,7 @@ def test_when_all_are_refused_the_link_fails_and_none_rests(mta, remote, pool):
     queue_id = mta.submit("user@remote.example")
     mta.wait_log(rf"{queue_id}: .*status=deferred .*Too busy")
     name = f"[{sink.address}]:{sink.port}@bulk"
-    assert links(mta)[name]["failures"] >= 1 and links(mta)[name]["resting"] == []
+    assert links(mta)[name]["failures"] >= 1 and links(mta)[name]["backing_off"] == []
     door.unwelcome.clear()
     sink.wait_for(1)
     mta.wait_until_empty()
@@ -322,7 +322,7 @@ def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, po
                       rf"\(\"client host \[\"\); trying again from {b}")
     assert mta.logged(rf"link {re.escape(name)}: {a} rests for 1h: host .*blocked using")
     assert not mta.logged(rf"{first}: .*status=(bounced|deferred)")
-    assert [each["source"] for each in links(mta)[name]["resting"]] == [a]
+    assert [each["source"] for each in links(mta)[name]["backing_off"]] == [a]
     assert f"{a} rests: host " in mta.command("status").stdout
     # It rests on, though connections of its are not refused, and other mail goes from the other one at once.
     for _ in range(4):
@@ -332,7 +332,7 @@ def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, po
     sink.at("dot", "451 4.3.0 Not now")
     waiting = mta.submit("slow@remote.example")
     mta.wait_log(rf"{waiting}: .*status=deferred")
-    assert [each["source"] for each in one(mta, "explain", id=waiting)["resting"]] == [a]
+    assert [each["source"] for each in one(mta, "explain", id=waiting)["backing_off"]] == [a]
     assert re.search(rf"resting +{a} until .*blocked using", mta.command("explain", waiting).stdout)
 
 
@@ -348,7 +348,7 @@ def test_when_every_address_is_blocked_the_sites_word_counts(mta, remote, pool):
     mta.wait_log(rf"{first}: to=<user@remote\.example>, .*status=bounced \(host .*Client host \[{re.escape(b)}\] blocked")
     assert mta.logged(rf"{first}: .*and every other address of the pool bulk that could be tried rests")
     name = f"[{sink.address}]:{sink.port}@bulk"
-    assert sorted(each["source"] for each in links(mta)[name]["resting"]) == sorted([a, b])
+    assert sorted(each["source"] for each in links(mta)[name]["backing_off"]) == sorted([a, b])
     # From now on each message costs one try, until one is taken: then its address rests no longer.
     before = sink.connections
     second = mta.submit("user@remote.example", sender="")

@@ -117,7 +117,7 @@ def test_of_domains_that_share_a_link_each_keeps_its_own_reading_of_replies(mta,
     sink = remote()
     mta.route("remote.example", sink)
     mta.route("strange.example", sink)
-    mta.config['route."strange.example"']["replies"] = ["550 5.7.1 at RCPT is temporary"]
+    mta.config['route."strange.example"']["reply_overrides"] = ["550 5.7.1 at RCPT is temporary"]
     mta.start()
     first = "remote.example" if last == "strange.example" else "strange.example"
     for domain in (first, last):

@@ -11,7 +11,7 @@ def names(directory):
 
 
 def of(mta, directory):
-    return next(p for p in mta.status()["queue"]["put_aside"] if p["directory"] == directory)
+    return next(p for p in mta.status()["queue"]["retained"] if p["directory"] == directory)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_mail_without_a_sender_cannot_fill_the_spool(failing):
             os.posix_fallocate(f.fileno(), 0, 64 << 20)
         (bad / f"064A5B0000{n}010.why").write_text("550 no\n")
     mta.start()
-    wait_until(lambda: of(mta, "bad")["removed"] == 1, 20, lambda: f"one to go: {of(mta, 'bad')}")
+    wait_until(lambda: of(mta, "bad")["deleted"] == 1, 20, lambda: f"one to go: {of(mta, 'bad')}")
     large = mta.submit("user@remote.example", subject="large", sender="", body="y\r\n" * 1_500_000)
     mta.wait_log(f"{large}: undeliverable, and it has no sender to be told: its header is kept in bad/", 30)
     header = bad / f"{large}.header"
@@ -44,7 +44,7 @@ def test_mail_without_a_sender_cannot_fill_the_spool(failing):
     body = "x" * 70 + "\r\n" + "y\r\n" * 1_300_000
     ids = [mta.submit("user@remote.example", sender="", body=body) for _ in range(18)]  # 18 × 3.9 MB
     mta.wait_until_empty(60)
-    wait_until(lambda: of(mta, "bad")["removed"] == 2 and of(mta, "bad")["bytes"] <= 256 << 20, 30,
+    wait_until(lambda: of(mta, "bad")["deleted"] == 2 and of(mta, "bad")["bytes"] <= 256 << 20, 30,
                lambda: f"bad/ to be within its limit: {of(mta, 'bad')}")
     kept = {n.removesuffix(".why") for n in names(bad)}
     assert kept == {"064A5B00003010", "064A5B00004010", f"{large}.header", *ids}

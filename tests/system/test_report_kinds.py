@@ -326,9 +326,9 @@ def test_dry_bounce_tells_nobody_and_is_seen(mta, remote):
     sink = remote()
     sink.at("rcpt", "550 5.1.1 No such user")
     mta.route("remote.example", sink)
-    mta.config["bounce"] = {"dry_bounce": True}
+    mta.config["bounce"] = {"withhold_reports": True}
     mta.start()
-    assert "dry_bounce is on" in mta.command("status").stdout
+    assert "withhold_reports is on" in mta.command("status").stdout
     mta.submit("user@remote.example", "dry", f"{mta.user}@test.example")
     mta.wait_until_empty()
     assert not mta.mailbox()

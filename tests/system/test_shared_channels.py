@@ -45,7 +45,7 @@ def test_a_list_that_is_refused_at_length_does_not_silence_reports(mta, remote):
     mta.route("r.example", refusing)
     mta.route("s.example", home)
     refusing.at("rcpt", no_such_mailbox)
-    mta.config["queue"]["report_gather"] = "30s"  # all of them in one question
+    mta.config["queue"]["report_merge_window"] = "30s"  # all of them in one question
     mta.start()
     mta.submit("list@test.example", "to all", sender="stranger@s.example")
     wait_until(lambda: len(refusing.commands) > 1000, 30, "the list to be refused")
@@ -68,7 +68,7 @@ def test_a_transaction_of_thousands_that_are_refused_at_length_ends(mta, remote)
     mta.route("r.example", refusing)
     mta.route("s.example", home)
     refusing.at("rcpt", no_such_mailbox)
-    mta.config["queue"].update(recipients_per_transaction=10_000, report_gather="30s")
+    mta.config["queue"].update(recipients_per_transaction=10_000, report_merge_window="30s")
     mta.start()
     everybody = [f"user{n}@r.example" for n in range(3000)]
     assert mta.sendmail("-i", "-f", "writer@s.example", "--", *everybody).returncode == 0
@@ -91,7 +91,7 @@ def test_a_list_that_is_late_at_length_gets_its_notice_and_others_theirs(mta, re
     mta.route("s.example", home)
     late.at("rcpt", lambda session, argument: NO_SUCH_MAILBOX.replace("550", "450").replace("5.1.1", "4.2.1").format(argument))
     mta.config["queue"].update(delay_notice="8s", glitch_interval="2s", retry_interval="2s", retry_interval_after="2s", jitter=0,
-                               report_gather="30s")
+                               report_merge_window="30s")
     mta.start()
     mta.submit("list@test.example", "to all", sender="stranger@s.example")
     mta.submit("somebody@late.example", "to one", sender="another@s.example")
@@ -162,7 +162,7 @@ def test_a_file_that_cannot_be_opened_now_is_asked_about_again(mta, tmp_path):
     injection = Injection(manager, "error=EMFILE", "openat")
     try:
         mta.wait_log(rf"{queue_id}: .*Too many open files", 30)
-        wait_until(lambda: any("Too many open files" in line["last_error"] for line in mta.status()["queue"].get("unlinked", [])), 30,
+        wait_until(lambda: any("Too many open files" in line["last_error"] for line in mta.status()["queue"].get("unrouted", [])), 30,
                    lambda: f"status to say why: {mta.status()}")
     finally:
         injection.end()

@@ -20,7 +20,7 @@ SECONDS = 300
 def peers(mta, block, descriptors):  # noqa: F811
     made = SlowPeers(mta.block.host(10), block.port())
     mta.config["smtp_client"].update(workers=1)
-    mta.config["queue"].update(window_start_route=NUMBER, connections_route=NUMBER, connections_total=NUMBER + 100, link_share=1)
+    mta.config["queue"].update(initial_connections_route=NUMBER, connections_route=NUMBER, connections_total=NUMBER + 100, link_share=1)
     mta.config['route."slow.example"'] = {"next_hop": f"[{made.address}]:{made.port}", "connections": NUMBER}
     mta.start()
     yield made

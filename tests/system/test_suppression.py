@@ -44,7 +44,7 @@ def test_the_operators_list(relaying):
                           ("bob@remote.example", "news.example")}
     ann = found["ann@remote.example", ""]
     assert ann["reason"] == "asked for it" and ann["expires"] - ann["added"] in range(30 * 86400 - 5, 30 * 86400 + 5)
-    assert not ann["automatic"] and ann["who"]
+    assert not ann["automatic"] and ann["added_by"]
     assert [e["recipient"] for e in listed(mta, "domain=whole.example")] == ["@whole.example"]
     assert "4 on the list; 0 put there by refusals today" in mta.command("status").stdout
 
@@ -176,7 +176,7 @@ def test_refusals_fill_it(mta, remote, folder, block):
     mta.wrap(**fake_clock.settings(clock))
     mta.route("remote.example", other)
     mta.config['route."refusing.example"'] = {"next_hop": f"[{address}]:{port}"}
-    mta.config["suppression"] = {"on": ["5.1.1"], "for": "10d"}
+    mta.config["suppression"] = {"triggers": ["5.1.1"], "lifetime": "10d"}
     mta.start()
     me = f"{mta.user}@test.example"
     try:
@@ -187,7 +187,7 @@ def test_refusals_fill_it(mta, remote, folder, block):
     finally:
         refusing.stop()
     [entry] = listed(mta)
-    assert entry["recipient"] == "ann@refusing.example" and entry["automatic"] and entry["who"] == "queue-manager"
+    assert entry["recipient"] == "ann@refusing.example" and entry["automatic"] and entry["added_by"] == "queue-manager"
     assert "No such user" in entry["reply"] and entry["expires"] - entry["added"] == 10 * 86400
     assert "1 on the list; 1 put there by refusals today" in mta.command("status").stdout
     assert "No such user" in wait_refused(mta, "ann@refusing.example")

@@ -221,7 +221,7 @@ def test_the_unit_leaves_what_the_daemons_need(block, installed):
     place.chmod(0o755)
     mta = Mta(place, block)
     mta.user = "games"
-    mta.config["mta"].update(users=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["mta"].update(multi_user=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
     mta.config["local"].update(users=[], minimum_uid=2)
     (place / "mail").mkdir()
     (place / "mail").chmod(0o1777)

@@ -19,7 +19,7 @@ def secure(mta, remote):
     mta.config["listen.submission"]["tls"] = "require"
     mta.implicit_port = mta.block.port()
     mta.config["listen.submissions"] = {"addresses": [f"{mta.address}:{mta.implicit_port}"], "service": "submission",
-                                        "tls": "implicit", "submitters": ["127.0.0.0/8"]}
+                                        "tls": "implicit", "submission_networks": ["127.0.0.0/8"]}
     mta.config["master"]["heartbeat_interval"] = "200ms"
     sink = remote()
     mta.route("remote.example", sink)
@@ -312,7 +312,7 @@ def test_client_certificates(mta):
     certificate, key = make_certificate(mta.folder, "mta.test.example")
     own, own_key = make_certificate(mta.folder, "client.example")
     stranger, stranger_key = make_certificate(mta.folder, "stranger.example")
-    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)], "client_authorities": str(own)}
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)], "client_ca_file": str(own)}
     mta.config["listen.relay"]["client_certificates"] = True
     mta.start()
     for shown, word in (((own, own_key), "Trusted"), ((stranger, stranger_key), "Untrusted"), (None, "Anonymous")):
@@ -325,7 +325,7 @@ def test_client_certificates(mta):
 
 
 @pytest.mark.parametrize("tls, message_text", [
-    ({}, r"listen\.submission.* TLS needs tls\.certificates"),
+    ({}, r"listen\.submission.* TLS requires tls\.certificates"),
     ({"certificates": ["/nonexistent.pem"]}, r"tls\.certificates: /nonexistent\.pem: No such file"),
 ])
 def test_a_configuration_that_cannot_work_is_refused(mta, tls, message_text):
@@ -339,14 +339,14 @@ def test_a_configuration_that_cannot_work_is_refused(mta, tls, message_text):
 def test_authorities_that_are_none_are_refused(mta):
     certificate, key = make_certificate(mta.folder, "mta.test.example")
     (mta.folder / "authorities").write_text("not a certificate\n")
-    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)], "client_authorities": str(mta.folder / "authorities")}
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)], "client_ca_file": str(mta.folder / "authorities")}
     mta.write_config()
     done = mta.command("check", check=False)
-    assert done.returncode != 0 and re.search(r"postrider\.toml:\d+:\d+: tls\.client_authorities: \S+/authorities: "
+    assert done.returncode != 0 and re.search(r"postrider\.toml:\d+:\d+: tls\.client_ca_file: \S+/authorities: "
                                               r"there is no certificate in it", done.stderr), done.stdout + done.stderr
-    mta.config["tls"]["client_authorities"] = str(certificate)
+    mta.config["tls"]["client_ca_file"] = str(certificate)
     mta.start()
-    mta.config["tls"]["client_authorities"] = str(mta.folder / "authorities")
+    mta.config["tls"]["client_ca_file"] = str(mta.folder / "authorities")
     mta.write_config()
     done = mta.command("reload", check=False)
     assert done.returncode != 0 and "there is no certificate in it" in done.stdout + done.stderr

@@ -48,7 +48,7 @@ def to_host(mta, remote, names, folder):
         names.address_of("host.example", sink.address)
         mta.config['route."remote.example"'] = {"next_hop": f"[host.example]:{sink.port}", "tls": level}
         if certificate:
-            mta.config["smtp_client"]["tls_authorities"] = str(folder / f"{certificate}.pem")
+            mta.config["smtp_client"]["tls_ca_file"] = str(folder / f"{certificate}.pem")
         mta.start()
         return sink
     return make
@@ -269,7 +269,7 @@ def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, tmp_
         return steps, result["text"], result["advice"]
 
     _, text, advice = told("quiet")
-    assert "timed out while" in text and "begins with TLS" in advice and "tls_wrap" in advice and "pipelining" not in advice
+    assert "timed out while" in text and "begins with TLS" in advice and "implicit_tls" in advice and "pipelining" not in advice
     _, text, advice = told("late")
     assert "says nothing to EHLO" in advice and "pipelining" not in advice
     _, text, advice = told("odd")

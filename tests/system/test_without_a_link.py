@@ -10,7 +10,7 @@ def said_everywhere(mta, queue_id, *words):
     def views():
         return {
             "status": mta.command("status").stdout,
-            "status --json": json.dumps(mta.status()["queue"]["unlinked"]),
+            "status --json": json.dumps(mta.status()["queue"]["unrouted"]),
             "queue list": mta.command("queue", "list").stdout,
             "message list": mta.command("message", "list").stdout,
             "message show": mta.command("message", "show", queue_id).stdout,
@@ -38,7 +38,7 @@ def test_a_next_hop_that_cannot_be_looked_up(mta, names):
     mta.wait_log(f"{failed}: to=<x@broken.example>, .*status=deferred")
     shown = said_everywhere(mta, failed, *words)
     assert "the next hop of broken.example" in shown["status"] and "1 being routed" in shown["status"]
-    [line] = mta.status()["queue"]["unlinked"]
+    [line] = mta.status()["queue"]["unrouted"]
     assert line["gate"] == "route" and line["queue"] == "broken.example" and line["failures"] == 1
     assert 0 < line["failing_since"] < line["next_attempt"]
     assert ", since " in shown["explain"] and ", until " in shown["explain"]
@@ -63,7 +63,7 @@ def test_a_next_hop_that_cannot_be_looked_up(mta, names):
     mta.start()
     wait_until(lambda: names.times_asked("broken.example", "MX") > asked, 15, "the name to be asked for at once")
     said_everywhere(mta, failed, *words)
-    assert {each["queue"]: each["failing_since"] for each in mta.status()["queue"]["unlinked"]}["broken.example"] == began
+    assert {each["queue"]: each["failing_since"] for each in mta.status()["queue"]["unrouted"]}["broken.example"] == began
 
 
 def test_a_next_hop_that_is_found_again_leaves_no_trace(mta, names, remote):
@@ -77,7 +77,7 @@ def test_a_next_hop_that_is_found_again_leaves_no_trace(mta, names, remote):
     names.heals("hub.example")
     names.address_of("hub.example", sink.address)
     sink.wait_for(1)
-    wait_until(lambda: mta.status()["queue"]["unlinked"] == [], 15, "nothing to wait without a link")
+    wait_until(lambda: mta.status()["queue"]["unrouted"] == [], 15, "nothing to wait without a link")
 
 
 def test_a_table_that_does_not_answer(mta, tmp_path):
@@ -86,12 +86,12 @@ def test_a_table_that_does_not_answer(mta, tmp_path):
     mta.config["queue"]["categorize_retry"] = "1h"
     mta.start()
     queue_id = wait_until(lambda: submitted(mta, "a@lists.example"), 15, "mail for the list to be taken")
-    wait_until(lambda: mta.status()["queue"]["unlinked"], 15, "the mail to be seen waiting for the categorizer")
+    wait_until(lambda: mta.status()["queue"]["unrouted"], 15, "the mail to be seen waiting for the categorizer")
     for view in (("status",), ("message", "list"), ("message", "show", queue_id), ("explain", queue_id)):
         assert table in mta.command(*view).stdout, view
     assert any(table in reason for entry in mta.queue() for reason in entry[4])
     assert "the categorizer" in mta.command("status").stdout
-    [line] = mta.status()["queue"]["unlinked"]
+    [line] = mta.status()["queue"]["unrouted"]
     assert line["gate"] == "categorizer" and line["deliveries"] == 1 and line["next_attempt"] > 0
 
 

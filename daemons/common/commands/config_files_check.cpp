@@ -32,7 +32,7 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
                     return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
                 });
         }
-        if (file.key == "tls.client_authorities" || file.key == "smtp_client.tls_authorities")
+        if (file.key == "tls.client_ca_file" || file.key == "smtp_client.tls_ca_file")
             check_file(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
         const auto read_secret = [&]() -> spool::Result<std::string> {
             return common::read_private_file(

@@ -86,7 +86,7 @@ spool::Result<Identity> service_user(const config::Mta& mta) {
         return std::unexpected(
             spool::Error{user.error().code,
                          user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
-                             "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
+                             "--no-create-home " + mta.user + "\", or say multi_user = false in [mta]"});
     if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
     return user;
 }

@@ -18,7 +18,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
 std::vector<std::string> environment_warnings(const config::Config& config);
 // The same of groups; asks the user database, which may block (NSS).
 std::vector<std::string> missing_groups(const config::Mta& mta);
-// Whom the daemons are to run as; the error says what to do. Blocks alike. Only where mta.users.
+// Whom the daemons are to run as; the error says what to do. Blocks alike. Only where mta.multi_user is true.
 spool::Result<Identity> service_user(const config::Mta& mta);
 
 inline constexpr smtp::Duration certificate_warning_period = std::chrono::hours(14 * 24); // so long before its end

@@ -111,7 +111,7 @@ std::string effective_config_text(const config::Config& config) {
     std::vector<std::string> aliases;
     for (const auto& each : config.local.aliases) aliases.push_back(toml_text(each));
     return fmt::format("# What commands need of {}, as the running master took it over; written by it.\n"
-                       "[mta]\nhostname = {}\norigin = {}\nusers = {}\nuser = {}\nadmin_group = {}\n"
+                       "[mta]\nhostname = {}\norigin = {}\nmulti_user = {}\nuser = {}\nadmin_group = {}\n"
                        "[spool]\ndirectory = {}\n"
                        "[local]\naliases = [{}]\n"
                        "[submit]\nmessage_size = {}\nrecipients = {}\n"

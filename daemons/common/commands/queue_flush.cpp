@@ -13,12 +13,12 @@ FlushResult flush_queue(const config::Config& config, const FlushRequest& flush)
     if (!flush.message.empty())
         request = {{"op", control::op::force},
                    {"ids", nlohmann::json::array({flush.message})},
-                   {"why", flush.why}};
+                   {"reason", flush.why}};
     if (!flush.site.empty()) {
         const char* key = flush.site.contains('@') ? "recipient=" : "domain=";
         request = {{"op", control::op::force},
                    {"filter", nlohmann::json::array({key + flush.site})},
-                   {"why", flush.why}};
+                   {"reason", flush.why}};
     }
     auto client = ipc::JsonClient::connect(config.spool.directory + "/run/control");
     if (!client) {

@@ -31,7 +31,7 @@ bool nobody_validates(const config::Dns& dns) {
 std::string about_tls(const config::Config& config, const Said& said) {
     if (said.level == TlsLevel::verify && config.smtp_client.tls_authorities.empty())
         return fmt::format(
-            "{} is \"verify\", but smtp_client.tls_authorities names no file: no certificate proves anything, and "
+            "{} is \"verify\", but smtp_client.tls_ca_file names no file: no certificate proves anything, and "
             "the mail waits",
             said.key);
     const bool only = said.level == TlsLevel::dane_only;

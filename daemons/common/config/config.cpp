@@ -84,12 +84,13 @@ namespace {
 std::string why_unreadable(int code, const System& system) {
     std::string why = std::strerror(code);
     if (code == ENOENT)
-        why +=
-            ": -c FILE, or POSTRIDER_CONFIG in the environment, names another one; postrider.toml(5) says what may be in it";
+        why += ": use -c FILE, or POSTRIDER_CONFIG in the environment, to name another file; its contents are "
+               "described in postrider.toml(5)";
     if (code == EACCES)
-        why += fmt::format(": this runs as {}, who must be let read it and pass the directories above it", system.user);
+        why += fmt::format(": running as {}, which needs read permission on the file and search permission on its "
+                           "parent directories", system.user);
     if (code == EFBIG) why += ": not a configuration";
-    if (code == EISDIR) why += ": the name of a file is wanted, such as postrider.toml in it";
+    if (code == EISDIR) why += ": expected the name of a file, such as postrider.toml in it";
     return why;
 }
 
@@ -128,7 +129,7 @@ std::vector<Problem> missing_files(const Config& config) {
             problems.push_back({config.file, line, column,
                                 fmt::format("{}: {}: {}{}", key, path, std::strerror(errno),
                                             key == "auth.passwords" && errno == ENOENT
-                                                ? "; \"postrider passwd USER\" makes it"
+                                                ? "; create it with \"postrider passwd USER\""
                                                 : "")});
     }
     return problems;

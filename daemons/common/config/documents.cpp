@@ -40,9 +40,9 @@ std::string shown(const Key& key) {
 }
 
 std::string_view kind_of(const Key& key) {
-    constexpr std::string_view kinds[] = {"text",     "list of texts",   "number",
-                                          "size",     "duration",        "true or false",
-                                          "fraction", "list of numbers", "next hops"};
+    constexpr std::string_view kinds[] = {"string",   "list of strings",  "integer",
+                                          "size",     "duration",         "boolean",
+                                          "fraction", "list of integers", "next hops"};
     return kinds[key.target.index()];
 }
 
@@ -110,8 +110,8 @@ template <class F> void each_section(F&& take) {
 }
 
 constexpr std::string_view manual_head =
-    R"(.\" Written from daemons/common/config/*_tables.cpp by config-documents; edit those.
-.Dd November 22, 2026
+    R"(.\" Generated from daemons/common/config/sections/*/*_keys.cpp by config-documents; edit those.
+.Dd November 24, 2026
 .Dt POSTRIDER.TOML 5
 .Os Postrider
 .Sh NAME
@@ -119,54 +119,54 @@ constexpr std::string_view manual_head =
 .Nd configuration of the Postrider mail transfer agent
 .Sh DESCRIPTION
 .Nm
-is one file in TOML that all parts of
-.Xr postrider 1
-are configured by.
+is a TOML file that configures all parts of
+.Xr postrider 1 .
 It is read from the file given with
 .Fl c ,
-else the one named in the environment variable
+or else from the one named in the environment variable
 .Ev POSTRIDER_CONFIG ,
-else
+or else from
 .Pa /etc/postrider/postrider.toml .
 Every key has a default; an empty file is a valid configuration.
 .Pp
-A key or section that is not known, a value of the wrong type or out of range, a
-missing file: the configuration is refused as a whole, with file, line, column
-and the nearest key there is, before anything is started or reloaded.
+If a key or section is unknown, a value has the wrong type or is out of range,
+or a file is missing, the whole configuration is rejected before anything is
+started or reloaded.
+The error message has file, line, column and the most similar key.
 .Dl postrider check
-says so without starting anything.
-What runs goes on as it was started, and commands that talk to it still find it,
-with a warning: by what they understand of the file, or by what master keeps for
-them
+reports such errors without starting anything.
+Running daemons continue with the configuration they were started with.
+Commands that connect to them still work, with a warning: they use the valid
+part of the file, or the configuration that master keeps for them
 .Pq Xr postrider-master 8 .
 .Pp
-Durations are texts of a number and a unit
+Durations are strings of a number and a unit
 .Pq Cm ms , s , m , h , d , w ,
 such as
 .Ql 60s ,
 .Ql 10m
 or
 .Ql 1h30m .
-Sizes are bytes, or texts such as
+Sizes are numbers of bytes, or strings such as
 .Ql 100KiB ,
 .Ql 50MiB ,
 .Ql 1GiB .
 A list of one element may be written without brackets.
-Relative file names are taken from the directory the configuration lies in.
+Relative file names are relative to the directory of the configuration file.
 .Pp
-In what follows each key stands with its default, or with an example where the
-default depends on the machine; in parentheses what kind of value it takes, and
-the least and the most that may be.
+Below, each key is shown with its default, or with an example if the default
+depends on the machine; in parentheses are the type of its value, and its
+minimum and maximum.
 .Sh SECTIONS AND KEYS
 )";
 
 constexpr std::string_view manual_tail = R"(.Sh FILES
 .Bl -tag -width Ds
 .It Pa /etc/postrider/postrider.toml
-The configuration; the installed file holds every key, commented out.
+The configuration; the installed file contains every key, commented out.
 .El
 .Sh EXAMPLES
-A host that takes mail for example.com and keeps it for its users:
+A host that accepts mail for example.com and delivers it to its users:
 .Bd -literal -offset indent
 [mta]
 hostname = "mail.example.com"
@@ -176,10 +176,10 @@ domains = ["example.com", "mail.example.com", "localhost"]
 mailbox = "maildir:{home}/Maildir"
 .Ed
 .Pp
-A host that sends everything through a relay host, where it has an account
+A host that sends all mail through a relay host at which it has an account
 .Pq see Xr postrider-credentials 5 ;
 .Xr postrider-smtp-client 8
-has more examples of what goes out:
+has more examples of sending mail:
 .Bd -literal -offset indent
 [smtp_client]
 credentials = "/etc/postrider/credentials"
@@ -210,10 +210,10 @@ service = "submission"
 tls = "implicit"
 .Ed
 .Pp
-One user, without any privilege, below one directory:
+A single user without privileges, with all files below one directory:
 .Bd -literal -offset indent
 [mta]
-users = false
+multi_user = false
 
 [spool]
 directory = "spool"
@@ -250,11 +250,11 @@ addresses = ["127.0.0.1:2525"]
 
 std::string sample() {
     std::string out = wrapped(
-        "Configuration of the Postrider mail transfer agent. Every key there is stands here, commented "
-        "out, with its default (or with an example where the default depends on the machine). "
-        "man 5 postrider.toml says the same at more length. Durations: \"60s\", \"10m\", \"5d\". Sizes: "
-        "\"50MiB\". In brackets: the least and the most a value may be. Relative file names start at the "
-        "directory of this file. \"postrider check\" tells what is wrong before anything is started.",
+        "Configuration of the Postrider mail transfer agent. Every key is listed here, commented out, with its "
+        "default (or with an example if the default depends on the machine). \"man 5 postrider.toml\" describes the "
+        "same keys in more detail. Durations: \"60s\", \"10m\", \"5d\". Sizes: \"50MiB\". In brackets: minimum and "
+        "maximum of a value. Relative file names are relative to the directory of this file. \"postrider check\" "
+        "reports errors in this file before anything is started.",
         "# ", 100, false);
     each_section([&](const Section& section) {
         std::string name = section.name;

@@ -51,7 +51,7 @@ bool Reader::read(std::string_view text) {
              service.name = word;
              filter(std::move(service), config_.policies, path, fill);
              if (!toml_.is_set(path + ".address"))
-                 toml_.problem_at(path, fmt::format("{}: address is missing", path));
+                 toml_.problem_at(path, fmt::format("{}: required key \"address\" is missing", path));
          }},
         {"milter", "[milter.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) {
@@ -59,13 +59,13 @@ bool Reader::read(std::string_view text) {
              milter.name = word;
              filter(std::move(milter), config_.milters, path, fill);
              if (!toml_.is_set(path + ".address"))
-                 toml_.problem_at(path, fmt::format("{}: address is missing", path));
+                 toml_.problem_at(path, fmt::format("{}: required key \"address\" is missing", path));
          }},
         {"dns_list", "[dns_list.\"<zone>\"]", true,
          [this](const auto& word, const auto& path, const auto& fill) {
              DnsList list;
              list.zone = domain_name(word);
-             if (list.zone.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
+             if (list.zone.empty()) toml_.problem_at(path, fmt::format("{}: not a valid domain", path));
              filter(std::move(list), config_.dns_lists, path, fill);
          }},
         {"table", "[table.<name>]", false,
@@ -87,7 +87,8 @@ void Reader::listener(const std::string& name, const NamedSections::Fill& fill) 
     listener.name = name;
     if (name == local_submissions)
         toml_.problem_at(fmt::format("listen.{}", name),
-                         "listen.local: that name stands for the mail of programs on this host");
+                         "listen.local: \"local\" is reserved for mail from programs on this host: choose another "
+                         "name");
     fill(section_for(listener));
     config_.listeners.push_back(std::move(listener));
 }
@@ -102,10 +103,10 @@ void Reader::filter(T made, std::vector<T>& all, const std::string& path, const 
 void Reader::signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     decide::SigningRule rule;
     rule.domain = domain_name(word);
-    if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
+    if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a valid domain", path));
     fill(section_for(rule));
     if (!toml_.is_set(path + ".keys") || (rule.keys.empty() && toml_.ok()))
-        toml_.problem_at(path, fmt::format("{}: keys is missing", path));
+        toml_.problem_at(path, fmt::format("{}: required key \"keys\" is missing", path));
     for (auto& key : rule.keys) {
         toml_.resolve(key.file);
         const auto place = toml_.position(path + ".keys");
@@ -113,10 +114,10 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
     }
     for (const auto& other : config_.signing) {
         if (other.domain == rule.domain)
-            toml_.problem_at(path, fmt::format("there is a section for {} already", rule.domain));
+            toml_.problem_at(path, fmt::format("duplicate section for {}", rule.domain));
         for (const auto& domain : rule.domains)
             if (other.domains.contains(domain))
-                toml_.problem_at(path + ".domains", fmt::format("{}.domains: {} is in [dkim.\"{}\"] too", path,
+                toml_.problem_at(path + ".domains", fmt::format("{}.domains: {} is also in [dkim.\"{}\"]", path,
                                                                 domain, other.domain));
     }
     config_.signing.push_back(std::move(rule));
@@ -128,7 +129,7 @@ void Reader::table(const std::string& word, const std::string& path, const Named
     fill(section_for(table));
     for (const auto key : missing_keys(table))
         if (!toml_.is_set(fmt::format("{}.{}", path, key)) || toml_.ok())
-            toml_.problem_at(path, fmt::format("{}: {} is missing", path, key));
+            toml_.problem_at(path, fmt::format("{}: required key \"{}\" is missing", path, key));
     toml_.resolve(table.database);
     if (const auto key = path + ".database"; toml_.is_set(key)) {
         const auto place = toml_.position(key);
@@ -144,13 +145,15 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
     if (!std::ranges::all_of(
             word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
         word.size() > longest_pool_name)
-        toml_.problem_at(path, fmt::format("{}: a pool's name has letters, digits, \"-\" and \"_\", at most {}", path,
+        toml_.problem_at(path, fmt::format("{}: not a valid pool name: expected letters, digits, \"-\" and \"_\", at "
+                                           "most {}", path,
                                            longest_pool_name));
     if (!toml_.is_set(path + ".addresses") || (pool.addresses.empty() && toml_.ok()))
-        toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
+        toml_.problem_at(path, fmt::format("{}: required key \"addresses\" is missing", path));
     if (pool.addresses.size() > most_pool_addresses)
         toml_.problem_at(path + ".addresses",
-                         fmt::format("{}.addresses: at most {} in one pool", path, most_pool_addresses));
+                         fmt::format("{}.addresses: too many addresses: expected at most {} in one "
+                                     "pool", path, most_pool_addresses));
     for (auto each = pool.addresses.begin(); each != pool.addresses.end(); ++each)
         if (std::ranges::find(pool.addresses.begin(), each, each->address, &SourceAddress::address) != each)
             toml_.problem_at(path + ".addresses",
@@ -163,9 +166,10 @@ void Reader::retry(const std::string& word, const std::string& path, const Named
     decide::queue::RetryPolicy policy{.name = word, .kind = Kind::exponential};
     fill(section_for(policy));
     if (word == "exchange")
-        toml_.problem_at(path, "retry.exchange: that name stands for the ladder of [queue]");
+        toml_.problem_at(path, "retry.exchange: \"exchange\" is reserved for the retry schedule of [queue]: choose "
+                               "another name");
     if (policy.kind == Kind::steps && policy.waits.empty())
-        toml_.problem_at(path, fmt::format("{}: steps is missing", path));
+        toml_.problem_at(path, fmt::format("{}: required key \"steps\" is missing", path));
     config_.queue.policies.push_back(std::move(policy));
 }
 
@@ -174,7 +178,7 @@ void Reader::route(const std::string& word, const std::string& path, const Named
     const bool below = word.starts_with('.');
     rule.pattern = word == "*" ? word : domain_name(std::string_view(word).substr(below ? 1 : 0));
     if (rule.pattern.empty())
-        toml_.problem_at(path, fmt::format("{}: not a domain, \".domain\" or \"*\"", path));
+        toml_.problem_at(path, fmt::format("{}: not a valid pattern: expected a domain, \".domain\" or \"*\"", path));
     else if (below)
         rule.pattern.insert(0, ".");
     fill(section_for(rule));
@@ -187,10 +191,10 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
     const auto [first, is_new] = rule_places_.emplace(rule.pattern, toml_.position(path));
     if (!is_new && !rule.pattern.empty()) { // the library sorts keys: the later one in the file is to blame
         const auto later = std::max(first->second, toml_.position(path));
-        toml_.problem(later, fmt::format("there is a route for {} already", rule.pattern));
+        toml_.problem(later, fmt::format("duplicate route for {}", rule.pattern));
     }
     if (!toml_.is_set(path + ".next_hop"))
-        return toml_.problem_at(path, fmt::format("{}: next_hop is missing", path));
+        return toml_.problem_at(path, fmt::format("{}: required key \"next_hop\" is missing", path));
     std::size_t hosts = 0, all = 0;
     bool has_socket = false;
     for (const auto& equals : rule.next_hops)
@@ -200,22 +204,25 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
         }
     if (hosts != all && all != 1)
         toml_.problem_at(path + ".next_hop",
-                         fmt::format("{}.next_hop: several places must all be hosts in brackets", path));
+                         fmt::format("{}.next_hop: several next hops must all be hosts in brackets", path));
     if (!rule.fallback.empty() && hosts > 0)
         toml_.problem_at(path + ".fallback",
-                         fmt::format("{}.fallback: next_hop names hosts in brackets: list it there, behind them", path));
+                         fmt::format("{}.fallback: next_hop names hosts in brackets: add these to the end of that "
+                                     "list instead", path));
     if (!rule.fallback.empty() && all > 0 && rule.next_hops.front().front().kind == decide::NextHop::Kind::srv)
-        toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only where hosts are found by MX", path));
+        toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only allowed if hosts are found by MX", path));
     if (rule.tls_wrap && hosts != all)
-        toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: only for hosts in brackets", path));
+        toml_.problem_at(path + ".implicit_tls", fmt::format("{}.implicit_tls: only allowed for hosts in brackets", path));
     if (rule.tls_wrap && rule.tls == decide::TlsLevel::none)
-        toml_.problem_at(path + ".tls", fmt::format("{}.tls: \"none\" contradicts tls_wrap = true", path));
+        toml_.problem_at(path + ".tls", fmt::format("{}.tls: \"none\" contradicts implicit_tls = true", path));
     if (rule.tls_wrap && has_socket)
-        toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: a socket of this host takes no TLS", path));
+        toml_.problem_at(path + ".implicit_tls",
+                         fmt::format("{}.implicit_tls: not allowed for a socket on this host", path));
     for (const auto& equals : rule.next_hops)
         if (std::ranges::any_of(equals, [&](auto& hop) { return hop.protocol != equals.front().protocol; }))
             toml_.problem_at(path + ".next_hop",
-                             fmt::format("{}.next_hop: equals must all speak SMTP or all speak LMTP", path));
+                             fmt::format("{}.next_hop: next hops of equal preference must all use SMTP or all use "
+                                         "LMTP", path));
 }
 
 struct Parsed {
@@ -228,7 +235,7 @@ Parsed parse_all(std::string_view text, std::string_view file, const System& sys
     Parsed out;
     auto& config = out.partial.config;
     config.file = file;
-    TomlReader toml(file);
+    TomlReader toml(file, renamed_keys());
     if (text.size() > max_config_size) {
         toml.problem({}, "larger than 4MiB: not a configuration");
     } else {

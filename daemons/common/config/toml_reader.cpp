@@ -17,10 +17,10 @@ std::string_view type_name(const toml::node& node) {
     switch (node.type()) {
     case toml::node_type::table: return "a table";
     case toml::node_type::array: return "a list";
-    case toml::node_type::string: return "a text";
-    case toml::node_type::integer: return "a number";
-    case toml::node_type::floating_point: return "a number with a fraction";
-    case toml::node_type::boolean: return "true or false";
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return "an integer";
+    case toml::node_type::floating_point: return "a floating-point number";
+    case toml::node_type::boolean: return "a boolean";
     default: return "a date or time";
     }
 }
@@ -83,9 +83,10 @@ struct TomlReader::Inside {
     void add_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out, std::size_t level,
                   const std::string& path);
     std::string key_of_any_section(std::string_view name) const;
+    std::string_view present_name(std::string_view former) const;
     void wrong_type(const toml::node& node, const std::string& path, std::string_view expected) {
         problem(place_of(node.source()),
-                fmt::format("{} is {}; expected {}", path, type_name(node), expected), path);
+                fmt::format("{0}: expected {2}, found {1}", path, type_name(node), expected), path);
     }
     void problem(Position place, std::string message, std::string_view about) {
         reader.problem(place, std::move(message), about);
@@ -122,6 +123,12 @@ std::string TomlReader::Inside::key_of_any_section(std::string_view name) const 
     return "";
 }
 
+// "smtpd.reverse_lookup" for smtpd.reverse_names; "" if it is not a former name.
+std::string_view TomlReader::Inside::present_name(std::string_view former) const {
+    const auto found = std::ranges::find(reader.renamed_, former, &RenamedKey::former);
+    return found == reader.renamed_.end() ? std::string_view() : found->present;
+}
+
 bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named) {
     try {
         const auto root = toml::parse(text, file_);
@@ -130,7 +137,7 @@ bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span
     } catch (const toml::parse_error& error) {
         std::string what(error.description());
         if (what.find("could not determine value type") != what.npos)
-            what += ": a text stands in quotation marks, as in hostname = \"mail.example.com\"";
+            what += ": a string must be in quotation marks, as in hostname = \"mail.example.com\"";
         problem(place_of(error.source()), std::move(what), {});
         return false;
     }
@@ -148,6 +155,8 @@ void TomlReader::Inside::read(const toml::table& root) {
             section(node, *found, name);
         else if (several != named.end())
             named_sections(node, *several);
+        else if (const auto present = present_name(name); !present.empty())
+            problem(place_of(key.source()), fmt::format("[{}] is now called [{}]", name, present), present);
         else if (const auto elsewhere = key_of_any_section(name); !node.is_table() && !elsewhere.empty())
             problem(place_of(key.source()),
                     fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere), elsewhere);
@@ -169,11 +178,11 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
                                        : fmt::format("{}.{}", named.name, word);
         if (!inner.is_table()) {
             problem(place_of(key.source()),
-                    fmt::format("{} stands outside of a section {}", path, named.pattern), path);
+                    fmt::format("{} is outside of a section: expected {}", path, named.pattern), path);
             continue;
         }
         if (const auto whole = dotted(inner); named.quoted && !whole.empty()) {
-            problem(place_of(key.source()), fmt::format("{}.{}{}: a name with dots goes in quotation marks: "
+            problem(place_of(key.source()), fmt::format("{}.{}{}: a name with dots must be in quotation marks: "
                                                         "[{}.\"{}{}\"]",
                                                         named.name, word, whole, named.name, word, whole),
                     path);
@@ -194,6 +203,12 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         if (known != section.keys.end()) {
             reader.positions_[path] = place_of(key.source());
             value(inner, *known, path);
+            continue;
+        }
+        const auto kind = name.substr(0, name.find('.'));
+        if (const auto present = present_name(fmt::format("{}.{}", kind, key.str())); !present.empty()) {
+            problem(place_of(key.source()),
+                    fmt::format("{} is now called {}{}", path, name, present.substr(kind.size())), path);
             continue;
         }
         // [pools.bulk] is [pool.bulk].
@@ -222,14 +237,14 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
         Overloaded{
             [&](const TextKey& text) {
                 const auto* given = node.as_string();
-                if (!given) return wrong_type(node, path, "a text in quotation marks");
+                if (!given) return wrong_type(node, path, "a string in quotation marks");
                 if (const auto wrong = text.set(given->get()); !wrong.empty()) refuse(node, wrong);
             },
             [&](const ListKey& list) {
                 list.clear();
                 const auto add = [&](const toml::node& each) {
                     const auto* given = each.as_string();
-                    if (!given) return wrong_type(each, path, "texts in quotation marks");
+                    if (!given) return wrong_type(each, path, "strings in quotation marks");
                     if (const auto wrong = list.add(given->get()); !wrong.empty()) refuse(each, wrong);
                     if (const auto [line, column] = place_of(each.source()); list.of_tables)
                         reader.table_references_.push_back({given->get(), path, line, column});
@@ -239,14 +254,14 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                 } else if (node.is_string()) {
                     add(node);
                 } else {
-                    wrong_type(node, path, "a list of texts");
+                    wrong_type(node, path, "a list of strings");
                 }
             },
             [&](const IntKey& count) {
                 const auto* given = node.as_integer();
-                if (!given) return wrong_type(node, path, "a whole number");
+                if (!given) return wrong_type(node, path, "an integer");
                 if (given->get() < count.min || given->get() > count.max)
-                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(), count.min,
+                    return refuse(node, fmt::format("{} is out of range: expected {} to {}", given->get(), count.min,
                                                     count.max));
                 *count.value = static_cast<std::uint32_t>(given->get());
             },
@@ -259,9 +274,9 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                 } else {
                     return wrong_type(node, path, "a size such as \"50MiB\"");
                 }
-                if (!bytes) return refuse(node, "not a size; write it like \"50MiB\", \"100KiB\" or 4096");
+                if (!bytes) return refuse(node, "not a valid size: expected one such as \"50MiB\", \"100KiB\" or 4096");
                 if (*bytes < size.min || *bytes > size.max)
-                    return refuse(node, fmt::format("out of range: {} to {}", print_size(size.min),
+                    return refuse(node, fmt::format("out of range: expected {} to {}", print_size(size.min),
                                                     print_size(size.max)));
                 *size.value = *bytes;
             },
@@ -273,10 +288,11 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                     return refuse(
                         node,
                         fmt::format(
-                            "\"{}\" is not a duration; write it like \"60s\", \"10m\", \"5d\" or \"1h30m\"",
+                            "\"{}\" is not a valid duration: expected one such as \"60s\", \"10m\", \"5d\" or "
+                            "\"1h30m\"",
                             given->get()));
                 if (*duration < span.min || *duration > span.max)
-                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(),
+                    return refuse(node, fmt::format("{} is out of range: expected {} to {}", given->get(),
                                                     print_duration(span.min), print_duration(span.max)));
                 *span.value = *duration;
             },
@@ -288,14 +304,14 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
             [&](const FractionKey& fraction) {
                 const auto given = node.value<double>();
                 if (!node.is_number()) return wrong_type(node, path, "a fraction such as 0.10");
-                if (!(*given >= 0 && *given <= 1)) return refuse(node, "out of range: 0 to 1");
+                if (!(*given >= 0 && *given <= 1)) return refuse(node, "out of range: expected 0 to 1");
                 *fraction.value = *given;
             },
             [&](const IntListKey& counts) {
                 const auto* array = node.as_array();
                 if (!array || array->size() != counts.values.size())
                     return refuse(node,
-                                  fmt::format("expected a list of {} whole numbers", counts.values.size()));
+                                  fmt::format("expected a list of {} integers", counts.values.size()));
                 for (std::size_t i = 0; i < counts.values.size(); ++i)
                     value((*array)[i],
                           {key.name, IntKey{&counts.values[i], counts.min, counts.max}, "", ""}, path);
@@ -324,24 +340,25 @@ void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vecto
     }
     const auto* given = node.as_string();
     if (!given)
-        return wrong_type(node, path, "a place such as \"[relay.example.net]:25\", or a list of them");
+        return wrong_type(node, path, "a next hop such as \"[relay.example.net]:25\", or a list of them");
     const auto hop = decide::NextHop::parse(given->get());
     if (!hop) {
         const bool lmtp = given->get().starts_with("lmtp:");
         if (lmtp && given->get().size() - 5 > decide::NextHop::longest_path)
             return problem(place_of(node.source()),
-                           fmt::format("{}: \"{}\": a socket's path has at most {} bytes", path, given->get(),
+                           fmt::format("{}: \"{}\": socket path too long: expected at most {} bytes", path, given->get(),
                                        decide::NextHop::longest_path), path);
         if (lmtp)
             return problem(place_of(node.source()),
-                           fmt::format("{}: \"{}\" is not a next hop; write \"lmtp:[host]:port\" or "
+                           fmt::format("{}: \"{}\" is not a valid next hop: expected \"lmtp:[host]:port\" or "
                                        "\"lmtp:/path/of/the/socket\"",
                                        path, given->get()), path);
         const bool bare = common::IpAddress::parse(given->get()) || common::Endpoint::parse(given->get(), 25);
         return problem(
             place_of(node.source()),
-            bare ? fmt::format("{}: an address goes in brackets: \"[192.0.2.1]:25\"", path)
-                 : fmt::format("{}: \"{}\" is not a next hop; write \"[host]:port\", \"name\", \"mx\" or \"srv:name\"",
+            bare ? fmt::format("{}: an address must be in brackets: \"[192.0.2.1]:25\"", path)
+                 : fmt::format("{}: \"{}\" is not a valid next hop: expected \"[host]:port\", \"name\", \"mx\" or "
+                               "\"srv:name\"",
                                path, given->get()),
             path);
     }

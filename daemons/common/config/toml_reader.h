@@ -5,6 +5,7 @@
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/renamed_keys.h"
 #include "daemons/common/config/schema/key.h"
 #include <functional>
 #include <map>
@@ -32,7 +33,8 @@ struct NamedSections {
 
 class TomlReader {
 public:
-    explicit TomlReader(std::string_view file) : file_(file) {}
+    // `renamed`: former names, which are refused with the present one.
+    explicit TomlReader(std::string_view file, std::span<const RenamedKey> renamed = {}) : file_(file), renamed_(renamed) {}
 
     // False: it is no TOML at all, and problems() says where.
     bool read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named);
@@ -61,6 +63,7 @@ public:
 private:
     struct Inside;
     std::string file_;
+    std::span<const RenamedKey> renamed_;
     std::map<std::string, Position> positions_; // of the keys that the text sets
     std::vector<TableReference> table_references_;
     std::set<std::string, std::less<>> has_problem_; // sections

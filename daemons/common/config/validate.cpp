@@ -105,11 +105,11 @@ void Settlement::check_values() {
                          "local.recipient_delimiter: expected one character or \"\"");
     if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)
         toml_.problem_at("smtp_client.ipv4",
-                         "smtp_client: ipv4 and ipv6 are both off; nothing could be sent");
+                         "smtp_client: ipv4 and ipv6 are both false: one of them is required for sending mail");
     if (!c.testing.connect_to.empty() && c.mta.users)
         toml_.problem_at("testing.connect_to",
-                         "testing.connect_to: leads mail astray; only for tests, in single-user mode "
-                         "(mta.users = false)");
+                         "testing.connect_to: redirects mail: only allowed for tests, in single-user mode "
+                         "(mta.multi_user = false)");
     if (c.smtpd.soft_errors > c.smtpd.hard_errors)
         toml_.problem_at(toml_.is_set("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
                          "smtpd: soft_errors must not exceed hard_errors");
@@ -127,10 +127,10 @@ void Settlement::settle_listeners() {
     for (auto& listener : config_.listeners) {
         const auto path = fmt::format("listen.{}", listener.name);
         if (toml_.is_set(path) && !toml_.is_set(path + ".addresses"))
-            toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
+            toml_.problem_at(path, fmt::format("{}: required key \"addresses\" is missing", path));
         for (const auto& address : listener.addresses) {
             if (std::find(taken.begin(), taken.end(), address.to_string()) != taken.end())
-                toml_.problem_at(path + ".addresses", fmt::format("{}.addresses: another listener has {}",
+                toml_.problem_at(path + ".addresses", fmt::format("{0}.addresses: {1} is used by another listener",
                                                                   path, address.to_string()));
             taken.push_back(address.to_string());
         }
@@ -152,7 +152,7 @@ void Settlement::settle_tls(Listener& listener, const std::string& path) {
     const auto key = path + ".tls";
     toml_.problem_at(
         toml_.is_set(key) ? key : path,
-        fmt::format("{}: TLS needs tls.certificates; without, say tls = \"no\"{}", path,
+        fmt::format("{}: TLS requires tls.certificates: set it, or set tls = \"no\"{}", path,
                     listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
 }
 
@@ -181,17 +181,17 @@ void Settlement::settle_auth(Listener& listener, const std::string& path) {
     if (listener.auth && !decided)
         toml_.problem_at(
             path + ".auth",
-            fmt::format("{}.auth: nobody can be checked; name auth.passwords or auth.dovecot", path));
+            fmt::format("{}.auth: no source of passwords: set auth.passwords or auth.dovecot", path));
     if (listener.auth && listener.tls == ListenerTls::no && !listener.auth_without_tls)
         toml_.problem_at(
             toml_.is_set(path + ".auth") ? path + ".auth" : path,
-            fmt::format("{}: AUTH needs TLS; for passwords in plain text say auth_without_tls = true "
-                        "(auth = false: none)",
+            fmt::format("{}: AUTH requires TLS: set auth_without_tls = true to allow passwords in plain text, or "
+                        "auth = false",
                         path));
     if (listener.service == Service::submission && !listener.auth && listener.submitters.empty())
         toml_.problem_at(
-            path, fmt::format("{}: nobody could send; name auth.passwords or auth.dovecot, or networks "
-                              "in submitters",
+            path, fmt::format("{}: no client could send mail: set auth.passwords or auth.dovecot, or list networks "
+                              "in submission_networks",
                               path));
 }
 
@@ -221,8 +221,7 @@ void Settlement::check_loops() {
             for (const auto& hop : equals)
                 if (const auto* listener = local_listener(config_, hop)) {
                     const auto key = fmt::format("route.\"{}\".next_hop", rule.pattern);
-                    toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}); mail sent there would come "
-                                                      "back again and again",
+                    toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}): mail sent there would loop",
                                                       key, hop.to_string(), listener->name));
                 }
 }
@@ -242,7 +241,7 @@ void Settlement::settle_pools() {
                 return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
             }) && !pool.addresses.empty())
             toml_.problem_at(fmt::format("pool.{}.addresses", pool.name),
-                             fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 turns all of them off", pool.name));
+                             fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 disables all of them", pool.name));
     }
 }
 
@@ -266,7 +265,7 @@ void Settlement::check_dane() {
     if (config_.dns.trust_ad) return;
     const auto look = [&](decide::TlsLevel level, const std::string& key) {
         if (level == decide::TlsLevel::dane_only)
-            toml_.problem_at(key, fmt::format("{}: \"dane-only\" needs dns.trust_ad = true", key));
+            toml_.problem_at(key, fmt::format("{}: \"dane-only\" requires dns.trust_ad = true", key));
     };
     look(config_.smtp_client.tls, "smtp_client.tls");
     for (const auto& rule : config_.routes) look(rule.tls, fmt::format("route.\"{}\".tls", rule.pattern));
@@ -289,7 +288,7 @@ void Settlement::check_addresses() {
     const auto take = [&](std::string_view key, const auto& domains) {
         for (const auto& domain : domains)
             if (const auto [other, fresh] = classes.emplace(domain, key); !fresh)
-                toml_.problem_at(std::string(key), fmt::format("{}: {} is in {} too", key, domain, other->second));
+                toml_.problem_at(std::string(key), fmt::format("{}: {} is also in {}", key, domain, other->second));
     };
     take("local.domains", c.local.domains);
     take("virtual_alias.domains", virtuals.virtual_alias.domains);
@@ -299,15 +298,15 @@ void Settlement::check_addresses() {
         if (is && toml_.ok()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
     };
     missing(!virtuals.virtual_alias.domains.empty() && virtuals.virtual_alias.tables.empty(), "virtual_alias.domains",
-            "without virtual_alias.tables they have no addresses at all");
+            "virtual_alias.tables is missing: without it, these domains have no addresses");
     const auto& mailboxes = virtuals.virtual_mailbox;
     missing(!mailboxes.domains.empty() && mailboxes.deliver.empty(), "virtual_mailbox.domains",
-            "virtual_mailbox.deliver is missing: where does their mail go?");
+            "virtual_mailbox.deliver is missing: set where mail for these domains is delivered");
     missing(decide::is_mailbox_pattern(mailboxes.deliver) && mailboxes.user.empty() && c.mta.users,
-            "virtual_mailbox.deliver", "virtual_mailbox.user is missing: whose files are these?");
+            "virtual_mailbox.deliver", "virtual_mailbox.user is missing: set the owner of these files");
     missing(!mailboxes.domains.empty() && mailboxes.users.empty() &&
                 mailboxes.deliver.find("{value}") != std::string::npos,
-            "virtual_mailbox.deliver", "{value} needs virtual_mailbox.users");
+            "virtual_mailbox.deliver", "{value} requires virtual_mailbox.recipients");
 }
 
 // Names of files are whole from here on; those that must be there are noted.
@@ -323,9 +322,9 @@ void Settlement::settle_files() {
     toml_.resolve(config_.bounce.templates);
     for (auto& path : config_.local.aliases) {
         if (const auto colon = path.find(':'); colon != path.npos && path.find('/') == colon + 1)
-            toml_.problem_at("local.aliases",
-                             fmt::format("local.aliases: \"{}\": files are named here, without \"{}\"", path,
-                                         path.substr(0, colon + 1)));
+            toml_.problem_at("local.aliases", fmt::format("local.aliases: \"{}\": expected the name of a file, "
+                                                          "without \"{}\"", path,
+                                                          path.substr(0, colon + 1)));
         toml_.resolve(path);
         if (toml_.is_set("local.aliases")) note("local.aliases", path);
     }
@@ -341,17 +340,17 @@ void Settlement::settle_files() {
     toml_.resolve(config_.auth.dovecot);
     if (!config_.auth.passwords.empty()) note("auth.passwords", config_.auth.passwords);
     if (!config_.auth.passwords.empty() && !config_.auth.dovecot.empty())
-        toml_.problem_at("auth.dovecot", "auth.dovecot: auth.passwords is named too; only one can decide");
+        toml_.problem_at("auth.dovecot", "auth.dovecot: auth.passwords is also set: only one of them is allowed");
     toml_.resolve(config_.smtp_client.credentials);
     if (!config_.smtp_client.credentials.empty()) note("smtp_client.credentials", config_.smtp_client.credentials);
     toml_.resolve(config_.smtp_client.tls_authorities);
-    if (toml_.is_set("smtp_client.tls_authorities") && !config_.smtp_client.tls_authorities.empty())
-        note("smtp_client.tls_authorities", config_.smtp_client.tls_authorities);
+    if (toml_.is_set("smtp_client.tls_ca_file") && !config_.smtp_client.tls_authorities.empty())
+        note("smtp_client.tls_ca_file", config_.smtp_client.tls_authorities);
     toml_.resolve(config_.tls.client_authorities);
     if (!config_.tls.client_authorities.empty())
-        note("tls.client_authorities", config_.tls.client_authorities);
+        note("tls.client_ca_file", config_.tls.client_authorities);
     if (!config_.tls.keys.empty() && config_.tls.keys.size() != config_.tls.certificates.size())
-        toml_.problem_at("tls.keys", "tls.keys: expected one for each of tls.certificates, in their order");
+        toml_.problem_at("tls.keys", "tls.keys: expected one for each of tls.certificates, in the same order");
     if (!config_.bounce.templates.empty()) note("bounce.templates", config_.bounce.templates);
     if (config_.spool.directory.empty())
         toml_.problem_at("spool.directory", "spool.directory: must not be empty");

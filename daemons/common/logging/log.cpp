@@ -156,7 +156,7 @@ void Log::append_for_file(const Line& line) {
 // The fields of postrider.7; a field that is there today stays, with its meaning.
 void Log::append_json(const Line& line) {
     fmt::format_to(std::back_inserter(file_lines_),
-                   "{{\"time\":\"{}.{:03}Z\",\"severity\":\"{}\",\"service\":\"{}\",\"number\":{},\"pid\":{}",
+                   "{{\"time\":\"{}.{:03}Z\",\"severity\":\"{}\",\"service\":\"{}\",\"session\":{},\"pid\":{}",
                    utc_.data(), line.millisecond, word_of(line.severity), line.service, line.number, process_);
     if (const auto id = queue_id_of(line.text); !id.empty()) file_lines_.append(",\"queue_id\":\"").append(id).append("\"");
     file_lines_.append(",\"text\":");

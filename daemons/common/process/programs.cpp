@@ -15,20 +15,42 @@ namespace {
 
 std::string installed_path(std::string_view name) { return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name); }
 
-} // namespace
-
-// Beside the installed command postrider lie everybody's programs, and one of them may be called sendmail.
-std::string program_path(std::string_view name) {
+// The folder of the running program, with a "/" at its end. Nothing if it cannot be determined, or is that of the installed
+// command postrider: there lie everybody's programs, and one of them may be called sendmail.
+std::optional<std::string> own_folder() {
     char self[PATH_MAX];
     std::error_code unknown;
-    if (const auto n = readlink("/proc/self/exe", self, sizeof self); n > 0) {
-        std::string path(self, static_cast<std::size_t>(n));
-        path.resize(path.rfind('/') + 1); // also right for "… (deleted)": only the name goes
-        if (std::filesystem::equivalent(path, POSTRIDER_SBINDIR, unknown)) return installed_path(name);
-        path += name;
-        if (access(path.c_str(), X_OK) == 0) return path;
-    }
+    const auto n = readlink("/proc/self/exe", self, sizeof self);
+    if (n <= 0) return {};
+    std::string path(self, static_cast<std::size_t>(n));
+    path.resize(path.rfind('/') + 1); // also right for "… (deleted)": only the name goes
+    if (std::filesystem::equivalent(path, POSTRIDER_SBINDIR, unknown)) return {};
+    return path;
+}
+
+bool can_be_run(const std::string& path) { return access(path.c_str(), X_OK) == 0; }
+
+} // namespace
+
+std::string program_path(std::string_view name) {
+    const auto folder = own_folder();
+    if (folder && can_be_run(*folder + std::string(name))) return *folder + std::string(name);
     return installed_path(name);
+}
+
+std::string command_program_path(std::string_view name) {
+    const auto folder = own_folder();
+    if (folder && folder->ends_with("/daemons/postrider/") && !can_be_run(*folder + std::string(name))) {
+        const auto built = fmt::format("{}../{}/{}", *folder, name, name);
+        if (can_be_run(built)) return std::filesystem::path(built).lexically_normal();
+    }
+    return program_path(name);
+}
+
+std::string cannot_run(const std::string& path, int error) {
+    if (error == ENOENT)
+        return fmt::format("the program {} is missing: install Postrider anew, all its programs together", path);
+    return spool::Error::from_errno("the program " + path + " cannot be run", error).what;
 }
 
 std::vector<std::string> missing_programs(const config::Config& config) {
@@ -37,10 +59,7 @@ std::vector<std::string> missing_programs(const config::Config& config) {
     const auto look = [&](proto::Role role) {
         if (std::exchange(last, role) == role) return;
         const auto path = program_path(proto::name_of(role));
-        if (access(path.c_str(), X_OK) == 0) return;
-        out.push_back(errno == ENOENT
-                          ? fmt::format("the program {} is missing: install Postrider anew, all its programs together", path)
-                          : spool::Error::from_errno("the program " + path + " cannot be run").what);
+        if (!can_be_run(path)) out.push_back(cannot_run(path, errno));
     };
     look(proto::Role::master);
     for (const auto& process : process_plan(config)) look(process.role);

@@ -10,6 +10,12 @@ namespace common {
 
 // The path to run; the installed place if there is none beside us, whether or not it exists.
 std::string program_path(std::string_view name);
+// The same for a program that carries out a command of `postrider`, which also runs from a build directory: there, each
+// program is in a folder of its own name.
+std::string command_program_path(std::string_view name);
+
+// Why this program cannot be run, by the error that execv() or access() returned, and what to do.
+std::string cannot_run(const std::string& path, int error);
 
 // Programs that the configuration asks for, master among them, that are not where they must be or cannot be run: a
 // line for each, with what to do.

@@ -24,66 +24,70 @@ namespace op {
 
 // ---- looking ----
 
-// One line: "messages", "loading", "accepting", "accepting_why", "delivering", "delivering_why",
+// One line: "messages", "loading", "accepting", "accepting_reason", "delivering", "delivering_reason",
 // "rates": {"in","out"} messages a second over the last minute, "oldest": {"id","arrival"},
 // "states": {"new","scheduled","held","paused","routing","retrying","due","active","report"} deliveries
 // ("held": messages),
 // "drain_seconds" (-1: nothing leaves), "connections", "services": {name: present},
 // "links": [at most 20 as `links` says, most overdue first], "other_links": {"links","due","waiting","deliveries"} (the
-// sum of the others that have mail waiting), "unlinked": mail that waits where there is no link,
+// sum of the others that have mail waiting), "unrouted": mail that waits where there is no link,
 // [at most 20 {"gate" (route, categorizer, report),"queue" (route: whose next hop it is),"deliveries","failures",
-// "failing_since","next_attempt","last_error","last_error_status","waits_for"}], "pauses":
-// [{"scope","name","who","why","since"}], "troubles": [text].
+// "failing_since","next_attempt","last_error","last_error_status","waiting_for"}], "pauses":
+// [{"scope","name","by","reason","since"}], "problems": [text],
+// "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/).
 inline constexpr std::string_view status = "status";
 
 // "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line for
-// each queue and effect: "effect" (returned, rerouted, limited, rescheduled, more TLS, other source), "queue", "link" (now),
-// "messages", "how"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force; 0: none).
+// each queue and effect: "effect" (returned, rerouted, limited, rescheduled, stricter_tls, other_source), "queue",
+// "link" (now), "messages", "detail"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force;
+// 0: none).
 inline constexpr std::string_view reload_effects = "reload-effects";
 
-// A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "resting":
-// [{"source","until","why"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch,
+// A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "backing_off":
+// [{"source","until","reason"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch,
 // retry, down), "paused", "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status",
-// "connections", "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections"
-// (of all links),"own" (of this one),"limit"}], "queues", "deliveries", "due", "in_flight", "waiting" (for their own
-// time), "waits_for", "waits_for_status" (of these the last that was put off), "oldest" (arrival of its oldest
-// message, 0 in `status`), "transaction_ms", "idle_why" (why nothing is happening; "" when something is).
+// "connections", "window", "limit", "at_address_limit" (waits for room at an address), "addresses":
+// [{"address","connections" (of all links),"this_link" (of this one),"limit"}], "queues", "deliveries", "due",
+// "in_flight", "waiting" (for their own time), "waiting_for", "waiting_for_status" (of these the last that was put
+// off), "oldest" (arrival of its oldest message, 0 in `status`), "transaction_ms", "idle_reason" (why nothing is
+// happening; "" when something is).
 inline constexpr std::string_view links = "links";
 // "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it
 // as below.
 inline constexpr std::string_view link = "link";
 
 // A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
-// "failing_since", "next_attempt", "last_error", "last_error_status", "deliveries", "due", "in_flight", "problem", "oldest",
-// "idle_why".
+// "failing_since", "next_attempt", "last_error", "last_error_status", "link_failing" (the state and the failures are its
+// link's), "deliveries", "due", "in_flight", "problem_messages", "oldest", "idle_reason".
 inline constexpr std::string_view queues = "queues";
 // "queue": name.
 inline constexpr std::string_view queue = "queue";
 
-// "filter" or "ids" (neither: all), "limit" (0: none). A line per message: "id", "state" (the first of its
+// "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest,
+// newest, largest, next), "after_id" (go on after this message). A line per message: "id", "state" (the first of its
 // deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients": [{"address","original","state",
 // "queue","link","failures","next_attempt","reason","since" (when what the reason says began; 0: not known),
-// "waits_for" (besides the reason, what it waits for, in plain words)}].
+// "waiting_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
-// "policy", "policy_values" (as recorded, in plain words), "problem", "held_by", "held_why", "rerouted_to", and for
-// each recipient also "tries", "in_doubt", "attempts":
-// [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
-// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of
-// itself, "advice" (what to do about what it waits for, or "").
+// "policy", "policy_values" (as recorded, in plain words), "problem_message", "held_by", "held_reason", "rerouted_to",
+// and for each recipient also "tries", "in_doubt",
+// "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
+// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
+// "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
-// "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
-// "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate,
-// window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "resting" (as of its
-// link). "from": where the gate comes from
+// "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","origin","by",
+// "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, retry, rate,
+// window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "backing_off" (as of its
+// link). "origin": where the gate comes from
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 
-// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "fate" (remote,
-// local, discard, failed, deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads
-// nowhere), and for a remote one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as
-// long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}]. Nobody outside is
-// asked for more than names.
+// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "disposition"
+// (remote, local, discard, failed, deferred), "user" (local), "status" and "text" (failed, deferred, or of a route
+// that leads nowhere), and for a remote one "queue", "kind" (mx, configured, temporary, permanent), "link",
+// "link_state" ("" as long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}].
+// Nobody outside is asked for more than names.
 
 // "address"; "from" (""), "host" ("" or one as in [route], without an MX look-up: instead of the route's),
 // "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
@@ -94,17 +98,17 @@ inline constexpr std::string_view explain = "explain";
 inline constexpr std::string_view attempt = "try";
 
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:
-// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "who", "automatic",
+// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "added_by", "automatic",
 // "added", "expires" (0: never).
 inline constexpr std::string_view suppressions = "suppressions";
 // "address" (or a domain), "sender" (""). The entry that covers it, as above; no line: none does.
 inline constexpr std::string_view suppressed = "suppressed";
 
-// ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
+// ---- changing: durable before "done"; "reason" is kept and shown beside who asked (the peer's user name) ----
 
-// "scope": everything, link, queue, pool; "name" ("" for everything); "why". A link must have mail or a [route] that
+// "scope": everything, link, queue, pool; "name" ("" for everything); "reason". A link must have mail or a [route] that
 // leads there, a pool must have mail or be configured; a queue may be any domain, and @ a pool. One line: "scope",
-// "name", "mail" (false: none is there now).
+// "name", "has_mail" (false: none is there now).
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
@@ -112,22 +116,22 @@ inline constexpr std::string_view resume = "resume";
 // "matched", "changed", "skipped".
 inline constexpr std::string_view restore = "restore";
 
-// The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
+// The others take "ids" or "filter", "reason", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
-// delivered, and past stopping), "kept" (of force: what a pause keeps all the same), "dry_run". force takes "scope"
-// and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that keeps all of it, by whom and
-// why; "" none).
+// delivered, and past stopping), "still_paused" (of force: what a pause keeps all the same), "dry_run". force takes
+// "scope" and "name" instead, if given; it answers "has_mail" (true) and "paused_by" (the pause that keeps all of it, by
+// whom and why; "" none).
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";
-inline constexpr std::string_view remove = "remove"; // without a report to anybody; "for_good" (false): not for restore
+inline constexpr std::string_view remove = "remove"; // without a report to anybody; "permanently" (false): not for restore
 inline constexpr std::string_view expire = "expire"; // the sender is told; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 inline constexpr std::string_view requeue = "requeue"; // categorize anew; "policy" if another one is to hold
 // "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";
-// "entries" as above, or "filter"; "dry_run". One line: "removed", "missing".
+// "entries" as above, or "filter"; "dry_run". One line: "removed", "not_found".
 inline constexpr std::string_view unsuppress = "unsuppress";
 inline constexpr std::string_view flush = "flush";     // force everything (sendmail -q)
 

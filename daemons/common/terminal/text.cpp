@@ -123,7 +123,7 @@ bool flag_of(const json& object, const char* key) {
 
 std::string wait_reason(const json& line) {
     const auto error = text_of(line, "last_error");
-    return flag_of(line, "paused") || error.empty() ? text_of(line, "idle_why") : error;
+    return flag_of(line, "paused") || error.empty() ? text_of(line, "idle_reason") : error;
 }
 
 const json& list_of(const json& object, const char* key) {

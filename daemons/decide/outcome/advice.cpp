@@ -81,7 +81,7 @@ constexpr Row table[] = {
      "ADDRESS:PORT."},
     {Where::policy, Stage::none, "",
      "The domain's MTA-STS policy lets mail go only to hosts that it names, by TLS, with a certificate that a trusted "
-     "authority (smtp_client.tls_authorities) gave to that name. If it does not fit, the domain's postmaster can mend "
+     "authority (smtp_client.tls_ca_file) gave to that name. If it does not fit, the domain's postmaster can mend "
      "it. Compare: dig MX DOMAIN; curl https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
 
     {Where::conversation, Stage::lookup, ".4.3",
@@ -126,13 +126,13 @@ constexpr Row table[] = {
      "messages_per_hour of the domain's [route] keep us below its limits.",
      How::said, 421},
     {Where::conversation, Stage::banner, "",
-     "The host takes the connection and does not greet. Often its port begins with TLS (465 does: tls_wrap = true in the "
+     "The host takes the connection and does not greet. Often its port begins with TLS (465 does: implicit_tls = true in the "
      "[route]); openssl s_client -connect ADDRESS:PORT shows that. Or it makes strangers wait (a tarpit) for longer than "
      "smtp_client.greeting_timeout.",
      How::silent},
     {Where::conversation, Stage::banner, "",
      "The conversation broke off before a greeting. The server, or a firewall before it, hangs up on this host (a block "
-     "list, too many connections), or the port begins with TLS (tls_wrap = true in the [route]). Compare from this host: nc "
+     "list, too many connections), or the port begins with TLS (implicit_tls = true in the [route]). Compare from this host: nc "
      "ADDRESS PORT; openssl s_client -connect ADDRESS:PORT.",
      How::broken},
     {Where::conversation, Stage::banner, "",
@@ -161,13 +161,13 @@ constexpr Row table[] = {
      "TLS is required for this domain and the server offers none. Ask its postmaster, or lower tls of the domain's "
      "[route]."},
     {Where::conversation, Stage::tls, "",
-     "TLS from the first byte did not come about. If the port begins in plain text (25, 587), take tls_wrap out of the "
+     "TLS from the first byte did not come about. If the port begins in plain text (25, 587), take implicit_tls out of the "
      "[route] and say tls = \"verify\" or \"encrypt\". Compare: openssl s_client -connect ADDRESS:PORT. A certificate is "
-     "judged by smtp_client.tls_authorities.",
+     "judged by smtp_client.tls_ca_file.",
      How::wrapped},
     {Where::conversation, Stage::tls, "",
      "TLS is required for this domain and did not come about. Compare: openssl s_client -starttls smtp -connect "
-     "ADDRESS:PORT. A certificate is judged by smtp_client.tls_authorities; how much is asked for, by tls of the "
+     "ADDRESS:PORT. A certificate is judged by smtp_client.tls_ca_file; how much is asked for, by tls of the "
      "domain's [route]."},
     {Where::conversation, Stage::none, "",
      "The server fell silent in the conversation. It may make strangers wait (a tarpit), or something it asks itself does "
@@ -183,7 +183,7 @@ constexpr Row table[] = {
      How::broken},
     {Where::conversation, Stage::auth, ".7.4",
      "We have an account for this server (smtp_client.credentials), and it offers no AUTH that could be used. Many offer it "
-     "only behind TLS (tls = \"verify\" of the [route]) or at the port for submission: 587, or 465 with tls_wrap = true. "
+     "only behind TLS (tls = \"verify\" of the [route]) or at the port for submission: 587, or 465 with implicit_tls = true. "
      "Compare: openssl s_client -starttls smtp -connect ADDRESS:PORT, and EHLO by hand. Which mechanisms may be used, and "
      "whether at all, auth of the [route] says."},
     {Where::conversation, Stage::auth, "",

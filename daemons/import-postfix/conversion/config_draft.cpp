@@ -12,7 +12,7 @@ constexpr std::string_view order[] = {
     "relay",     "route",     "virtual_alias", "virtual_mailbox", "canonical",
     "relocated", "transport", "sender_relay",  "table",           "tls",
     "auth",      "queue",     "smtpd",         "policy",          "dns_list",
-    "milter",    "content",   "copies",        "smtp_client",     "pool",
+    "milter",    "content",   "automatic_bcc", "smtp_client",     "pool",
     "submit",    "bounce"};
 
 std::size_t rank(std::string_view section) {

@@ -126,9 +126,9 @@ void copies(Import& import) {
     auto always = import.words("always_bcc");
     for (auto& address : always) // a name alone is one of our own
         if (address.find('@') == address.npos) address += "@" + domain;
-    if (!always.empty()) import.set("copies.always", toml(always), "always_bcc");
+    if (!always.empty()) import.set("automatic_bcc.always", toml(always), "always_bcc");
     for (const auto& [name, key] :
-         {std::pair{"sender_bcc_maps", "copies.by_sender"}, {"recipient_bcc_maps", "copies.by_recipient"}}) {
+         {std::pair{"sender_bcc_maps", "automatic_bcc.by_sender"}, {"recipient_bcc_maps", "automatic_bcc.by_recipient"}}) {
         std::vector<std::string> out;
         for (const auto& word : import.words(name)) {
             const auto entries = import.entries(name, word);

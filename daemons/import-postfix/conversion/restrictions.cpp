@@ -49,7 +49,7 @@ constexpr Advice advice[] = {
     {"check_sender_access", "a policy service, or content.header_checks on Return-Path and From"},
     {"check_", "a policy service can look such a table up"},
     {"reject_unverified_",
-     "addresses are not verified by probes: relay.recipients and virtual_mailbox.users list who is there"},
+     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list who is there"},
     {"reject_rhsbl_", "lists of domains are asked by a milter, such as rspamd"},
     {"permit_rhswl_", "lists of domains are asked by a milter, such as rspamd"},
     {"reject_unknown_", "a milter, such as rspamd, weighs names that are not in the DNS"},
@@ -270,7 +270,7 @@ private:
             return Import::without_duplicates(out);
         }();
         if (relays_)
-            import_.draft.set(key + ".submitters",
+            import_.draft.set(key + ".submission_networks",
                               import_.given("mynetworks") ? toml(own)
                                                           : import_.draft.find("relay.networks")->value,
                               "permit_mynetworks");

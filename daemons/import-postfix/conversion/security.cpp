@@ -124,7 +124,7 @@ void client_level(Import& import) {
         !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" &&
         path != "/etc/ssl/certs/")
         import.mark_unsupported("smtp_tls_CApath",
-                       "put the certificates of the authorities into one file, smtp_client.tls_authorities");
+                       "put the certificates of the authorities into one file, smtp_client.tls_ca_file");
     import.mark_converted("smtp_tls_CApath");
 }
 

@@ -247,11 +247,11 @@ void import_sending(Import& import) {
     if (import.flag("smtp_tls_wrappermode")) {
         const auto* hop = import.draft.find("route.\"*\".next_hop");
         if (hop && hop->value.find('[') != hop->value.npos)
-            import.set("route.\"*\".tls_wrap", "true", "smtp_tls_wrappermode");
+            import.set("route.\"*\".implicit_tls", "true", "smtp_tls_wrappermode");
         else
             import.mark_unsupported(
                 "smtp_tls_wrappermode",
-                "say tls_wrap = true in the [route] whose next hop it is for; it needs hosts in brackets");
+                "say implicit_tls = true in the [route] whose next hop it is for; it needs hosts in brackets");
     }
     import.mark_converted("disable_dns_lookups");
     if (import.flag("disable_dns_lookups"))

@@ -72,7 +72,7 @@ Result<Users> look_up_users(const config::Mta& mta) {
     if (!mta.users) return users;
     if (geteuid() != 0)
         return std::unexpected(Error{EPERM, "only root can start daemons as the user " + mta.user +
-                                                "; for everything as one user say users = false in [mta]"});
+                                                "; for everything as one user say multi_user = false in [mta]"});
     users.service = TRY(common::service_user(mta));
     if (auto group = common::look_up_group(mta.drop_group)) users.drop_group = *group;
     if (auto group = common::look_up_group(mta.admin_group)) users.admin_group = *group;

@@ -1,4 +1,5 @@
 // check: is the configuration good, and what would run with it?
+#include "daemons/postrider/configuration/check.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/commands/config_warnings.h"

@@ -1,5 +1,6 @@
 // dkim-key: a key pair for DKIM. The private half goes into a file that only its owner may read, the public one
 // to standard output as a line for the zone's file.
+#include "daemons/postrider/configuration/dkim_key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/crypto/dkim/signing_key.h"

@@ -1,4 +1,5 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
+#include "daemons/postrider/configuration/map.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
@@ -32,10 +33,8 @@ int compile(const Arguments& arguments) {
             print_error(fmt::format("warning: {}: {} more lines like these", file,
                                     made->problems.count() - tables::Problems::most));
         if (arguments.json)
-            print_json({{"version", 1},
-                        {"table", made->path},
-                        {"entries", made->entries},
-                        {"odd_lines", made->problems.count()}});
+            print_json({{"version", 1}, {"table", made->path}, {"entries", made->entries},
+                        {"invalid_lines", made->problems.count()}});
         else
             fmt::print("{}: {} {}\n", made->path, made->entries, made->entries == 1 ? "entry" : "entries");
     }

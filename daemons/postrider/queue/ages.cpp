@@ -1,11 +1,6 @@
-// The table, and the command that asks the queue-manager for the messages to count.
 #include "daemons/postrider/queue/ages.h"
-#include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/command.h"
-#include "daemons/common/terminal/text.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 
 namespace postrider {
@@ -73,34 +68,6 @@ std::string AgeTable::text(std::size_t limit) const {
         row(each);
     }
     return out;
-}
-
-int queue_ages(const Arguments& arguments) {
-    const auto selector = parse_selector(arguments.words);
-    if (!selector) return usage;
-    const auto limit = arguments.number("--limit");
-    if (arguments.has("--limit") && limit.value_or(0) == 0) return print_error("--limit needs a number above 0"), usage;
-    const bool by_sender = arguments.has("--by-sender");
-    AgeTable table;
-    const auto now = static_cast<std::int64_t>(std::time(nullptr));
-    for (const auto& request : selector->requests({{"op", proto::control::op::messages}})) {
-        const int status = ask_queue(arguments, request, [&](const nlohmann::json& message) {
-            const auto age = now - number_of(message, "arrival");
-            if (by_sender) return table.add(text_of(message, "sender"), age);
-            for (const auto& recipient : list_of(message, "recipients")) table.add(text_of(recipient, "address"), age);
-        });
-        if (status != ok) return status;
-    }
-    if (!arguments.json) return fmt::print("{}", table.text(limit.value_or(SIZE_MAX))), ok;
-    auto rows = table.rows();
-    rows.resize(std::min<std::uint64_t>(rows.size(), limit.value_or(rows.size())));
-    for (const auto& row : rows) {
-        nlohmann::json ages = {{"older", row.counts.back()}};
-        for (std::size_t i = 0; i < AgeTable::minutes.size(); ++i)
-            ages[std::to_string(AgeTable::minutes[i])] = row.counts[i];
-        print_json({{"domain", row.domain}, {"total", row.total}, {"younger_than", std::move(ages)}});
-    }
-    return ok;
 }
 
 } // namespace postrider

@@ -1,7 +1,10 @@
-// queue, link and message list and show, message cat, explain: the answers of the queue-manager, as text or JSON.
+// queue, link and message list and show, queue ages, message cat, explain: what the queue-manager says, for people or
+// programs.
+#include "daemons/postrider/queue/list_commands.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/message_selector.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/queue/ages.h"
 #include "daemons/common/terminal/text.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/disk/real_disk.h"
@@ -84,13 +87,13 @@ void print_health(const json& line) {
 
 void print_wait(const json& line) {
     if (number_of(line, "oldest") > 0) print_field("Oldest", duration_text(seconds_since(number_of(line, "oldest"))));
-    print_field("Idle because", text_of(line, "idle_why"));
+    print_field("Idle because", text_of(line, "idle_reason"));
 }
 
 // A source address of the link's pool that the destination rejects for now.
 std::string source_backoff_text(const json& each) {
     return fmt::format("{} until {}: {}", text_of(each, "source"), time_text(number_of(each, "until")),
-                       truncated(text_of(each, "why"), 1000));
+                       truncated(text_of(each, "reason"), 1000));
 }
 
 void print_link(const json& line) {
@@ -106,8 +109,8 @@ void print_link(const json& line) {
     for (const auto& each : list_of(line, "addresses"))
         print_field("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
                                           text_of(each, "address"), number_of(each, "connections"),
-                                          number_of(each, "limit"), number_of(each, "own")));
-    for (const auto& each : list_of(line, "resting")) print_field("Resting", source_backoff_text(each));
+                                          number_of(each, "limit"), number_of(each, "this_link")));
+    for (const auto& each : list_of(line, "backing_off")) print_field("Resting", source_backoff_text(each));
     print_field("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_wait(line);
@@ -120,7 +123,7 @@ void print_queue(const json& line) {
     print_health(line);
     print_field("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
                                    number_of(line, "deliveries"), number_of(line, "due"),
-                                   number_of(line, "in_flight"), number_of(line, "problem")));
+                                   number_of(line, "in_flight"), number_of(line, "problem_messages")));
     print_wait(line);
 }
 
@@ -137,7 +140,7 @@ void print_message_line(const json& m, std::size_t width) {
         const auto next = number_of(r, "next_attempt");
         const auto waits =
             fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
-        const auto why = text_of(r, text_of(r, "reason").empty() ? "waits_for" : "reason");
+        const auto why = text_of(r, text_of(r, "reason").empty() ? "waiting_for" : "reason");
         fmt::print("{}\n", truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits,
                                                  why.empty() ? "" : ": ", why),
                                      width));
@@ -179,9 +182,9 @@ void print_link_failures(const json& recipient) {
 
 void print_message(const json& m) {
     print_field("Message", text_of(m, "id"));
-    print_field("State", text_of(m, "state") + (flag_of(m, "problem") ? ", a problem message" : ""));
+    print_field("State", text_of(m, "state") + (flag_of(m, "problem_message") ? ", a problem message" : ""));
     if (!text_of(m, "held_by").empty())
-        print_field("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_why")));
+        print_field("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_reason")));
     print_field("Sender", "<" + text_of(m, "sender") + ">");
     print_field("Subject", text_of(m, "subject"));
     print_field("Message-ID", text_of(m, "message_id"));
@@ -217,7 +220,7 @@ void print_message(const json& m) {
         if (!text_of(r, "reason").empty())
             fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "came to" : "waits for",
                        truncated(text_of(r, "reason"), 2000));
-        const auto wait = text_of(r, "waits_for");
+        const auto wait = text_of(r, "waiting_for");
         if (const auto since = number_of(r, "since"); since > 0)
             fmt::print("    since {}{}{}\n", time_text(since), wait.empty() ? "" : ": ", wait);
         else if (!wait.empty())
@@ -235,7 +238,7 @@ void print_gates(const json& line) {
     for (const auto& gate : list_of(line, "gates")) {
         const auto name = text_of(gate, "gate");
         const auto until = number_of(gate, "until");
-        const auto from = text_of(gate, "from"), who = text_of(gate, "who");
+        const auto from = text_of(gate, "origin"), who = text_of(gate, "by");
         if (name == blocked_by) advice = text_of(gate, "advice");
         fmt::print(
             "  {} {:<12} {}{}{}{}{}\n", name == blocked_by ? "=>" : "  ", name,
@@ -245,7 +248,7 @@ void print_gates(const json& line) {
             number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
-    for (const auto& each : list_of(line, "resting")) fmt::print("     resting      {}\n", source_backoff_text(each));
+    for (const auto& each : list_of(line, "backing_off")) fmt::print("     resting      {}\n", source_backoff_text(each));
     const auto closed = [&](std::string_view gate) {
         return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
             return text_of(each, "gate") == gate && !flag_of(each, "open");
@@ -268,7 +271,7 @@ void print_gates(const json& line) {
 
 // A dry run for an address: each final recipient and where it would go.
 void print_route(const json& line) {
-    fmt::print("<{}>: {}\n", truncated(text_of(line, "address"), 400), text_of(line, "fate"));
+    fmt::print("<{}>: {}\n", truncated(text_of(line, "address"), 400), text_of(line, "disposition"));
     print_field("  status", text_of(line, "status"));
     print_field("  because", text_of(line, "text"));
     const auto target = text_of(line, "target");
@@ -319,6 +322,34 @@ int queue_list(const Arguments& arguments) {
     return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue, "no queues: nothing waits");
 }
 
+int queue_ages(const Arguments& arguments) {
+    const auto selector = parse_selector(arguments.words);
+    if (!selector) return usage;
+    const auto limit = arguments.number("--limit");
+    if (arguments.has("--limit") && limit.value_or(0) == 0) return print_error("--limit needs a number above 0"), usage;
+    const bool by_sender = arguments.has("--by-sender");
+    AgeTable table;
+    const auto now = static_cast<std::int64_t>(std::time(nullptr));
+    for (const auto& request : selector->requests({{"op", proto::control::op::messages}})) {
+        const int status = ask_queue(arguments, request, [&](const nlohmann::json& message) {
+            const auto age = now - number_of(message, "arrival");
+            if (by_sender) return table.add(text_of(message, "sender"), age);
+            for (const auto& recipient : list_of(message, "recipients")) table.add(text_of(recipient, "address"), age);
+        });
+        if (status != ok) return status;
+    }
+    if (!arguments.json) return fmt::print("{}", table.text(limit.value_or(SIZE_MAX))), ok;
+    auto rows = table.rows();
+    rows.resize(std::min<std::uint64_t>(rows.size(), limit.value_or(rows.size())));
+    for (const auto& row : rows) {
+        nlohmann::json ages = {{"older", row.counts.back()}};
+        for (std::size_t i = 0; i < AgeTable::minutes.size(); ++i)
+            ages[std::to_string(AgeTable::minutes[i])] = row.counts[i];
+        print_json({{"domain", row.domain}, {"total", row.total}, {"younger_than", std::move(ages)}});
+    }
+    return ok;
+}
+
 int link_list(const Arguments& arguments) {
     Table table(
         {"Link", "State", ">Queued", ">Due", ">In flight", ">Conn", ">Oldest", "Next", "Why it waits"});
@@ -363,9 +394,9 @@ int message_list(const Arguments& arguments) {
         if (!given || *given == 0) return print_error("--limit needs a number above 0"), usage;
         limit = *given;
     }
-    if (const auto behind = arguments.option("--behind")) base["behind"] = *behind;
+    if (const auto behind = arguments.option("--behind")) base["after_id"] = *behind;
     if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
-    if ((base.contains("behind") || base.contains("sort")) && !selector->ids.empty())
+    if ((base.contains("after_id") || base.contains("sort")) && !selector->ids.empty())
         return print_error("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
     if (arguments.has("--count")) return message_count(arguments, *selector, base);
     std::uint64_t shown = 0;

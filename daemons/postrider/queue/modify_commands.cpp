@@ -1,5 +1,6 @@
 // The commands that change something: messages by ids or filter words; pause, resume and force of queues, links,
 // pools or everything. The queue-manager has it durable before it answers.
+#include "daemons/postrider/queue/modify_commands.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/message_selector.h"
@@ -21,7 +22,7 @@ namespace {
 
 json request_with_reason(std::string_view op, const Arguments& arguments) {
     json out = {{"op", op}};
-    if (const auto why = arguments.option("--why")) out["why"] = *why;
+    if (const auto why = arguments.option("--why")) out["reason"] = *why;
     return out;
 }
 
@@ -36,7 +37,7 @@ struct ChangeCounts {
         would_change += number_of(line, "would_change");
         skipped += number_of(line, "skipped");
         in_flight += number_of(line, "in_flight");
-        kept += number_of(line, "kept");
+        kept += number_of(line, "still_paused");
     }
 };
 
@@ -64,7 +65,7 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
                     {"would_change", total.would_change},
                     {"skipped", total.skipped},
                     {"in_flight", total.in_flight},
-                    {"kept", total.kept},
+                    {"still_paused", total.kept},
                     {"dry_run", dry}});
     else if (dry)
         fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
@@ -103,17 +104,17 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
     bool mail = true;
     std::string kept_by; // to be tried, but paused
     const int status = ask_queue(arguments, request, [&](const json& line) {
-        mail = flag_of(line, "mail");
-        kept_by = text_of(line, "kept_by");
+        mail = flag_of(line, "has_mail");
+        kept_by = text_of(line, "paused_by");
     });
     if (status != ok) return status;
     if (arguments.json)
         print_json({{"version", 1},
                     {"scope", request["scope"]},
                     {"name", request["name"]},
-                    {"mail", mail},
-                    {"kept_by", kept_by},
-                    {"done", done}});
+                    {"has_mail", mail},
+                    {"paused_by", kept_by},
+                    {"action", done}});
     else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], truncated(words[1], 400));
              !kept_by.empty())
         fmt::print("{} is tried when it is resumed: {}\n", what, truncated(kept_by, 1000));
@@ -135,7 +136,7 @@ int message_release(const Arguments& a) { return change_selected(a, op::release,
 int message_remove(const Arguments& a) {
     constexpr std::int64_t confirmation_threshold = 100;
     auto request = request_with_reason(op::remove, a);
-    if (a.has("--for-good")) request["for_good"] = true;
+    if (a.has("--for-good")) request["permanently"] = true;
     const bool needs_confirmation =
         !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
     const auto selector = needs_confirmation ? parse_selector(a.words) : std::nullopt;

@@ -1,4 +1,5 @@
 // spool check, export, import: the spool's files looked at, copied out, and handed in again.
+#include "daemons/postrider/queue/spool.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/submission/submit_client.h"
@@ -115,7 +116,7 @@ int spool_check(const Arguments& arguments) {
     if (arguments.json) {
         json findings = json::array();
         for (const auto& each : report->findings)
-            findings.push_back({{"path", each.path}, {"what", name_of(each.what)}, {"why", each.why}});
+            findings.push_back({{"path", each.path}, {"problem", name_of(each.what)}, {"reason", each.why}});
         print_json({{"version", 1},
                     {"spool", config->spool.directory},
                     {"messages", report->messages},
@@ -199,7 +200,7 @@ int spool_import(const Arguments& arguments) {
     if (answer->status != EX_OK) return print_error(answer->text), answer->status;
     if (arguments.json)
         print_json({{"version", 1},
-                    {"was", reader->queue_id().text()},
+                    {"old_id", reader->queue_id().text()},
                     {"id", answer->queue_id},
                     {"recipients", envelope.recipients.size()}});
     else if (!answer->text.empty())

@@ -1,4 +1,5 @@
 // The commands of the suppression list: who gets no mail.
+#include "daemons/postrider/queue/suppress.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/store/suppression_list.h"
@@ -34,7 +35,7 @@ struct SuppressionCounts {
         added += number_of(line, "added");
         replaced += number_of(line, "replaced");
         removed += number_of(line, "removed");
-        missing += number_of(line, "missing");
+        missing += number_of(line, "not_found");
     }
 };
 
@@ -101,11 +102,8 @@ private:
 void print_added(const Arguments& arguments, const SuppressionCounts& total, std::int64_t refused = 0) {
     const bool dry = arguments.has("--dry-run");
     if (arguments.json)
-        return print_json({{"version", 1},
-                           {"added", total.added},
-                           {"replaced", total.replaced},
-                           {"refused", refused},
-                           {"dry_run", dry}});
+        return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced},
+                           {"invalid", refused}, {"dry_run", dry}});
     fmt::print("{} {} put on the suppression list{}{}{}\n", total.added + total.replaced,
                dry                                 ? "would be"
                : total.added + total.replaced == 1 ? "is"
@@ -118,7 +116,7 @@ void print_added(const Arguments& arguments, const SuppressionCounts& total, std
 void add_rows(Table& table, const json& line) {
     const auto reply = text_of(line, "reply");
     table.row({text_of(line, "recipient"), text_of(line, "sender"), date_of(number_of(line, "added")),
-               date_of(number_of(line, "expires")), text_of(line, "who"),
+               date_of(number_of(line, "expires")), text_of(line, "added_by"),
                text_of(line, "reason") + (reply.empty() ? "" : (text_of(line, "reason").empty() ? "" : ": ") + reply)});
 }
 
@@ -156,7 +154,7 @@ int suppress_remove(const Arguments& arguments) {
     if (status != ok) return status;
     const bool dry = arguments.has("--dry-run");
     if (arguments.json)
-        print_json({{"version", 1}, {"removed", total.removed}, {"missing", total.missing}, {"dry_run", dry}});
+        print_json({{"version", 1}, {"removed", total.removed}, {"not_found", total.missing}, {"dry_run", dry}});
     else
         fmt::print("{} {} {} taken off the suppression list{}{}\n", total.removed,
                    total.removed == 1 ? "entry" : "entries",

@@ -1,4 +1,5 @@
 // try: goes the way a message would, as far as RCPT, and says each step.
+#include "daemons/postrider/queue/try.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"

@@ -1,6 +1,7 @@
 // activate and deactivate: the names by which programs look for "the" mail system, such as /usr/sbin/sendmail,
 // as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
 // A note of the links is kept, so that `check` and `status` can report when one is lost.
+#include "daemons/postrider/service/activate.h"
 #include "daemons/common/process/programs.h"
 #include "daemons/common/commands/standard_names.h"
 #include "daemons/postrider/command/command.h"
@@ -68,7 +69,7 @@ int report_failure(const std::string& path, int error) {
 
 void print_result(const Arguments& arguments, const StandardLink& link, std::string_view what) {
     if (arguments.json)
-        print_json({{"version", 1}, {"path", link.path}, {"program", link.target}, {"done", what}});
+        print_json({{"version", 1}, {"path", link.path}, {"program", link.target}, {"action", what}});
     else
         fmt::print("{:<12} {} -> {}\n", what, link.path, link.target);
 }

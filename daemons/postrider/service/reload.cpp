@@ -1,5 +1,6 @@
 // reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it over.
 // If the queue-manager does not answer, the reload goes on with a warning: it may be what mends the trouble.
+#include "daemons/postrider/service/reload.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/command.h"
@@ -16,7 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t most_rows = 50; // of queues, for a person
-constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "more TLS", "other source"};
+constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "stricter_tls", "other_source"};
 constexpr std::string_view effect_texts[] = {"would go back to its senders",
                                          "would go another way",
                                          "would come under stricter limits",
@@ -59,7 +60,7 @@ void print(const ReloadPreview& preview) {
     Table table({"Effect", ">Messages", "Queue", "Link now", "How"});
     for (const auto& row : std::span(preview.rows).first(std::min(most_rows, preview.rows.size())))
         table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"),
-                   text_of(row, "link"), text_of(row, "how")});
+                   text_of(row, "link"), text_of(row, "detail")});
     if (!table.empty()) fmt::print("\n{}", table.text(terminal_width()));
     if (preview.rows.size() > most_rows)
         fmt::print("  and {} more; --json has all of them\n",

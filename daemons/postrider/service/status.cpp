@@ -1,5 +1,6 @@
 // status: master's facts about processes joined with the queue-manager's about mail, on a page for somebody
 // tired.
+#include "daemons/postrider/service/status.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
@@ -80,14 +81,14 @@ void add_queue(Page& page, const json& q) {
     }
     if (const auto list = q.find("suppression"); list != q.end() && list->is_object()) {
         const auto entries = number_of(*list, "entries"), today = number_of(*list, "automatic_today");
-        const auto error = text_of(*list, "why_not");
+        const auto error = text_of(*list, "error");
         if (!error.empty())
             page.field("Suppressed", "NOT KNOWN, mail waits: " + error);
         else if (entries > 0)
             page.field("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
     }
-    for (const auto& each : list_of(q, "put_aside")) {
-        const auto there = number_of(each, "messages"), removed = number_of(each, "removed");
+    for (const auto& each : list_of(q, "retained")) {
+        const auto there = number_of(each, "messages"), removed = number_of(each, "deleted");
         if (there + removed == 0) continue;
         if (text_of(each, "directory") == "removed") {
             if (there > 0)
@@ -102,9 +103,9 @@ void add_queue(Page& page, const json& q) {
                                    : fmt::format("; {} removed since the start, too old or too much", removed)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
-        const auto name = text_of(pause, "name"), why = text_of(pause, "why");
+        const auto name = text_of(pause, "name"), why = text_of(pause, "reason");
         page.field("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),
-                                        name.empty() ? "" : " ", name, text_of(pause, "who"),
+                                        name.empty() ? "" : " ", name, text_of(pause, "by"),
                                         duration_text(page.since(number_of(pause, "since"))),
                                         why.empty() ? "" : ": " + why));
     }
@@ -112,15 +113,15 @@ void add_queue(Page& page, const json& q) {
 
 // What is the matter with a link: its failure, or addresses of its pool that the site does not want.
 std::string link_problem(const json& link) {
-    const auto& resting = list_of(link, "resting");
-    const auto own = text_of(link, "waits_for"); // of messages, while nothing is the matter with the link itself
+    const auto& resting = list_of(link, "backing_off");
+    const auto own = text_of(link, "waiting_for"); // of messages, while nothing is the matter with the link itself
     if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() && number_of(link, "due") == 0 &&
         !own.empty())
         return own;
     if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return wait_reason(link);
     const auto& first = resting.front();
     const auto more = resting.size() > 1 ? fmt::format(" (and {} more)", resting.size() - 1) : "";
-    return fmt::format("{}{} rests: {}", text_of(first, "source"), more, text_of(first, "why"));
+    return fmt::format("{}{} rests: {}", text_of(first, "source"), more, text_of(first, "reason"));
 }
 
 void add_links(Page& page, const json& q) {
@@ -146,7 +147,7 @@ void add_links(Page& page, const json& q) {
 // Mail that waits where no link tells of it.
 void add_unrouted(Page& page, const json& q) {
     Table table({"Waits for", ">Queued", "Since", "Next try", ">Failures", "Why"});
-    for (const auto& mail : list_of(q, "unlinked")) {
+    for (const auto& mail : list_of(q, "unrouted")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
         table.row({gate == "route"
@@ -155,7 +156,7 @@ void add_unrouted(Page& page, const json& q) {
                                       : "the " + gate,
                    std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
                    page.when(number_of(mail, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
-                   error.empty() ? text_of(mail, "waits_for") : error});
+                   error.empty() ? text_of(mail, "waiting_for") : error});
     }
     if (table.empty()) return;
     page.line("");
@@ -168,7 +169,7 @@ void add_processes(Page& page, const json& list) {
     for (const auto& p : list)
         table.row({text_of(p, "process"), std::to_string(number_of(p, "pid")), text_of(p, "state"),
                    duration_text(page.since(number_of(p, "since"))), std::to_string(number_of(p, "restarts")),
-                   text_of(p, "confinement"), text_of(p, "trouble")});
+                   text_of(p, "confinement"), text_of(p, "problem")});
     if (table.empty()) return;
     page.line("");
     page.raw(table.text(page.width(), "  "));
@@ -205,19 +206,18 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
                           number_of(master, "generation")));
     page.line("");
     if (data.queue.is_object()) {
-        page.field("Accepting", yes_or_reason(data.queue, "accepting", "accepting_why"));
-        page.field("Delivering", yes_or_reason(data.queue, "delivering", "delivering_why"));
+        page.field("Accepting", yes_or_reason(data.queue, "accepting", "accepting_reason"));
+        page.field("Delivering", yes_or_reason(data.queue, "delivering", "delivering_reason"));
         add_queue(page, data.queue);
     } else {
         page.field("Queue",
                   fmt::format("the queue-manager does not answer ({}); master starts it anew if it has died",
                               data.queue_error));
     }
-    if (!text_of(master, "warning").empty()) page.field("Warning", text_of(master, "warning"));
-    for (const auto& warning : list_of(master, "cautions"))
+    for (const auto& warning : list_of(master, "warnings"))
         if (warning.is_string()) page.field("Warning", warning.get<std::string>());
     if (data.queue.is_object()) {
-        for (const auto& problem : list_of(data.queue, "troubles"))
+        for (const auto& problem : list_of(data.queue, "problems"))
             if (problem.is_string()) page.field("Trouble", problem.get<std::string>());
         add_unrouted(page, data.queue);
         add_links(page, data.queue);

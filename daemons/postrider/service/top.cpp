@@ -1,5 +1,7 @@
 // top: the status page again and again on the whole terminal, which is given back as it was.
+#include "daemons/postrider/service/top.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/service/status.h"
 #include "daemons/common/terminal/text.h"
 #include <cerrno>
 #include <csignal>

@@ -1,5 +1,23 @@
 // The table of commands, their help, and the check of a command line against it.
-#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/table/command_table.h"
+#include "daemons/common/terminal/exit_status.h"
+#include "daemons/common/terminal/output.h"
+#include "daemons/common/terminal/program_options.h"
+#include "daemons/postrider/configuration/check.h"
+#include "daemons/postrider/configuration/dkim_key.h"
+#include "daemons/postrider/configuration/map.h"
+#include "daemons/postrider/configuration/passwd.h"
+#include "daemons/postrider/configuration/separate_programs.h"
+#include "daemons/postrider/queue/list_commands.h"
+#include "daemons/postrider/queue/modify_commands.h"
+#include "daemons/postrider/queue/spool.h"
+#include "daemons/postrider/queue/suppress.h"
+#include "daemons/postrider/queue/try.h"
+#include "daemons/postrider/service/activate.h"
+#include "daemons/postrider/service/reload.h"
+#include "daemons/postrider/service/start_stop.h"
+#include "daemons/postrider/service/status.h"
+#include "daemons/postrider/service/top.h"
 #include "daemons/postrider/table/glossary.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -8,12 +26,6 @@ namespace postrider {
 
 namespace {
 
-constexpr Option simulate_options[] = {
-    {"--world", "FILE", "scenario file; see postrider.scenario(5)"},
-    {"--from-log", "FILE", "simulate the traffic and failures of a mail log instead; -: standard input"},
-    {"--print-scenario", "", "print the scenario derived from the log and exit"},
-    {"--seed", "N", "seed for random events, instead of the scenario's"},
-    {"--until", "DURATION", "simulated time, such as 36h, instead of the scenario's"}};
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
                                 {"--force", "", "reload whatever the effect on queued mail"}};
@@ -64,7 +76,6 @@ constexpr Option dkim_key_options[] = {{"--file", "FILE", "file for the private 
                                   {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
                                   {"--bits", "N", "size of an RSA key (default: 2048)"}};
 
-constexpr Option import_options[] = {{"-o", "FILE", "output file; an existing file is not overwritten"}};
 constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
                              {"--check", "", "check that these tables, or all that are configured, can be read"}};
 

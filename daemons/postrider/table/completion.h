@@ -1,7 +1,7 @@
 // The script by which bash completes `postrider`, made from the command's own table: a command or an option that is added
 // there is known to it. Pure.
 #pragma once
-#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/table/command_table.h"
 #include <span>
 #include <string>
 

@@ -35,7 +35,7 @@ nlohmann::json suppression_of(const Suppressions::Figures& figures) {
     return {{"entries", figures.entries},
             {"automatic_today", figures.automatic_today},
             {"loading", figures.loading},
-            {"why_not", figures.why_not}};
+            {"error", figures.why_not}};
 }
 
 } // namespace
@@ -146,7 +146,7 @@ nlohmann::json Control::status() const {
         put_aside.push_back({{"directory", each.directory},
                              {"messages", each.kept.files},
                              {"bytes", each.kept.bytes},
-                             {"removed", each.kept.removed}});
+                             {"deleted", each.kept.removed}});
     for (const auto& [name, present] : queue_status.services) services[name] = present;
     json oldest = {{"id", ""}, {"arrival", 0}};
     if (const auto message = deps_.engine.oldest(now))
@@ -156,9 +156,9 @@ nlohmann::json Control::status() const {
     return {{"messages", counts.messages},
             {"loading", queue_status.loading},
             {"accepting", queue_status.not_accepting.empty()},
-            {"accepting_why", queue_status.not_accepting},
+            {"accepting_reason", queue_status.not_accepting},
             {"delivering", queue_status.not_delivering.empty()},
-            {"delivering_why", queue_status.not_delivering},
+            {"delivering_reason", queue_status.not_delivering},
             {"rates", {{"in", queue_status.in}, {"out", queue_status.out}}},
             {"oldest", oldest},
             {"states",
@@ -178,34 +178,34 @@ nlohmann::json Control::status() const {
             {"active", counts.active},
             {"held", counts.held},
             {"reports", counts.reports},
-            {"put_aside", std::move(put_aside)},
+            {"retained", std::move(put_aside)},
             {"connections", counts.connections},
             {"services", std::move(services)},
             {"links", std::move(shown)},
             {"other_links", std::move(rest)},
-            {"unlinked", std::move(unlinked)},
+            {"unrouted", std::move(unlinked)},
             {"pauses", std::move(pauses)},
             {"suppression", suppression_of(deps_.suppressions.figures(now.wall))},
-            {"troubles", queue_status.problems}};
+            {"problems", queue_status.problems}};
 }
 
 nlohmann::json Control::resting(const std::string& link) const {
     auto out = json::array();
     for (const auto& rest : deps_.resting(link))
-        out.push_back({{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
+        out.push_back({{"source", rest.source}, {"until", seconds_of(rest.until)}, {"reason", rest.why}});
     return out;
 }
 
 nlohmann::json Control::line_of(const decide::queue::LinkInfo& link) const {
     auto line = json_of(link);
-    if (link.paused_by) line["idle_why"] = pause_text(*link.paused_by, pauses_);
-    line["resting"] = resting(link.name);
+    if (link.paused_by) line["idle_reason"] = pause_text(*link.paused_by, pauses_);
+    line["backing_off"] = resting(link.name);
     return line;
 }
 
 nlohmann::json Control::line_of(const decide::queue::QueueInfo& queue) const {
     auto line = json_of(queue);
-    if (queue.paused_by) line["idle_why"] = pause_text(*queue.paused_by, pauses_);
+    if (queue.paused_by) line["idle_reason"] = pause_text(*queue.paused_by, pauses_);
     return line;
 }
 
@@ -279,7 +279,7 @@ void Control::send_message(const Request& request, const json& body, bool explai
                 return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
             if (explain) {
                 for (auto& line : explained(id, deps_.engine.explain(id), *state, pauses_, deps_.agent_user())) {
-                    line["resting"] = resting(line["link"].get<std::string>());
+                    line["backing_off"] = resting(line["link"].get<std::string>());
                     server_->send(request.peer, line);
                 }
             } else {
@@ -307,7 +307,7 @@ void Control::send_reload_effects(const Request& request, const json& body) {
                                      {"queue", effect.queue},
                                      {"link", effect.link},
                                      {"messages", effect.deliveries},
-                                     {"how", effect.how}});
+                                     {"detail", effect.how}});
     }
     server_->send(request.peer, {{"totals", std::move(totals)}, {"limit", deps_.config().master.reload_limit}});
     server_->finish(request.peer);
@@ -392,7 +392,7 @@ void Control::set_pause(const Request& request, const json& body, bool on) {
     const auto& [scope, name] = *place;
     if (const auto wrong = on ? pause_error(scope, name) : ""; !wrong.empty())
         return refuse(request, wrong, scope == Scope::queue ? code::bad_request : code::unknown);
-    with_name(request, [this, request, scope = scope, name = name, why = text_field(body, "why"), on](std::string who) {
+    with_name(request, [this, request, scope = scope, name = name, why = text_field(body, "reason"), on](std::string who) {
         pause_requests_.push_back(
             {request, {scope, name, std::move(who), why, common::Loop::now().wall}, on});
         next_pause();
@@ -443,7 +443,7 @@ void Control::next_pause() {
             const bool known = deps_.engine.knows(next.pause.scope, next.pause.name);
             server_->send(next.request.peer, {{"scope", word_of(next.pause.scope)},
                                               {"name", next.pause.name},
-                                              {"mail", known}});
+                                              {"has_mail", known}});
             server_->finish(next.request.peer);
             next_pause();
         });
@@ -460,7 +460,7 @@ void Control::force(const Request& request, const json& body) {
     });
     if (!known)
         return refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name), code::unknown);
-    server_->send(request.peer, {{"mail", true}, {"kept_by", pause_covering(scope, name)}});
+    server_->send(request.peer, {{"has_mail", true}, {"paused_by", pause_covering(scope, name)}});
     server_->finish(request.peer);
 }
 

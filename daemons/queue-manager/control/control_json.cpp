@@ -65,7 +65,7 @@ std::string_view word(Gate gate) {
     case Gate::route: return "route";
     case Gate::link: return "link";
     case Gate::queue: return "queue";
-    case Gate::ladder: return "ladder";
+    case Gate::ladder: return "retry";
     case Gate::rate: return "rate";
     case Gate::window: return "window";
     case Gate::turn: return "turn";
@@ -137,7 +137,7 @@ json json_of(const LinkInfo& link) {
     for (const auto& each : link.addresses)
         addresses.push_back({{"address", each.name},
                              {"connections", each.connections},
-                             {"own", each.own},
+                             {"this_link", each.own},
                              {"limit", each.limit}});
     return {
         {"link", link.name},
@@ -155,18 +155,18 @@ json json_of(const LinkInfo& link) {
         {"connections", link.connections},
         {"window", link.window},
         {"limit", link.limit},
-        {"crowded", link.at_address_limit},
+        {"at_address_limit", link.at_address_limit},
         {"addresses", std::move(addresses)},
         {"queues", link.queues},
         {"deliveries", link.deliveries},
         {"due", link.due},
         {"in_flight", link.in_flight},
         {"waiting", link.waiting},
-        {"waits_for", text_of(link.last_deferral)},
-        {"waits_for_status", link.last_deferral.status},
+        {"waiting_for", text_of(link.last_deferral)},
+        {"waiting_for_status", link.last_deferral.status},
         {"oldest", seconds_of(link.oldest)},
         {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
-        {"idle_why", link.idle_reason}};
+        {"idle_reason", link.idle_reason}};
 }
 
 json json_of(const std::vector<LinkFailure>& failures, smtp::WallTime since) {
@@ -187,7 +187,7 @@ json json_of(const QueueInfo& queue) {
             {"state", queue.routed ? decide::queue::word_of(queue.health) : std::string_view("routing")},
             {"pool", queue.pool},
             {"paused", queue.paused},
-            {"of_link", queue.of_link},
+            {"link_failing", queue.of_link},
             {"failures", queue.failures},
             {"failing_since", seconds_of(queue.failing_since)},
             {"next_attempt", seconds_of(queue.next_attempt)},
@@ -196,9 +196,9 @@ json json_of(const QueueInfo& queue) {
             {"deliveries", queue.deliveries},
             {"due", queue.due},
             {"in_flight", queue.in_flight},
-            {"problem", queue.problem},
+            {"problem_messages", queue.problem},
             {"oldest", seconds_of(queue.oldest)},
-            {"idle_why", queue.idle_reason}};
+            {"idle_reason", queue.idle_reason}};
 }
 
 json json_of(const decide::queue::Unrouted& mail) {
@@ -210,14 +210,14 @@ json json_of(const decide::queue::Unrouted& mail) {
             {"next_attempt", seconds_of(mail.next_attempt)},
             {"last_error", text_of(mail.reason)},
             {"last_error_status", mail.reason.status},
-            {"waits_for", mail.waiting_for}};
+            {"waiting_for", mail.waiting_for}};
 }
 
 json json_of(const RouteQuery::RecipientRoute& recipient_route) {
     constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
     constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
     const auto& outcome = recipient_route.outcome;
-    json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},
+    json out = {{"address", outcome.address}, {"disposition", fates[static_cast<std::size_t>(outcome.fate)]},
                 {"user", outcome.user},       {"status", outcome.status},
                 {"target", outcome.target},   {"transport", outcome.transport},
                 {"text", outcome.text},       {"queue", ""},
@@ -250,8 +250,8 @@ json json_of(const ProbeLine& line) {
 json json_of(const Pause& pause) {
     return {{"scope", word_of(pause.scope)},
             {"name", pause.name},
-            {"who", pause.who},
-            {"why", pause.why},
+            {"by", pause.who},
+            {"reason", pause.why},
             {"since", seconds_of(pause.since)}};
 }
 
@@ -283,7 +283,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
                      {"next_attempt", 0},
                      {"reason", recipient.reply.text},
                      {"since", 0},
-                     {"waits_for", ""}};
+                     {"waiting_for", ""}};
         if (delivery != nullptr && !recipient.accounted_for()) {
             line["state"] = word_of(delivery->waiting);
             line["queue"] = delivery->queue;
@@ -291,7 +291,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
             line["next_attempt"] = seconds_of(delivery->next_attempt);
             if (!delivery->reason.text.empty()) line["reason"] = delivery->reason.text;
             line["since"] = seconds_of(delivery->since);
-            line["waits_for"] = delivery->waiting_for;
+            line["waiting_for"] = delivery->waiting_for;
         }
         if (all) {
             line["tries"] = recipient.tries;
@@ -327,9 +327,9 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
     out["idempotency_key"] = e.idempotency_key;
     out["policy_values"] =
         state.retry_values ? decide::queue::text_of(policy_of(state.retry_policy, *state.retry_values)) : "";
-    out["problem"] = state.problem;
+    out["problem_message"] = state.problem;
     out["held_by"] = state.held_by;
-    out["held_why"] = state.held_why;
+    out["held_reason"] = state.held_why;
     out["rerouted_to"] = state.rerouted_to;
     return out;
 }
@@ -407,8 +407,8 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                     {{"gate", word(gate.gate)},
                      {"open", gate.open || its->active},
                      {"text", gate.text},
-                     {"from", source.from},
-                     {"who", source.who},
+                     {"origin", source.from},
+                     {"by", source.who},
                      {"since", seconds_of(gate.since)},
                      {"until", seconds_of(gate.until)},
                      {"advice", its->active || gate.open

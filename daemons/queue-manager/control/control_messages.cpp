@@ -153,7 +153,7 @@ void Control::send_messages(const Request& request, const json& body) {
     const auto order = order_of(text_field(body, "sort"));
     if (!order) return refuse(request, "messages are sorted by: oldest, newest, largest, next", code::bad_request);
     walk->order = *order;
-    if (const auto last = text_field(body, "behind"); !last.empty()) {
+    if (const auto last = text_field(body, "after_id"); !last.empty()) {
         const auto id = spool::QueueId::parse(last);
         if (id) walk->behind = deps_.engine.rank(*id, *order);
         if (id && !walk->behind && *order == Order::oldest)
@@ -203,14 +203,14 @@ void Control::change_messages(const Request& request, const json& body, std::str
     auto change = std::make_shared<Change>();
     change->request = request;
     change->op = std::move(what);
-    change->why = text_field(body, "why");
+    change->why = text_field(body, "reason");
     change->lane = text_field(body, "lane");
     const auto policy = text_field(body, "policy");
     if (!policy.empty()) change->policy = deps_.policy_named(policy);
     const auto after = body.value("after", std::int64_t{0});
     change->to = text_field(body, "to");
     change->dry_run = body.value("dry_run", false);
-    change->permanently = body.value("for_good", false);
+    change->permanently = body.value("permanently", false);
     if (change->op == op::reprioritise && !lane_of(change->lane))
         return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
     if (!policy.empty() && !change->policy)
@@ -421,7 +421,7 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
                                  {"changed", change->dry_run ? 0 : change->changed},
                                  {"skipped", change->skipped},
                                  {"in_flight", change->in_flight},
-                                 {"kept", change->kept},
+                                 {"still_paused", change->kept},
                                  {"would_change", change->changed},
                                  {"dry_run", change->dry_run}});
     server_->finish(request.peer);

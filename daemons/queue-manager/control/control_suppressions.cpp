@@ -21,7 +21,7 @@ constexpr std::size_t walked_at_once = 500, most_at_once = 1000;
 nlohmann::json json_of(const Suppression& entry) {
     return {{"recipient", entry.recipient}, {"sender", entry.sender},
             {"reason", entry.reason},       {"reply", entry.reply},
-            {"who", entry.who},             {"automatic", entry.automatic},
+            {"added_by", entry.who},             {"automatic", entry.automatic},
             {"added", seconds_of(entry.added)}, {"expires", seconds_of(entry.expires)}};
 }
 
@@ -89,7 +89,7 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
                 deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
                                 put ? "put on the list" : "taken off the list", who);
             server_->send(request.peer, {{put ? "added" : "removed", counts->made},
-                                         {put ? "replaced" : "missing", counts->other},
+                                         {put ? "replaced" : "not_found", counts->other},
                                          {"dry_run", dry}});
             server_->finish(request.peer);
         };
@@ -179,7 +179,7 @@ void Control::after_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
     if (walk->remove) {
         if (walk->found > 0 && !walk->dry_run)
             deps_.log.info("suppression: {} entries taken off the list by {}", walk->found, walk->who);
-        server_->send(peer, {{"removed", walk->found}, {"missing", 0}, {"dry_run", walk->dry_run}});
+        server_->send(peer, {{"removed", walk->found}, {"not_found", 0}, {"dry_run", walk->dry_run}});
     }
     server_->finish(peer);
 }

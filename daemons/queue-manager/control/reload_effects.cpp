@@ -145,8 +145,8 @@ std::string_view word_of(ReloadEffect::What what) {
     case What::rerouted: return "rerouted";
     case What::limited: return "limited";
     case What::rescheduled: return "rescheduled";
-    case What::secured: return "more TLS";
-    case What::sourced: return "other source";
+    case What::secured: return "stricter_tls";
+    case What::sourced: return "other_source";
     }
     return "";
 }

@@ -54,7 +54,7 @@ std::string_view soft_bounce_notice(const config::Config& config) {
 
 std::string_view dry_bounce_notice(const config::Config& config) {
     return config.bounce.dry_bounce
-               ? "bounce.dry_bounce is on: reports are written to bad/ in the spool, senders are told nothing"
+               ? "bounce.withhold_reports is on: reports are written to bad/ in the spool, senders are told nothing"
                : "";
 }
 

@@ -485,7 +485,7 @@ void QueueManager::announce_modes() {
         report_problem(key, std::string(notice));
     };
     say("soft_bounce", soft_bounce_notice(*config_));
-    say("dry_bounce", dry_bounce_notice(*config_));
+    say("withhold_reports", dry_bounce_notice(*config_));
 }
 
 void QueueManager::report_problem(const std::string& about, std::string text) {

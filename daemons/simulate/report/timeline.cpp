@@ -30,8 +30,8 @@ int severity(std::string_view state) {
 
 std::string_view name_of(EventKind kind) {
     constexpr std::string_view words[] = {
-        "trouble",  "mended",   "glitch", "retry",        "ready",        "down",        "up",   "reset",
-        "rerouted", "no_route", "queue",  "first_notice", "first_return", "last_return", "peak", "drained"};
+        "trouble",  "trouble_ended", "glitch", "retry",        "ready",        "down",        "up",   "reset",
+        "rerouted", "no_route",      "queue",  "first_notice", "first_return", "last_return", "peak", "drained"};
     static_assert(std::size(words) == static_cast<std::size_t>(EventKind::last_) + 1);
     return words[static_cast<std::size_t>(kind)];
 }

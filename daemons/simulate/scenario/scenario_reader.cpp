@@ -91,7 +91,7 @@ TextKey preset_key(const FaultPreset*& value) {
                 std::string known;
                 for (const auto& each : presets)
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
-                return fmt::format("\"{}\" is none of {}", text, known);
+                return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
             },
             [&value] { return std::string(value->name); }};
 }

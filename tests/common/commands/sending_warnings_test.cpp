@@ -32,11 +32,11 @@ TEST_CASE("nothing is said of what will go well") {
 }
 
 TEST_CASE("certificates that nobody vouches for") {
-    CHECK(said("[smtp_client]\ntls = \"verify\"\ntls_authorities = \"\"")
-              .starts_with("smtp_client.tls is \"verify\", but smtp_client.tls_authorities names no file"));
-    CHECK(said("[smtp_client]\ntls_authorities = \"\"\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"verify\"")
+    CHECK(said("[smtp_client]\ntls = \"verify\"\ntls_ca_file = \"\"")
+              .starts_with("smtp_client.tls is \"verify\", but smtp_client.tls_ca_file names no file"));
+    CHECK(said("[smtp_client]\ntls_ca_file = \"\"\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"verify\"")
               .starts_with("route.\"a.example\".tls is"));
-    CHECK(said("[smtp_client]\ntls = \"encrypt\"\ntls_authorities = \"\"") == "");
+    CHECK(said("[smtp_client]\ntls = \"encrypt\"\ntls_ca_file = \"\"") == "");
 }
 
 TEST_CASE("DANE where no name server is believed") {

@@ -21,13 +21,13 @@ TEST_CASE("keys to sign with: selector and file, from the configuration's direct
 }
 
 TEST_CASE("files that smtp-client reads are found from the configuration's directory, and looked for") {
-    const auto c = good("[smtp_client]\ntls_authorities = \"ca.pem\"\ncredentials = \"accounts\"\n");
+    const auto c = good("[smtp_client]\ntls_ca_file = \"ca.pem\"\ncredentials = \"accounts\"\n");
     CHECK(c.smtp_client.tls_authorities == "/etc/p/ca.pem");
     REQUIRE(c.files.size() == 2);
     CHECK(c.files[0].path == "/etc/p/accounts");
     CHECK(c.files[1].path == "/etc/p/ca.pem");
     CHECK(good("").files.empty()); // the system's list of authorities need not be there
-    CHECK(good("[smtp_client]\ntls_authorities = \"\"\n").files.empty());
+    CHECK(good("[smtp_client]\ntls_ca_file = \"\"\n").files.empty());
 }
 
 TEST_CASE("an empty file is a valid configuration") {
@@ -164,7 +164,7 @@ TEST_CASE("everything can be set") {
     const auto c = good(R"(
 [mta]
 hostname = "MX.Example.org"
-users = false
+multi_user = false
 [spool]
 directory = "spool"
 minimum_free = "1GiB"
@@ -187,7 +187,7 @@ proxy_networks = ["192.0.2.10"]
 addresses = "*:2587"
 service = "submission"
 tls = "no"
-submitters = ["10.0.0.0/8"]
+submission_networks = ["10.0.0.0/8"]
 [relay]
 networks = []
 domains = ["example.net", ".example.net"]
@@ -265,7 +265,7 @@ messages_per_hour = 100
 connections_per_second = 2
 retry_policy = "quick"
 glitch_interval = "7s"
-replies = ["550 5.7.1 at MAIL is temporary"]
+reply_overrides = ["550 5.7.1 at MAIL is temporary"]
 )");
     CHECK(c.queue.link_down_after == 1min);
     CHECK(c.queue.recategorize_on_start);
@@ -287,7 +287,7 @@ replies = ["550 5.7.1 at MAIL is temporary"]
 TEST_CASE("pools of source addresses") {
     const auto config = good("[mta]\nhostname = \"mail.example.com\"\n"
                              "[pool.bulk]\naddresses = [\"192.0.2.1 MX1.example.com\", \"192.0.2.2  mx2.example.com 3\", "
-                             "\"2001:db8::1\"]\nrest = \"10m\"\n"
+                             "\"2001:db8::1\"]\nbackoff = \"10m\"\n"
                              "[pool.a]\naddresses = [\"192.0.2.9\"]\n"
                              "[pools]\nby_sender = [\"@News.example bulk\", \"ann@x.example a\"]\n"
                              "[route.\"*\"]\nnext_hop = \"mx\"\npool = \"a\"\n");
@@ -315,7 +315,7 @@ TEST_CASE("a route to a listener of ours is refused") {
                                       {"\"192.0.2.1:25\"", "[\"[192.0.2.9]\", \"[192.0.2.1]:25\"]"},
                                       {"\"192.0.2.1:25\"", "\"[localhost]\""}}) {
         CAPTURE(hop);
-        CHECK(problem(listen, hop).contains("is this system itself (listen.mx); mail sent there would come back"));
+        CHECK(problem(listen, hop).contains("is this system itself (listen.mx): mail sent there would loop"));
     }
     for (const auto& [listen, hop] : {std::pair{"\"127.0.0.1:25\"", "\"[127.0.0.1]:10025\""},
                                       {"\"192.0.2.1:25\"", "\"[127.0.0.1]:25\""},
@@ -334,153 +334,161 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:3: unknown key smtpd.final_dot_timeout: did you mean smtp_client.final_dot_timeout?"},
         {"[smtp]\nworkers = 1", "f.toml:1:2: unknown section smtp: did you mean [smtpd]?"},
         {"hostname = 1", "f.toml:1:1: unknown key hostname outside of all sections: did you mean mta.hostname?"},
-        {"mta = 1", "f.toml:1:7: mta is a number; expected a section [mta]"},
-        {"[mta]\nusers = \"no\"", "f.toml:2:9: mta.users is a text; expected true or false"},
+        {"mta = 1", "f.toml:1:7: mta: expected a section [mta], found an integer"},
+        {"[mta]\nmulti_user = \"no\"", "f.toml:2:14: mta.multi_user: expected true or false, found a string"},
         {"[mta]\nhostname = \"box\"",
-         "f.toml:2:12: mta.hostname: \"box\" is not a full host name such as \"mail.example.com\""},
-        {"[smtpd]\nworkers = 0", "f.toml:2:11: smtpd.workers: 0 is out of range: 1 to 64"},
-        {"[smtpd]\nworkers = -1", "f.toml:2:11: smtpd.workers: -1 is out of range: 1 to 64"},
-        {"[smtpd]\nworkers = 1.5", "f.toml:2:11: smtpd.workers is a number with a fraction; expected a whole number"},
+         "f.toml:2:12: mta.hostname: \"box\" is not a fully qualified host name: expected one such as \"mail.example.com\""},
+        {"[smtpd]\nworkers = 0", "f.toml:2:11: smtpd.workers: 0 is out of range: expected 1 to 64"},
+        {"[smtpd]\nworkers = -1", "f.toml:2:11: smtpd.workers: -1 is out of range: expected 1 to 64"},
+        {"[smtpd]\nworkers = 1.5", "f.toml:2:11: smtpd.workers: expected an integer, found a floating-point number"},
         {"[smtpd]\nworkers = 9223372036854775807",
-         "f.toml:2:11: smtpd.workers: 9223372036854775807 is out of range: 1 to 64"},
-        {"[dns]\ntimeout = \"5 s\"", "f.toml:2:11: dns.timeout: \"5 s\" is not a duration; write it like "
-                                     "\"60s\", \"10m\", \"5d\" or \"1h30m\""},
-        {"[dns]\ntimeout = 5", "f.toml:2:11: dns.timeout is a number; expected a duration such as \"60s\""},
-        {"[dns]\ntimeout = \"2h\"", "f.toml:2:11: dns.timeout: 2h is out of range: 100ms to 1m"},
-        {"[dns]\nservers = [\"127.0.0.1:x\"]", "f.toml:2:12: dns.servers: \"127.0.0.1:x\" is not an address "
-                                               "such as \"127.0.0.1:53\" or \"[::1]:53\""},
-        {"[dns]\nservers = [1]", "f.toml:2:12: dns.servers is a number; expected texts in quotation marks"},
+         "f.toml:2:11: smtpd.workers: 9223372036854775807 is out of range: expected 1 to 64"},
+        {"[dns]\ntimeout = \"5 s\"",
+         "f.toml:2:11: dns.timeout: \"5 s\" is not a valid duration: expected one such as "
+         "\"60s\", \"10m\", \"5d\" or \"1h30m\""},
+        {"[dns]\ntimeout = 5", "f.toml:2:11: dns.timeout: expected a duration such as \"60s\", found an integer"},
+        {"[dns]\ntimeout = \"2h\"", "f.toml:2:11: dns.timeout: 2h is out of range: expected 100ms to 1m"},
+        {"[dns]\nservers = [\"127.0.0.1:x\"]", "f.toml:2:12: dns.servers: \"127.0.0.1:x\" is not a valid address: "
+                                               "expected one such as \"127.0.0.1:53\" or \"[::1]:53\""},
+        {"[dns]\nservers = [1]", "f.toml:2:12: dns.servers: expected strings in quotation marks, found an integer"},
         {"[smtpd]\nmessage_size = \"10MB\"",
-         "f.toml:2:16: smtpd.message_size: not a size; write it like \"50MiB\", \"100KiB\" or 4096"},
-        {"[smtpd]\nmessage_size = \"8GiB\"", "f.toml:2:16: smtpd.message_size: out of range: 1KiB to 4GiB"},
-        {"[relay]\nnetworks = [\"10.0.0.1/8\"]", "f.toml:2:13: relay.networks: \"10.0.0.1/8\" is not a "
-                                                 "network such as \"192.0.2.0/24\" or \"2001:db8::/32\" "
-                                                 "(bits beyond the prefix must be zero)"},
+         "f.toml:2:16: smtpd.message_size: not a valid size: expected one such as \"50MiB\", \"100KiB\" or 4096"},
+        {"[smtpd]\nmessage_size = \"8GiB\"", "f.toml:2:16: smtpd.message_size: out of range: expected 1KiB to 4GiB"},
+        {"[relay]\nnetworks = [\"10.0.0.1/8\"]",
+         "f.toml:2:13: relay.networks: \"10.0.0.1/8\" is not a "
+         "valid network: expected one such as \"192.0.2.0/24\" or \"2001:db8::/32\" "
+         "(bits beyond the prefix must be zero)"},
         {"[local]\nmailbox = \"/var/mail\"",
          "f.toml:2:11: local.mailbox: expected \"maildir:PATH\" or \"mbox:PATH\""},
         {"[local]\nmailbox = \"mbox:/m/{domain}\"",
-         "f.toml:2:11: local.mailbox: only {user} and {home} may stand in braces"},
+         "f.toml:2:11: local.mailbox: only {user} and {home} are allowed in braces"},
         {"[local]\ndomains = [\"a.example\", \"A.example\"]",
          "f.toml:2:25: local.domains: \"A.example\" is listed twice"},
         {"[local]\ndomains = \"a.example\"\n[relay]\ndomains = \"a.example\"",
-         "f.toml:4:1: relay.domains: a.example is in local.domains too"},
+         "f.toml:4:1: relay.domains: a.example is also in local.domains"},
         {"[log]\nlevel = \"loud\"",
-         "f.toml:2:9: log.level: \"loud\" is none of \"error\", \"warning\", \"info\", \"debug\""},
-        {"[listen]\naddresses = []", "f.toml:2:1: listen.addresses stands outside of a section [listen.<name>]"},
-        {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: addresses is missing"},
+         "f.toml:2:9: log.level: \"loud\" is not a valid value: expected one of \"error\", \"warning\", \"info\", "
+         "\"debug\""},
+        {"[listen]\naddresses = []",
+         "f.toml:2:1: listen.addresses is outside of a section: expected [listen.<name>]"},
+        {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: required key \"addresses\" is missing"},
         {"[listen.local]\naddresses = \"*:25\"",
-         "f.toml:1:9: listen.local: that name stands for the mail of programs on this host"},
+         "f.toml:1:9: listen.local: \"local\" is reserved for mail from programs on this host: choose another name"},
         {"[policy.a]\naddress = \"unix:/x\"\nlisteners = \"local\"",
          "f.toml:3:1: policy.a.listeners: there is no [listen.local]"},
         {"[milter.a]\naddress = \"unix:/x\"\nlisteners = [\"local\", \"b\"]",
          "f.toml:3:1: milter.a.listeners: there is no [listen.b]"},
         {"[milter.a]\naddress = \"unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
-         "f.toml:2:11: milter.a.address: the path of a socket may have 4095 bytes, its last part 80"},
-        {"[dkim.\"a.example\"]\nsign = [\"local\"]", "f.toml:1:7: dkim.\"a.example\": keys is missing"},
-        {"[dkim.\"a.example\"]\nkeys = []", "f.toml:1:7: dkim.\"a.example\": keys is missing"},
+         "f.toml:2:11: milter.a.address: socket path too long: expected at most 4095 bytes, of these at most 80 in its "
+         "last part"},
+        {"[dkim.\"a.example\"]\nsign = [\"local\"]",
+         "f.toml:1:7: dkim.\"a.example\": required key \"keys\" is missing"},
+        {"[dkim.\"a.example\"]\nkeys = []", "f.toml:1:7: dkim.\"a.example\": required key \"keys\" is missing"},
         {"[dkim.\"a.example\"]\nkeys = \"/key.pem\"",
          "f.toml:2:8: dkim.\"a.example\".keys: \"/key.pem\": expected a selector and a file, such as "
          "\"s1 /etc/postrider/dkim/example.com.pem\""},
         {"[dkim.\"a.example\"]\nkeys = \"s /k\"\nsign = \"everybody\"",
-         "f.toml:3:8: dkim.\"a.example\".sign: \"everybody\" is none of \"local\", \"submission\", "
-         "\"authenticated\", \"networks\", \"reports\", \"other\""},
+         "f.toml:3:8: dkim.\"a.example\".sign: \"everybody\" is not a valid value: expected one of \"local\", "
+         "\"submission\", \"authenticated\", \"networks\", \"reports\", \"other\""},
         {"[dkim.\"a.example\"]\nkeys = \"s /k\"\n[dkim.\"A.example\"]\nkeys = \"s /k\"",
-         "f.toml:1:7: there is a section for a.example already"},
+         "f.toml:1:7: duplicate section for a.example"},
         {"[content]\nheader_checks = ['/a/ REJECT', '/(/ REJECT']",
          "f.toml:2:32: content.header_checks: \"/(/ REJECT\": missing closing parenthesis at 1"},
-        {"[copies]\nalways = \"nobody\"",
-         "f.toml:2:10: copies.always: \"nobody\" is not an address: domain is missing"},
-        {"[copies]\nby_sender = [\"ann@example.org\"]",
-         "f.toml:2:14: copies.by_sender: \"ann@example.org\": expected whose mail and who gets the copy, such as "
-         "\"ann@example.com archive@example.com\""},
-        {"[copies]\nby_recipient = [\"ann x@example.org\"]",
-         "f.toml:2:17: copies.by_recipient: \"ann\" is neither an address nor \"@domain\""},
-        {"[copies]\nby_sender = [\"@a.example b@c.example\", \"@A.example d@c.example\"]",
-         "f.toml:2:40: copies.by_sender: \"@A.example\" is listed twice"},
+        {"[automatic_bcc]\nalways = \"nobody\"",
+         "f.toml:2:10: automatic_bcc.always: \"nobody\" is not a valid address: domain is missing"},
+        {"[automatic_bcc]\nby_sender = [\"ann@example.org\"]",
+         "f.toml:2:14: automatic_bcc.by_sender: \"ann@example.org\": expected a sender or recipient, and the address that "
+         "gets the copy, such as \"ann@example.com archive@example.com\""},
+        {"[automatic_bcc]\nby_recipient = [\"ann x@example.org\"]",
+         "f.toml:2:17: automatic_bcc.by_recipient: \"ann\" is not a valid address or \"@domain\""},
+        {"[automatic_bcc]\nby_sender = [\"@a.example b@c.example\", \"@A.example d@c.example\"]",
+         "f.toml:2:40: automatic_bcc.by_sender: \"@A.example\" is listed twice"},
         {"[listen.a]\naddresses = \"*:25\"\n[listen.b]\naddresses = \"*:25\"",
-         "f.toml:4:1: listen.b.addresses: another listener has [::]:25"},
-        {"[retry.exchange]", "f.toml:1:8: retry.exchange: that name stands for the ladder of [queue]"},
-        {"[retry.a]\nkind = \"steps\"", "f.toml:1:8: retry.a: steps is missing"},
+         "f.toml:4:1: listen.b.addresses: [::]:25 is used by another listener"},
+        {"[retry.exchange]",
+         "f.toml:1:8: retry.exchange: \"exchange\" is reserved for the retry schedule of [queue]: choose another name"},
+        {"[retry.a]\nkind = \"steps\"", "f.toml:1:8: retry.a: required key \"steps\" is missing"},
         {"[route.\"a.example\"]\nnext_hop = \"mx\"\nretry_policy = \"b\"",
          "f.toml:3:1: route.\"a.example\".retry_policy: there is no [retry.b]"},
-        {"[route.\"a.example\"]\nnext_hop = \"mx\"\nreplies = [\"550 is fine\"]",
-         "f.toml:3:12: route.\"a.example\".replies: \"550 is fine\" makes no sense; say as \"550 5.7.1 at "
-         "MAIL "
-         "is temporary\""},
-        {"[route.\"a.example\"]", "f.toml:1:8: route.\"a.example\": next_hop is missing"},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\nreply_overrides = [\"550 is fine\"]",
+         "f.toml:3:20: route.\"a.example\".reply_overrides: \"550 is fine\" is not a valid rule: expected one such "
+         "as \"550 5.7.1 at MAIL is temporary\""},
+        {"[route.\"a.example\"]", "f.toml:1:8: route.\"a.example\": required key \"next_hop\" is missing"},
         {"[route.\"a.example\"]\nnext_hop = []", "f.toml:2:12: route.\"a.example\".next_hop: the list is empty"},
         {"[route.\"a.example\"]\nnext_hop = \"192.0.2.1\"",
-         "f.toml:2:12: route.\"a.example\".next_hop: an address goes in brackets: \"[192.0.2.1]:25\""},
+         "f.toml:2:12: route.\"a.example\".next_hop: an address must be in brackets: \"[192.0.2.1]:25\""},
         {"[route.\"a.example\"]\nnext_hop = \"[x\"",
-         "f.toml:2:12: route.\"a.example\".next_hop: \"[x\" is not a next hop; write \"[host]:port\", "
+         "f.toml:2:12: route.\"a.example\".next_hop: \"[x\" is not a valid next hop: expected \"[host]:port\", "
          "\"name\", \"mx\" or \"srv:name\""},
         {"[route.mail.example.com]\nnext_hop = \"mx\"\n[route.a.example]\n[route.a.org]",
-         "f.toml:1:8: route.mail.example.com: a name with dots goes in quotation marks: [route.\"mail.example.com\"]\n"
-         "f.toml:3:8: route.a.example: a name with dots goes in quotation marks: [route.\"a.example\"]"},
+         "f.toml:1:8: route.mail.example.com: a name with dots must be in quotation marks: [route.\"mail.example.com\"]\n"
+         "f.toml:3:8: route.a.example: a name with dots must be in quotation marks: [route.\"a.example\"]"},
         {"[dkim.a.example]\nkeys = \"s /k\"",
-         "f.toml:1:7: dkim.a.example: a name with dots goes in quotation marks: [dkim.\"a.example\"]"},
+         "f.toml:1:7: dkim.a.example: a name with dots must be in quotation marks: [dkim.\"a.example\"]"},
         {"[route.\"a.example\"]\nnext_hop = \"mx\"\nfallback = [\"[b]\", \"lmtp:[c]\"]",
-         "f.toml:3:20: route.\"a.example\".fallback: \"lmtp:[c]\": a fallback speaks SMTP, as the MX hosts before it do"},
-        {"[route.\"a.example\"]\nnext_hop = \"[b]:465\"\ntls_wrap = true\ntls = \"none\"",
-         "f.toml:4:1: route.\"a.example\".tls: \"none\" contradicts tls_wrap = true"},
-        {"[route.\"a.example\"]\nnext_hop = \"lmtp:/run/lmtp\"\ntls_wrap = true",
-         "f.toml:3:1: route.\"a.example\".tls_wrap: a socket of this host takes no TLS"},
+         "f.toml:3:20: route.\"a.example\".fallback: \"lmtp:[c]\": a fallback host must use SMTP, as the MX hosts "
+         "before it do"},
+        {"[route.\"a.example\"]\nnext_hop = \"[b]:465\"\nimplicit_tls = true\ntls = \"none\"",
+         "f.toml:4:1: route.\"a.example\".tls: \"none\" contradicts implicit_tls = true"},
+        {"[route.\"a.example\"]\nnext_hop = \"lmtp:/run/lmtp\"\nimplicit_tls = true",
+         "f.toml:3:1: route.\"a.example\".implicit_tls: not allowed for a socket on this host"},
         {"[route.\"a.example\"]\nnext_hop = \"[b]\"\nauth = \"CRAM-MD5\"",
-         "f.toml:3:8: route.\"a.example\".auth: \"CRAM-MD5\" is neither \"no\" nor one of SCRAM-SHA-256-PLUS, "
-         "SCRAM-SHA-256, PLAIN, LOGIN, OAUTHBEARER, XOAUTH2"},
+         "f.toml:3:8: route.\"a.example\".auth: \"CRAM-MD5\" is not a valid mechanism: expected \"no\" or one of "
+         "SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN, LOGIN, OAUTHBEARER, XOAUTH2"},
         {"[route.\"a.example\"]\nnext_hop = \"[b]\"\nauth = [\"PLAIN\", \"no\"]",
-         "f.toml:3:18: route.\"a.example\".auth: \"no\" stands alone"},
+         "f.toml:3:18: route.\"a.example\".auth: \"no\" cannot be combined with other values"},
         {"[dns]\ntrust_ad = false\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"dane-only\"",
-         "f.toml:5:1: route.\"a.example\".tls: \"dane-only\" needs dns.trust_ad = true"},
+         "f.toml:5:1: route.\"a.example\".tls: \"dane-only\" requires dns.trust_ad = true"},
         {"[dns]\ntrust_ad = false\n[smtp_client]\ntls = \"dane-only\"",
-         "f.toml:4:1: smtp_client.tls: \"dane-only\" needs dns.trust_ad = true"},
+         "f.toml:4:1: smtp_client.tls: \"dane-only\" requires dns.trust_ad = true"},
         {"[pools.bulk]\naddresses = \"192.0.2.1\"",
          "f.toml:1:8: unknown section pools.bulk: did you mean [pool.bulk]?"},
         {"[route.\"a.example\"]\nnext_hop = [\"mx\", \"[x]\"]",
-         "f.toml:2:1: route.\"a.example\".next_hop: several places must all be hosts in brackets"},
-        {"[route.\"-\"]\nnext_hop = \"mx\"", "f.toml:1:8: route.\"-\": not a domain, \".domain\" or \"*\""},
+         "f.toml:2:1: route.\"a.example\".next_hop: several next hops must all be hosts in brackets"},
+        {"[route.\"-\"]\nnext_hop = \"mx\"",
+         "f.toml:1:8: route.\"-\": not a valid pattern: expected a domain, \".domain\" or \"*\""},
         {"[route.\"a.example\"]\nnext_hop = \"mx\"\n[route.\"A.example\"]\nnext_hop = \"mx\"",
-         "f.toml:3:8: there is a route for a.example already"},
-        {"[pool.bulk]", "f.toml:1:7: pool.bulk: addresses is missing"},
-        {"[pool.bulk]\naddresses = []", "f.toml:1:7: pool.bulk: addresses is missing"},
+         "f.toml:3:8: duplicate route for a.example"},
+        {"[pool.bulk]", "f.toml:1:7: pool.bulk: required key \"addresses\" is missing"},
+        {"[pool.bulk]\naddresses = []", "f.toml:1:7: pool.bulk: required key \"addresses\" is missing"},
         {"[pool.\"a b\"]\naddresses = [\"192.0.2.1\"]",
-         "f.toml:1:7: pool.a b: a pool's name has letters, digits, \"-\" and \"_\", at most 64"},
+         "f.toml:1:7: pool.a b: not a valid pool name: expected letters, digits, \"-\" and \"_\", at most 64"},
         {"[pool.bulk]\naddresses = [\"mx.example.com\"]",
-         "f.toml:2:14: pool.bulk.addresses: \"mx.example.com\": \"mx.example.com\" is not an IP address"},
+         "f.toml:2:14: pool.bulk.addresses: \"mx.example.com\": \"mx.example.com\" is not a valid IP address"},
         {"[pool.bulk]\naddresses = [\"0.0.0.0\"]",
-         "f.toml:2:14: pool.bulk.addresses: \"0.0.0.0\": expected one address of this host"},
+         "f.toml:2:14: pool.bulk.addresses: \"0.0.0.0\": expected a single address of this host"},
         {"[pool.bulk]\naddresses = [\"192.0.2.1 mx 3\"]",
-         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx 3\": \"mx\" is not a full host name such as "
-         "\"mx1.example.com\""},
+         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx 3\": \"mx\" is not a fully qualified host name: expected "
+         "one such as \"mx1.example.com\""},
         {"[pool.bulk]\naddresses = [\"192.0.2.1 mx.example.com 0\"]",
-         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx.example.com 0\": the weight \"0\" is not a number from 1 to "
-         "1000"},
+         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx.example.com 0\": \"0\" is not a valid weight: expected an "
+         "integer from 1 to 1000"},
         {"[pool.bulk]\naddresses = [\"192.0.2.1 mx.example.com 1 2\"]",
          "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx.example.com 1 2\": expected \"address name weight\""},
         {"[pool.bulk]\naddresses = [\"192.0.2.1 a.example.com\", \"192.0.2.1 b.example.com\"]",
          "f.toml:2:1: pool.bulk.addresses: 192.0.2.1 is listed twice"},
         {"[smtp_client]\nipv6 = false\n[pool.bulk]\naddresses = [\"2001:db8::1\"]",
-         "f.toml:4:1: pool.bulk.addresses: smtp_client.ipv4 or ipv6 turns all of them off"},
+         "f.toml:4:1: pool.bulk.addresses: smtp_client.ipv4 or ipv6 disables all of them"},
         {"[route.\"a.example\"]\nnext_hop = \"mx\"\npool = \"bulk\"",
          "f.toml:3:1: route.\"a.example\".pool: there is no [pool.bulk]"},
         {"[pools]\nby_sender = [\"@a.example bulk\"]", "f.toml:2:1: pools.by_sender: there is no [pool.bulk]"},
         {"[pools]\nby_sender = [\"@a.example\"]",
          "f.toml:2:14: pools.by_sender: \"@a.example\": expected a sender and a pool, such as \"@example.com bulk\""},
         {"[pools]\nby_sender = [\"a bulk\"]",
-         "f.toml:2:14: pools.by_sender: \"a\" is neither an address nor \"@domain\""},
+         "f.toml:2:14: pools.by_sender: \"a\" is not a valid address or \"@domain\""},
         {"[smtpd]\nsoft_errors = 30", "f.toml:2:1: smtpd: soft_errors must not exceed hard_errors"},
         {"[master]\nheartbeat_timeout = \"5s\"",
          "f.toml:2:1: master: heartbeat_timeout must be longer than heartbeat_interval"},
         {"[smtpd]\nworkers = 0\nsessions = \"many\"\n[dsn]",
-         "f.toml:2:11: smtpd.workers: 0 is out of range: 1 to 64\n"
-         "f.toml:3:12: smtpd.sessions is a text; expected a whole number\n"
+         "f.toml:2:11: smtpd.workers: 0 is out of range: expected 1 to 64\n"
+         "f.toml:3:12: smtpd.sessions: expected an integer, found a string\n"
          "f.toml:4:2: unknown section dsn: did you mean [dns]?"},
     };
     for (const auto& row : rows) CHECK(bad(row.text) == row.problem);
 }
 
 TEST_CASE("what is not TOML is refused with its place") {
-    CHECK(bad("[mta]\nusers = false\nusers = true").starts_with("f.toml:3:"));
+    CHECK(bad("[mta]\nmulti_user = false\nmulti_user = true").starts_with("f.toml:3:"));
     CHECK(bad("[mta]\n[mta]").starts_with("f.toml:2:"));
     CHECK(bad("[mta\n").starts_with("f.toml:1:"));
     CHECK(bad("[mta]\nhostname = mail").starts_with("f.toml:2:"));
@@ -493,7 +501,7 @@ TEST_CASE("what is not TOML is refused with its place") {
 TEST_CASE("a missing file is a problem") {
     const auto none = config::load("/nonexistent/postrider.toml");
     REQUIRE(!none);
-    CHECK(none.error()[0].to_string().starts_with("/nonexistent/postrider.toml: No such file or directory: -c FILE"));
+    CHECK(none.error()[0].to_string().starts_with("/nonexistent/postrider.toml: No such file or directory: use -c FILE"));
     const auto c = good("[local]\naliases = [\"/nonexistent/aliases\"]");
     const auto missing = config::missing_files(c);
     REQUIRE(missing.size() == 1);
@@ -502,7 +510,7 @@ TEST_CASE("a missing file is a problem") {
     const auto passwords = config::missing_files(good("[auth]\npasswords = \"/nonexistent/passwords\""));
     REQUIRE(passwords.size() == 1);
     CHECK(passwords[0].message == "auth.passwords: /nonexistent/passwords: No such file or directory; "
-                                  "\"postrider passwd USER\" makes it");
+                                  "create it with \"postrider passwd USER\"");
     CHECK(config::missing_files(good("")).empty());
 }
 
@@ -525,7 +533,7 @@ TEST_CASE("durations and sizes") {
 }
 
 TEST_CASE("hosts may be moved for tests, and only there") {
-    const auto c = good("[mta]\nusers = false\n[testing]\n"
+    const auto c = good("[mta]\nmulti_user = false\n[testing]\n"
                         "connect_to = [\"MX.example.com:25=127.0.0.1:2525\", \"mx2.example.com=[::1]:25\", "
                         "\"[2001:DB8::1]:465=127.0.0.1:2526\", \"192.0.2.1:25=127.0.0.1:2527\"]\n");
     std::vector<std::string> shown;
@@ -533,31 +541,31 @@ TEST_CASE("hosts may be moved for tests, and only there") {
     CHECK(shown == std::vector<std::string>{"mx.example.com:25=127.0.0.1:2525", "mx2.example.com:25=[::1]:25",
                                             "[2001:db8::1]:465=127.0.0.1:2526", "192.0.2.1:25=127.0.0.1:2527"});
     CHECK(bad("[testing]\nconnect_to = [\"mx.example.com:25=127.0.0.1:2525\"]\n") ==
-          "f.toml:2:1: testing.connect_to: leads mail astray; only for tests, in single-user mode "
-          "(mta.users = false)");
+          "f.toml:2:1: testing.connect_to: redirects mail: only allowed for tests, in single-user mode "
+          "(mta.multi_user = false)");
     for (const std::string odd : {"mx.example.com", "=127.0.0.1:25", "mx.example.com:25=mx2:25", "mx:0=127.0.0.1:25",
                                   "mx:25=127.0.0.1", "m x:25=127.0.0.1:25", "a=b=127.0.0.1:25"})
-        CHECK(bad("[mta]\nusers = false\n[testing]\nconnect_to = [\"" + odd + "\"]\n")
-                  .find("\"" + odd + "\" makes no sense") != std::string::npos);
+        CHECK(bad("[mta]\nmulti_user = false\n[testing]\nconnect_to = [\"" + odd + "\"]\n")
+                  .find("\"" + odd + "\" is not a valid redirection") != std::string::npos);
 }
 
 TEST_CASE("routes that fall back, ask for SRV records, or wrap") {
     const auto c = good("[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[Relay.example.net]:2525\", \"[192.0.2.1]\"]\n"
                         "[route.\"a.example\"]\nnext_hop = \"srv:example.net\"\n"
-                        "[route.\"b.example\"]\nnext_hop = \"[a]:465\"\ntls_wrap = true\n");
+                        "[route.\"b.example\"]\nnext_hop = \"[a]:465\"\nimplicit_tls = true\n");
     const decide::RouteTable table(c.routes);
     REQUIRE(table.named("*")->fallback.size() == 2);
     CHECK(table.named("*")->fallback[0].to_string() == "[relay.example.net]:2525");
     CHECK(table.named("a.example")->next_hops[0][0].kind == decide::NextHop::Kind::srv);
     CHECK(table.named("b.example")->tls_wrap);
-    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nfallback = [\"relay.example.net\"]").find("is no host in brackets") !=
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nfallback = [\"relay.example.net\"]").find("is not a host in brackets") !=
           std::string::npos);
     CHECK(bad("[route.\"a\"]\nnext_hop = \"[b]\"\nfallback = [\"[c]\"]") ==
-          "f.toml:3:1: route.\"a\".fallback: next_hop names hosts in brackets: list it there, behind them");
+          "f.toml:3:1: route.\"a\".fallback: next_hop names hosts in brackets: add these to the end of that list instead");
     CHECK(bad("[route.\"a\"]\nnext_hop = \"srv:b\"\nfallback = [\"[c]\"]") ==
-          "f.toml:3:1: route.\"a\".fallback: only where hosts are found by MX");
-    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\ntls_wrap = true") ==
-          "f.toml:3:1: route.\"a\".tls_wrap: only for hosts in brackets");
+          "f.toml:3:1: route.\"a\".fallback: only allowed if hosts are found by MX");
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nimplicit_tls = true") ==
+          "f.toml:3:1: route.\"a\".implicit_tls: only allowed for hosts in brackets");
 }
 
 TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemons") {

@@ -56,9 +56,10 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
 }
 
 TEST_CASE("the sample and the manual say what a value may be") {
-    CHECK(config::sample().find("# Failures in a row until it is no glitch any more. [1 to 100]\n") != std::string::npos);
-    CHECK(config::sample().find("# Wait after a first failure. [1s to 1d]\n") != std::string::npos);
-    CHECK(config::manual().find("\n.It Cm glitch_count No = 3 Pq number, 1 to 100\n") != std::string::npos);
+    CHECK(config::sample().find("# Number of consecutive failures at which the state changes from glitch to retry. "
+                                "[1 to 100]\n") != std::string::npos);
+    CHECK(config::sample().find("# Wait after each failure that counts as a glitch. [1s to 1d]\n") != std::string::npos);
+    CHECK(config::manual().find("\n.It Cm glitch_count No = 3 Pq integer, 1 to 100\n") != std::string::npos);
     CHECK(config::manual().find("\n.It Cm glitch_interval No = \\(dq1m\\(dq Pq duration, 1s to 1d\n") != std::string::npos);
 }
 

@@ -181,13 +181,13 @@ TEST_CASE("JSON lines") {
     }
     CHECK(read[0].at("severity").get<std::string>() == "warning");
     CHECK(read[0].at("service").get<std::string>() == "qmgr");
-    CHECK(read[0].at("number").get<int>() == getpid());
+    CHECK(read[0].at("session").get<int>() == getpid());
     CHECK(read[0].at("text").get<std::string>() == "say \"a\\b??\?\u00e4\"");
     CHECK(read[1].at("queue_id").get<std::string>() == "0123456789ABCD");
     CHECK(read[1].at("text").get<std::string>() == texts[1]);
     for (std::size_t n : {0, 2, 3, 4, 5, 6}) CHECK(!read[n].contains("queue_id"));
     CHECK(read[6].at("severity").get<std::string>() == "info");
     CHECK(read[6].at("service").get<std::string>() == "smtpd");
-    CHECK(read[6].at("number").get<int>() == 12);
+    CHECK(read[6].at("session").get<int>() == 12);
     CHECK(read[6].at("text").get<std::string>().size() == Log::max_line);
 }

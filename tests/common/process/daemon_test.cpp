@@ -52,9 +52,10 @@ Fd text_file(std::string_view text) {
 }
 
 std::string configuration(std::string_view hostname) {
-    return fmt::format("[mta]\nhostname = \"{}\"\nusers = false\n[spool]\ndirectory = \"/nowhere\"\n[log]\nsyslog = false\n"
-                       "[local]\nusers = [\"me\"]\n",
-                       hostname);
+    return fmt::format(
+        "[mta]\nhostname = \"{}\"\nmulti_user = false\n[spool]\ndirectory = \"/nowhere\"\n[log]\nsyslog = false\n"
+        "[local]\nusers = [\"me\"]\n",
+        hostname);
 }
 
 // The daemon in a process of its own, and master's end of its link.

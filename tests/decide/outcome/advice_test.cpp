@@ -69,7 +69,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
     const Row rows[] = {
         // Nobody speaks.
         {{.stage = Stage::banner, .status = "4.4.2", .host = mx, .silent = true},
-         {"does not greet", "tls_wrap", "tarpit", "openssl s_client -connect 192.0.2.1:25", "greeting_timeout"},
+         {"does not greet", "implicit_tls", "tarpit", "openssl s_client -connect 192.0.2.1:25", "greeting_timeout"},
          {"pipelining", "starttls"}},
         {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx, .silent = true},
          {"EHLO", "tarpit", "nc 192.0.2.1 25"},
@@ -79,7 +79,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
          {"pipelining"}},
         // It went away.
         {{.stage = Stage::banner, .status = "4.4.2", .host = mx},
-         {"broke off before", "block list", "tls_wrap"},
+         {"broke off before", "block list", "implicit_tls"},
          {"pipelining"}},
         {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx},
          {"broke off at EHLO"},
@@ -93,7 +93,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
         {{.stage = Stage::rcpt, .status = "4.5.0", .host = mx}, {"another question", "pipelining"}, {"Greylisting"}},
         // TLS from the first byte.
         {{.stage = Stage::tls, .status = "4.7.5", .host = "mx.y.example[192.0.2.1]:465", .wrapped = true},
-         {"take tls_wrap out", "openssl s_client -connect 192.0.2.1:465"},
+         {"take implicit_tls out", "openssl s_client -connect 192.0.2.1:465"},
          {"starttls"}},
         // Sockets of this system.
         {{.stage = Stage::connect, .status = "4.4.1", .host = socket, .user = "postrider", .error = ENOENT},

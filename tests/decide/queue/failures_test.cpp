@@ -241,7 +241,7 @@ TEST_CASE("a success report keeps the message until it is durable") {
     CHECK(in(b.removed, id));
 }
 
-TEST_CASE("recipients an agent says nothing of wait requeue_retry, uncounted") {
+TEST_CASE("recipients an agent says nothing of wait internal_error_retry, uncounted") {
     Bench b;
     b.send({"d.example", "d.example"});
     b.answer(b.take(), {{0, Outcome::delivered}});

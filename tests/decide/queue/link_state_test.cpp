@@ -125,7 +125,7 @@ TEST_CASE("where no other way is up, mail waits on the preferred link, and its s
 }
 
 TEST_CASE(
-    "routes are reset at most once a minute, and again after reset_routes_retry when one was not found") {
+    "routes are reset at most once a minute, and again after reroute_retry when one was not found") {
     Settings s = Bench::exact();
     s.reset_routes_retry = 10min;
     Two b(s);

@@ -139,7 +139,7 @@ TEST_CASE("queue.problem_share: one delivery in so many is a problem message") {
 
 // ---- evidence of health ----
 
-TEST_CASE("queue.health_evidence: a queue that delivered so recently is healthy") {
+TEST_CASE("queue.healthy_period: a queue that delivered so recently is healthy") {
     for (const auto& [evidence, health] : {std::pair{10s, Health::ready}, {2s, Health::glitch}}) {
         Bench b(with([&, evidence = evidence](Settings& s) { s.health_evidence = evidence; }));
         b.send({"x.example"});
@@ -169,13 +169,13 @@ struct OneOfTwo : Bench {
 
 } // namespace
 
-TEST_CASE("queue.link_health_evidence: while a connection was useful so recently, a refused one is no failure") {
+TEST_CASE("queue.link_healthy_period: while a connection was useful so recently, a refused one is no failure") {
     CHECK(OneOfTwo(Bench::exact()).link("x.example").health == Health::ready);
     CHECK(OneOfTwo(with([](Settings& s) { s.link_health_evidence = 5s; })).link("x.example").health ==
           Health::glitch);
 }
 
-TEST_CASE("queue.push_back_pause: then no further connection for so long") {
+TEST_CASE("queue.connection_backoff: then no further connection for so long") {
     for (const auto pause : {1s, 8s}) {
         OneOfTwo b(with([&](Settings& s) { s.push_back_pause = pause; }));
         while (b.opened.size() > 1) b.refuse(b.opened.back());
@@ -189,7 +189,7 @@ TEST_CASE("queue.push_back_pause: then no further connection for so long") {
     }
 }
 
-TEST_CASE("queue.deaths_before_hold: agents a message may kill, alone in flight") {
+TEST_CASE("queue.crashes_before_hold: agents a message may kill, alone in flight") {
     for (const std::uint32_t most : {3u, 1u}) {
         Bench b(with([&](Settings& s) { s.deaths_before_hold = most; }));
         b.send({"x.example"});
@@ -272,7 +272,7 @@ TEST_CASE("queue.max_pending_categorizations: messages the categorizer is asked 
     }
 }
 
-TEST_CASE("queue.submit_retry: a report that could not be written, again soon and then after this time") {
+TEST_CASE("queue.report_retry: a report that could not be written, again soon and then after this time") {
     for (const auto wait : {300s, 45s, 1s}) {
         Bench b(with([&](Settings& s) { s.submit_retry = wait; }));
         b.reports_work = false;
@@ -301,7 +301,7 @@ TEST_CASE("a report that could not be written is asked for at once when its mess
     }
 }
 
-TEST_CASE("queue.requeue_retry: after an error of our own") {
+TEST_CASE("queue.internal_error_retry: after an error of our own") {
     for (const auto wait : {300s, 45s}) {
         Bench b(with([&](Settings& s) { s.requeue_retry = wait; }));
         b.send({"x.example"});
@@ -352,7 +352,7 @@ TEST_CASE("queue.link_up_after: between the two good probes that bring it back")
     }
 }
 
-TEST_CASE("queue.reset_routes_retry: when not every route could be looked up anew") {
+TEST_CASE("queue.reroute_retry: when not every route could be looked up anew") {
     for (const auto wait : {600s, 200s}) {
         Bench b(with([&](Settings& s) { s.reset_routes_retry = wait; }));
         b.connects = false;
@@ -421,7 +421,7 @@ TEST_CASE("queue.delay_notice: the sender is told once; 0: never") {
     CHECK(until_told(with([](Settings& s) { s.delay_notice = 0s; }), is_delayed) >= 7 * 86400);
 }
 
-TEST_CASE("queue.report_gather: failures of a message within this time share a report") {
+TEST_CASE("queue.report_merge_window: failures of a message within this time share a report") {
     for (const auto& [gather, reports] : {std::pair{2s, 1u}, {0s, 2u}}) {
         Bench b(with([&, gather = gather](Settings& s) { s.report_gather = gather; }));
         b.send({"x.example", "y.example"});
@@ -433,7 +433,7 @@ TEST_CASE("queue.report_gather: failures of a message within this time share a r
     }
 }
 
-TEST_CASE("queue.settle_after: what is not delivered by then leaves incoming/") {
+TEST_CASE("queue.leave_incoming_after: what is not delivered by then leaves incoming/") {
     for (const auto settle : {2s, 20s}) {
         Bench b(with([&](Settings& s) { s.settle_after = settle; }));
         b.send({"x.example"}); // nobody answers for it
@@ -512,12 +512,12 @@ TEST_CASE("queue.drain_target: another connection when the open ones would take 
     }
 }
 
-TEST_CASE("queue.window_start: of an MX link, before any success") {
+TEST_CASE("queue.initial_connections_mx: of an MX link, before any success") {
     CHECK(connections_of_a_tarpit(Bench::exact(), RouteKind::mx) == 5);
     CHECK(connections_of_a_tarpit(with([](Settings& s) { s.window_start = 2; }), RouteKind::mx) == 2);
 }
 
-TEST_CASE("queue.window_start_route: of the link of a configured route") {
+TEST_CASE("queue.initial_connections_route: of the link of a configured route") {
     CHECK(connections_of_a_tarpit(Bench::exact(), RouteKind::configured) == 50);
     CHECK(connections_of_a_tarpit(with([](Settings& s) { s.window_start_route = 3; }), RouteKind::configured) ==
           3);
@@ -617,7 +617,7 @@ TEST_CASE("queue.messages_per_connection: then it is closed") {
     }
 }
 
-TEST_CASE("queue.connection_idle: how long a connection without work is kept") {
+TEST_CASE("queue.connection_idle_timeout: how long a connection without work is kept") {
     for (const auto idle : {3s, 30s}) {
         Bench b(with([&](Settings& s) { s.connection_idle = idle; }));
         b.send({"x.example"});

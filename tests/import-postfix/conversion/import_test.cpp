@@ -140,7 +140,7 @@ TEST_CASE("each setting comes out as one key") {
         {"relayhost = smtp.example", "route.\"*\".next_hop", R"("smtp.example")"},
         {"relayhost = [a.example], [b.example]", "route.\"*\".next_hop", R"(["[a.example]", "[b.example]"])"},
         {"relayhost = [a.example]:465\nsmtp_tls_wrappermode = yes\nsmtp_tls_security_level = encrypt",
-         "route.\"*\".tls_wrap", "true"},
+         "route.\"*\".implicit_tls", "true"},
         {"default_transport = smtp:[a.example]", "route.\"*\".next_hop", R"("[a.example]")"},
         {"relay_domains = r.example\nrelay_transport = smtp:[in.example]", "route.\"r.example\".next_hop",
          R"("[in.example]")"},
@@ -204,10 +204,10 @@ TEST_CASE("each setting comes out as one key") {
         {"soft_bounce = yes", "bounce.soft_bounce", "true"},
         {"notify_classes = bounce, delay, 2bounce", "bounce.postmaster_copy",
          R"(["failed", "delayed", "undeliverable"])"},
-        {"always_bcc = a@b.example", "copies.always", R"(["a@b.example"])"},
-        {"myorigin = $mydomain\nalways_bcc = archive", "copies.always", R"(["archive@site.example"])"},
+        {"always_bcc = a@b.example", "automatic_bcc.always", R"(["a@b.example"])"},
+        {"myorigin = $mydomain\nalways_bcc = archive", "automatic_bcc.always", R"(["archive@site.example"])"},
         {"recipient_bcc_maps = hash:/pf/bcc",
-         "copies.by_recipient",
+         "automatic_bcc.by_recipient",
          R"(["@a.example b@c.example"])",
          {{"/pf/bcc", "@a.example b@c.example\n"}}},
         {"header_checks = regexp:/pf/h",
@@ -247,7 +247,7 @@ TEST_CASE("each setting comes out as one key") {
 TEST_CASE("what has no counterpart is said with its reason, at its line") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_banner = hello", "the greeting is"},
-        {"content_filter = amavis:[127.0.0.1]:10024", "Run it as a [milter]"},
+        {"content_filter = amavis:[127.0.0.1]:10024", "Run the filter as a [milter]"},
         {"smtpd_sender_restrictions = check_sender_access hash:/x",
          "check_sender_access hash:/x: no counterpart; a policy service"},
         {"smtpd_client_restrictions = reject_rbl_client bl\"x.example", "name the zone"},
@@ -326,7 +326,7 @@ TEST_CASE("who refuses all strangers has a listener for his own people") {
          "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client x.example, reject"}) {
         const auto from = imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n");
         CHECK(key(from, "listen.smtp.service") == "\"submission\"");
-        CHECK(key(from, "listen.smtp.submitters") == R"(["10.0.0.0/8"])");
+        CHECK(key(from, "listen.smtp.submission_networks") == R"(["10.0.0.0/8"])");
         CHECK(key(from, "listen.smtp.auth") == "false");
     }
     for (const auto* list : {"smtpd_client_restrictions = permit_mynetworks",
@@ -478,9 +478,9 @@ TEST_CASE("services become listeners") {
     CHECK(key(from, "listen.submission.service") == "\"submission\"");
     CHECK(key(from, "listen.submission.tls") == "\"require\"");
     CHECK(key(from, "listen.submission.auth") == "true");
-    CHECK(key(from, "listen.submission.submitters") == "-");
+    CHECK(key(from, "listen.submission.submission_networks") == "-");
     CHECK(key(from, "listen.submissions.tls") == "\"implicit\"");
-    CHECK(key(from, "listen.submissions.submitters") == R"(["10.0.0.0/8"])");
+    CHECK(key(from, "listen.submissions.submission_networks") == R"(["10.0.0.0/8"])");
     CHECK(key(from, "listen.port_10025.addresses") == R"(["127.0.0.1:10025"])");
     CHECK(key(from, "smtpd.greeting_delay") == "\"6s\"");
     CHECK(key(from, "tls.certificates") == R"(["/pf/all.pem"])");

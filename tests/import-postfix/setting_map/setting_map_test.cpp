@@ -103,11 +103,11 @@ TEST_CASE("the manual's list is that of the table") {
     const std::string path = std::string(SOURCE_ROOT) + "/man/postrider-from-postfix.7";
     std::ifstream file(path);
     const std::string page{std::istreambuf_iterator<char>(file), {}};
-    const std::string begin = ".\\\" The list begins: build/daemons/postrider/correspondences prints it.\n",
+    const std::string begin = ".\\\" The list begins: build/daemons/import-postfix/setting_map prints it.\n",
                       end = ".\\\" The list ends.\n";
     const auto from = page.find(begin), to = page.find(end);
     REQUIRE(from != page.npos);
     REQUIRE(to != page.npos);
     CHECK_MESSAGE(page.substr(from + begin.size(), to - from - begin.size()) == setting_map_manual(),
-                  "run build/daemons/postrider/correspondences and put it there");
+                  "run build/daemons/import-postfix/setting_map and put it there");
 }

@@ -84,7 +84,7 @@ TEST_CASE("users below the least uid have no files") {
 }
 
 TEST_CASE("many questions are answered, each once; a categorizer that has gone is not answered") {
-    World w("[mta]\nusers = false\n");
+    World w("[mta]\nmulti_user = false\n");
     for (int n = 0; n < 40; ++n) w.premises.temporary.write(fmt::format("user{}", n), fmt::format("text {}", n));
     for (std::uint64_t n = 0; n < 40; ++n) static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
     const auto said = w.await(40);
@@ -109,7 +109,7 @@ static bool stopped_in_time(World& w, pid_t pid) {
 }
 
 TEST_CASE("who stops the process that reads their files keeps nobody else waiting, and is not waited for again") {
-    World w("[mta]\nusers = false\n");
+    World w("[mta]\nmulti_user = false\n");
     for (int n = 0; n < 3; ++n) w.premises.temporary.write(fmt::format("user{}", n), fmt::format("text {}", n));
     pid_t pid = 0;
     while (pid == 0) { // until one is stopped before it has answered

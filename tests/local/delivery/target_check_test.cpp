@@ -84,7 +84,7 @@ TEST_CASE("a virtual mailbox is where the configuration has it") {
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/etc/passwd") == "refused");
     w.configure(
         "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"mbox:/srv/{value}/{user}/{value}\"\nuser = \"daemon\"\n"
-        "users = [\"text:/etc/hostname\"]\n");
+        "recipients = [\"text:/etc/hostname\"]\n");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/b/ann/a/b") == "named");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/ann/b") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/../ann/..") == "refused");

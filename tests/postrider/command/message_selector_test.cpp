@@ -27,11 +27,11 @@ TEST_CASE("ids from standard input") {
 TEST_CASE("many ids are several requests") {
     MessageSelector selector;
     for (std::size_t n = 0; n < MessageSelector::max_ids_per_request + 5; ++n) selector.ids.push_back("05A1B2C3D4E5F6");
-    const auto requests = selector.requests({{"op", "hold"}, {"why", "x"}});
+    const auto requests = selector.requests({{"op", "hold"}, {"reason", "x"}});
     REQUIRE(requests.size() == 2);
     CHECK(requests[0]["ids"].size() == MessageSelector::max_ids_per_request);
     CHECK(requests[1]["ids"].size() == 5);
-    CHECK(requests[1]["why"] == "x");
+    CHECK(requests[1]["reason"] == "x");
     CHECK(requests[0].dump().size() < 60'000);
     CHECK(!MessageSelector().requests({{"op", "messages"}}).at(0).contains("filter"));
 }

@@ -1,4 +1,5 @@
-#include "daemons/postrider/command/command.h"
+#include "daemons/common/terminal/exit_status.h"
+#include "daemons/postrider/table/command_table.h"
 #include <doctest/doctest.h>
 #include <set>
 
@@ -35,7 +36,10 @@ TEST_CASE("what makes no sense is a usage error") {
              {"explain", "neither-id-nor-address"},
              {"help", "dance"},
              {"pause"},
-             {"simulate"},
+             {"simulate", "now"},
+             {"import-postfix"},
+             {"import-postfix", "a", "b"},
+             {"import-postfix", "--seed", "1", "a"},
          })
         CHECK(run_command_line(given) == usage);
     CHECK(run_command_line({"--help"}) == ok);

@@ -35,30 +35,30 @@ const Reason reply{"4.2.0", "host mx[192.0.2.1] said: 450 4.2.0 Not now", "450 4
 } // namespace
 
 TEST_CASE("explain: where each gate comes from") {
-    CHECK(said({.gate = Gate::schedule})["from"] == "asked for by the sender");
+    CHECK(said({.gate = Gate::schedule})["origin"] == "asked for by the sender");
     SUBCASE("hold: by whom and why") {
         auto message = state();
         REQUIRE(message.apply(spool::Held{true, noon, "ann", "look first"}));
         const auto gate = said({.gate = Gate::hold}, message);
-        CHECK(gate["from"] == "look first");
-        CHECK(gate["who"] == "ann");
+        CHECK(gate["origin"] == "look first");
+        CHECK(gate["by"] == "ann");
         CHECK(gate["advice"] == "\"postrider message release 0123456789ABCD\" lets it go.");
     }
     SUBCASE("pause: the command, by whom and why") {
         const queue_manager::Pauses pauses = {{Scope::queue, "remote.example", "ann", "their move", noon}};
         const auto gate =
             said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
-        CHECK(gate["from"] == "command: pause queue remote.example: their move");
-        CHECK(gate["who"] == "ann");
+        CHECK(gate["origin"] == "command: pause queue remote.example: their move");
+        CHECK(gate["by"] == "ann");
         CHECK(gate["advice"] == "\"postrider resume queue remote.example\" lets it go.");
         CHECK(said({.gate = Gate::pause})["advice"] == "");
-        CHECK(said({.gate = Gate::pause})["from"] == "postrider is stopping");
+        CHECK(said({.gate = Gate::pause})["origin"] == "postrider is stopping");
     }
     SUBCASE("route, link, queue: what was met, marked where a peer said it") {
         for (const Gate each : {Gate::route, Gate::link, Gate::queue}) {
-            CHECK(said({.gate = each, .reason = reply})["from"] == "remote reply: " + reply.text);
+            CHECK(said({.gate = each, .reason = reply})["origin"] == "remote reply: " + reply.text);
             const Reason own{"4.4.1", "connect to mx[192.0.2.1]:25: Connection refused", "", ""};
-            CHECK(said({.gate = each, .reason = own})["from"] == own.text);
+            CHECK(said({.gate = each, .reason = own})["origin"] == own.text);
         }
     }
     SUBCASE("what to do about it, where its kind is known") {
@@ -115,16 +115,16 @@ TEST_CASE("explain: where each gate comes from") {
                                              .time = noon,
                                              .reply = {450, "4.2.0", reply.text, spool::Stage::rcpt},
                                              .outcome = spool::Outcome::deferred}));
-        CHECK(said({.gate = Gate::ladder}, message)["from"] == "remote reply: " + reply.text);
+        CHECK(said({.gate = Gate::ladder}, message)["origin"] == "remote reply: " + reply.text);
     }
     SUBCASE("rate, window: the configuration's key") {
         for (const Gate each : {Gate::rate, Gate::window}) {
             GateInfo gate{.gate = each};
             gate.reason.text = "queue.connections_mx";
-            CHECK(said(gate)["from"] == "queue.connections_mx");
+            CHECK(said(gate)["origin"] == "queue.connections_mx");
         }
     }
-    CHECK(said({.gate = Gate::turn})["from"] == "");
+    CHECK(said({.gate = Gate::turn})["origin"] == "");
 }
 
 TEST_CASE("tries of a link: those since the message came") {

@@ -83,10 +83,10 @@ TEST_CASE("other times, more TLS, other addresses") {
     CHECK(named == Texts{"rescheduled: retry_policy exchange → slowly, for mail that has none of its own yet"});
     CHECK(effects("", "queue.retry_interval = \"20m\"", queue("x.example")) ==
           Texts{"rescheduled: the ladder of its link and queue"});
-    CHECK(effects(route, route + "tls = \"verify\"\n", queue("x.example")) == Texts{"more TLS: tls sts → verify"});
+    CHECK(effects(route, route + "tls = \"verify\"\n", queue("x.example")) == Texts{"stricter_tls: tls sts → verify"});
     CHECK(effects("", "smtp_client.tls = \"may\"", queue("x.example")) == Texts{});
     const std::string pool = "\n[pool.bulk]\naddresses = [\"192.0.2.7\"]\n";
     CHECK(effects(route + pool, route + "pool = \"bulk\"\n" + pool, queue("x.example")) ==
-          Texts{"other source: pool none → bulk"});
+          Texts{"other_source: pool none → bulk"});
     CHECK(effects(route + pool, route + "pool = \"bulk\"\n" + pool, queue("x.example@other")) == Texts{});
 }

@@ -41,6 +41,6 @@ TEST_CASE("the modes are seen while they are on") {
     CHECK_FALSE(engine_settings(config).soft_bounce);
     config.bounce.soft_bounce = config.bounce.dry_bounce = true;
     CHECK(soft_bounce_notice(config).starts_with("bounce.soft_bounce is on: "));
-    CHECK(dry_bounce_notice(config).starts_with("bounce.dry_bounce is on: "));
+    CHECK(dry_bounce_notice(config).starts_with("bounce.withhold_reports is on: "));
     CHECK(engine_settings(config).soft_bounce);
 }

@@ -188,7 +188,7 @@ TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the
     const Row rows[] = {{silent, "does not greet"},
                         {forbidden, "/run/lmtp may not be used by postrider"},
                         {nowhere, "[pool.bulk]"},
-                        {wrapped, "take tls_wrap out"}};
+                        {wrapped, "take implicit_tls out"}};
     for (const auto& row : rows) {
         Bench b;
         b.pool = "bulk";

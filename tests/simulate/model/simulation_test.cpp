@@ -256,7 +256,7 @@ TEST_CASE("a route's own reading of a reply") {
                          "reply = \"550 5.7.1 not from you\"\nlasts = \"5m\"\n";
     CHECK(link(play(refused, relay), "[relay.example]").rejected == 1);
     const auto reread =
-        play(refused, std::string(relay) + "replies = [\"550 5.7.1 at MAIL is temporary\"]\n");
+        play(refused, std::string(relay) + "reply_overrides = [\"550 5.7.1 at MAIL is temporary\"]\n");
     CHECK(link(reread, "[relay.example]").delivered == 1);
 }
 

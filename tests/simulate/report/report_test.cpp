@@ -89,7 +89,7 @@ TEST_CASE("facts for programs") {
             kinds.push_back(event["event"]);
     }
     CHECK(kinds ==
-          std::vector<std::string>{"trouble", "down", "reset", "mended", "peak", "up", "reset", "drained"});
+          std::vector<std::string>{"trouble", "down", "reset", "trouble_ended", "peak", "up", "reset", "drained"});
 }
 
 TEST_CASE("many of a kind are counted instead of listed") {

@@ -99,13 +99,13 @@ TEST_CASE("what is wrong is named with its place and what was probably meant") {
     CHECK(problem("[wrld]\nseed = 1\n[traffic.t]\ndomains=\"a.example\"\n") ==
           "s.toml:1:2: unknown section wrld: did you mean [world]?");
     CHECK(problem(std::string(mail) + "messages = 0\n") ==
-          "s.toml:3:12: traffic.t.messages: 0 is out of range: 1 to 100000000");
+          "s.toml:3:12: traffic.t.messages: 0 is out of range: expected 1 to 100000000");
     CHECK(problem(std::string(mail) + "[trouble.x]\nhosts = \"a b\"\n").find("is not a host") !=
           std::string::npos);
     CHECK(problem(std::string(mail) + "[trouble.x]\nhosts = \"a.example:0\"\n").find("is not a host") !=
           std::string::npos);
     CHECK(problem(std::string(mail) + "[trouble.x]\nhow = \"dies\"\nhosts = \"a.example\"\n")
-              .find("is none of") != std::string::npos);
+              .find("is not a valid value") != std::string::npos);
     CHECK(problem(std::string(mail) + "[trouble.x]\n").find("who is in trouble?") != std::string::npos);
     CHECK(problem(std::string(mail) +
                   "[trouble.x]\nhow = \"no_dns\"\ndomains = \"a.example\"\nhosts = \"b.example\"\n")

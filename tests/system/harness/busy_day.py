@@ -72,7 +72,7 @@ class BusyDay:
             "milter.ham": {"address": f"inet:{self.milter.address}:{self.milter.port}", "listeners": ["filtered"]},
             "policy.opinions": {"address": f"inet:{self.policy.address}:{self.policy.port}", "listeners": ["relay"]},
             'dns_list."bl.example"': {"listeners": ["relay"]},
-            "smtpd": {"reverse_names": True, "soft_errors": 3, "hard_errors": 4, "command_timeout": "4s"},
+            "smtpd": {"reverse_lookup": True, "soft_errors": 3, "hard_errors": 4, "command_timeout": "4s"},
             "queue": {"retry_interval": "1h", "glitch_interval": "1h", "retry_interval_after": "1h"},
             "local": {"users": [mta.user, "other", "sender"]},
             "content": {"header_checks": ["/^Subject: cheap watches/ REJECT 5.7.1 no advertisements",

@@ -144,14 +144,14 @@ class World:
                 "local": {"default_user": "nobody"},
                 'route."*"': {"next_hop": f"[{self.sink.address}]:{self.sink.port}"},
                 "virtual_alias": {"domains": ["lists.example", "catch.example", "swap.example"], "tables": [self.file("virtual")]},
-                "virtual_mailbox": {"domains": ["boxes.example", "allboxes.example"], "users": [self.file("boxes")],
+                "virtual_mailbox": {"domains": ["boxes.example", "allboxes.example"], "recipients": [self.file("boxes")],
                                     "deliver": f"[{self.sink.address}]:{self.sink.port}"},
                 "relay": {"domains": ["relay.example", "relayall.example"], "recipients": [self.file("relayed")],
                           "networks": ["127.0.0.1/32"]},
                 "canonical": {"recipient": [self.file("recipients")], "sender": [self.file("senders")]},
                 "relocated": {"tables": [self.file("relocated")]},
                 "transport": {"tables": [self.file("transports")]},
-                "queue": {"report_gather": "0s"}}
+                "queue": {"report_merge_window": "0s"}}
 
     def theirs(self):
         def file(name):

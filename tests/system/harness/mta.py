@@ -15,7 +15,7 @@ ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", 
 CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
 CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
 DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")
-PROGRAMS = (*ROLES, "postrider", "sendmail", "postqueue")
+PROGRAMS = (*ROLES, "postrider", "simulate", "import-postfix", "sendmail", "postqueue")
 
 
 def gather_programs(folder):
@@ -55,20 +55,20 @@ class Mta:
         self.aliases.write_text("")
         # The ladder's shape with seconds for minutes, and no jitter: tests wait for what comes, not for the clock.
         self.config = {
-            "mta": {"hostname": "mta.test.example", "origin": "test.example", "users": False},
+            "mta": {"hostname": "mta.test.example", "origin": "test.example", "multi_user": False},
             "spool": {"directory": str(self.spool), "minimum_free": "1MiB", "minimum_free_inodes": 16, "reserve": "256KiB"},
             "log": {"file": str(self.log_file), "syslog": False},
             "local": {"domains": ["test.example", "localhost"], "users": [self.user, "other"],
                       "aliases": [str(self.aliases)], "mailbox": f"maildir:{self.folder}/mail/{{user}}"},
             "listen.relay": {"addresses": [f"{self.address}:{self.relay_port}"], "service": "relay"},
             "listen.submission": {"addresses": [f"{self.address}:{self.submission_port}"], "service": "submission",
-                                  "tls": "no", "submitters": ["127.0.0.0/8"]},
+                                  "tls": "no", "submission_networks": ["127.0.0.0/8"]},
             "dns": {"servers": ["127.0.0.1:1"], "timeout": "300ms", "tries": 2, "minimum_ttl": "0s", "failure_ttl": "0s",
                     "negative_ttl": "1s"},
             "queue": {"glitch_interval": "1s", "retry_interval": "2s", "retry_interval_after": "2s", "jitter": 0,
-                      "report_gather": "0s", "local_retry": "1s", "categorize_retry": "1s", "routing_retry": "1s",
-                      "submit_retry": "1s", "requeue_retry": "1s"},
-            "smtpd": {"reverse_names": False, "error_delay": "0s", "complete_headers": []},
+                      "report_merge_window": "0s", "local_retry": "1s", "categorize_retry": "1s", "routing_retry": "1s",
+                      "report_retry": "1s", "internal_error_retry": "1s"},
+            "smtpd": {"reverse_lookup": False, "error_delay": "0s", "complete_headers": []},
             "submit": {"drop_interval": "1s"},
             "smtp_client": {},
             "master": {"stop_timeout": "5s"},
@@ -171,7 +171,7 @@ class Mta:
 
     def denied(self):
         """What confined daemons log of refused accesses. Where everything runs as root, nothing but the confinement refuses."""
-        if os.geteuid() != 0 or self.config["mta"]["users"] or self.expects_denials:
+        if os.geteuid() != 0 or self.config["mta"]["multi_user"] or self.expects_denials:
             return []
         return [l for l in self.log() if DENIED.search(l)]
 

@@ -91,7 +91,7 @@ class Ours(System):
         mta.config["mta"] = {"hostname": "mta.test.example", "origin": "test.example"}
         mta.config["local"] = {"domains": ["test.example", "localhost"], "aliases": [str(mta.aliases)],
                                "mailbox": "mbox:{home}/mbox"}
-        mta.config["smtpd"] = {"reverse_names": False}
+        mta.config["smtpd"] = {"reverse_lookup": False}
         if self.resolver:
             mta.config["dns"] = {"servers": [f"{self.resolver}:53"]}
         mta.aliases.write_text(self.aliases_text)

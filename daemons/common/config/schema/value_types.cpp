@@ -9,7 +9,7 @@ TextKey any_text(std::string& value) {
     return {
         [&](std::string_view text) -> std::string {
             if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-                return "control characters are not allowed here";
+                return "control characters are not allowed";
             value = text;
             return "";
         },
@@ -22,7 +22,7 @@ TextKey non_empty_text(std::string& value) {
                     return c <= 0x20 || c >= 0x7f || c == ':' || c == '[';
                 };
                 if (text.empty() || std::any_of(text.begin(), text.end(), odd))
-                    return "expected one plain word";
+                    return "expected one word of ASCII characters, without \":\" and \"[\"";
                 value = text;
                 return "";
             },
@@ -33,7 +33,8 @@ TextKey domain(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 const auto name = domain_name(text);
                 if (name.empty() || (name.find('.') == name.npos && name != "localhost"))
-                    return fmt::format("\"{}\" is not a full host name such as \"mail.example.com\"", text);
+                    return fmt::format("\"{}\" is not a fully qualified host name: expected one such as "
+                                       "\"mail.example.com\"", text);
                 value = name;
                 return "";
             },
@@ -45,11 +46,12 @@ TextKey service_address(common::ServiceAddress& value) {
                 const auto read = common::ServiceAddress::parse(text);
                 if (!read && text.size() > common::longest_socket_name &&
                     (text.starts_with('/') || text.starts_with("unix:/")))
-                    return fmt::format("the path of a socket may have {} bytes, its last part {}",
+                    return fmt::format("socket path too long: expected at most {} bytes, of these at most {} in its "
+                                       "last part",
                                        common::longest_socket_path, common::longest_socket_name);
                 if (!read)
-                    return fmt::format("\"{}\" is not a service such as \"unix:/run/x.sock\" or "
-                                       "\"inet:127.0.0.1:10023\"",
+                    return fmt::format("\"{}\" is not a valid service address: expected one such as "
+                                       "\"unix:/run/x.sock\" or \"inet:127.0.0.1:10023\"",
                                        text);
                 value = *read;
                 return "";
@@ -62,7 +64,7 @@ TextKey duration_or_never(Duration& value, Duration min, Duration max) {
                 if (text == "never") return value = decide::queue::Settings::never, "";
                 const auto read = parse_duration(text);
                 if (!read || *read < min || *read > max)
-                    return fmt::format("\"{}\" is neither a duration from \"{}\" to \"{}\" nor \"never\"", text,
+                    return fmt::format("\"{}\" is not valid: expected a duration from \"{}\" to \"{}\", or \"never\"", text,
                                        print_duration(min), print_duration(max));
                 value = *read;
                 return "";
@@ -74,7 +76,7 @@ ListKey networks(std::vector<common::Network>& values) {
     return list_of<common::Network>(values, [](std::string_view text, common::Network& value) -> std::string {
         const auto read = common::Network::parse(text);
         if (!read)
-            return fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}",
+            return fmt::format("\"{}\" is not a valid network: expected one such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}",
                                text,
                                text.find('/') == text.npos ? "" : " (bits beyond the prefix must be zero)");
         value = *read;
@@ -89,7 +91,7 @@ ListKey endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_p
             if (default_port == 0 && text.starts_with("*:")) plain = "[::]" + plain.substr(1);
             const auto read = common::Endpoint::parse(plain, default_port);
             if (!read)
-                return fmt::format("\"{}\" is not an address{} such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
+                return fmt::format("\"{}\" is not a valid address{}: expected one such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
                                    text, default_port == 0 ? " with a port" : "",
                                    default_port == 0 ? 25 : default_port,
                                    default_port == 0 ? 25 : default_port);
@@ -100,7 +102,7 @@ ListKey endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_p
 
 static std::string read_domain(std::string_view text, std::string& value) {
     value = domain_name(text);
-    return value.empty() ? fmt::format("\"{}\" is not a domain", text) : "";
+    return value.empty() ? fmt::format("\"{}\" is not a valid domain", text) : "";
 }
 
 ListKey domains(std::vector<std::string>& values) { return list_of<std::string>(values, read_domain); }
@@ -110,7 +112,7 @@ ListKey domain_set(std::set<std::string, std::less<>>& values) {
             [&](std::string_view text) -> std::string {
                 const bool below = text.starts_with('.');
                 auto name = domain_name(text.substr(below ? 1 : 0));
-                if (name.empty()) return fmt::format("\"{}\" is not a domain", text);
+                if (name.empty()) return fmt::format("\"{}\" is not a valid domain", text);
                 if (!values.insert((below ? "." : "") + name).second)
                     return fmt::format("\"{}\" is listed twice", text);
                 return "";
@@ -121,7 +123,7 @@ ListKey domain_set(std::set<std::string, std::less<>>& values) {
 ListKey one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words) {
     return list_of<std::string>(values, [words](std::string_view text, std::string& value) -> std::string {
         if (std::ranges::find(words, text) == words.end())
-            return fmt::format("\"{}\" is none of {}", text, fmt::join(words, ", "));
+            return fmt::format("\"{}\" is not a valid value: expected one of {}", text, fmt::join(words, ", "));
         value = text;
         return "";
     });
@@ -131,7 +133,7 @@ ListKey non_empty_texts(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         const auto odd = [](unsigned char c) { return c <= 0x20 || c == 0x7f || c == '/' || c == ':'; };
         if (text.empty() || text == "." || text == ".." || std::any_of(text.begin(), text.end(), odd))
-            return fmt::format("\"{}\" is not a name", text);
+            return fmt::format("\"{}\" is not a valid name", text);
         value = text;
         return "";
     });
@@ -139,7 +141,7 @@ ListKey non_empty_texts(std::vector<std::string>& values) {
 
 ListKey paths(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
-        if (text.empty() || text.find('\0') != text.npos) return "expected the name of a file";
+        if (text.empty() || text.find('\0') != text.npos) return "expected a file name";
         value = text;
         return "";
     });

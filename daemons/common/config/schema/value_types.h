@@ -37,7 +37,7 @@ template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&
                     }
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
                 }
-                return fmt::format("\"{}\" is none of {}", text, known);
+                return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
             },
             [&value, &words]() -> std::string {
                 for (const auto& word : words)

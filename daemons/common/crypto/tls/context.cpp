@@ -129,7 +129,7 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
     auto* const ssl = context->contexts_.emplace_back(SSL_CTX_new(TLS_client_method())).get();
     TRY(harden(ssl, options.minimum, options.ciphers, "smtp_client.tls_ciphers"));
     if (!options.authorities.empty())
-        TRY(each_certificate(options.authorities, "smtp_client.tls_authorities", [&](X509* one) {
+        TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file", [&](X509* one) {
             return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1;
         }));
     if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "cannot be had");
@@ -172,7 +172,7 @@ Result<> Context::add(const proto::secrets::Certificate& certificate, const Serv
     }
     if (options.client_certificates == ClientCertificates::ask) {
         if (!authorities.empty())
-            TRY(each_certificate(authorities, "tls.client_authorities", [&](X509* one) {
+            TRY(each_certificate(authorities, "tls.client_ca_file", [&](X509* one) {
                 return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one) == 1 &&
                        SSL_CTX_add_client_CA(context, one) == 1;
             }));

@@ -22,14 +22,16 @@ TEST_CASE("[table.NAME]: what is missing is said") {
     const struct {
         std::string text, problem;
     } rows[] = {
-        {"[table.x]\n", "f.toml:1:8: table.x: kind is missing"},
+        {"[table.x]\n", "f.toml:1:8: table.x: required key \"kind\" is missing"},
         {"[table.x]\nkind = \"mysql\"\n",
-         "f.toml:2:8: table.x.kind: \"mysql\" is none of \"entries\", \"sqlite\", \"socketmap\", \"tcp\""},
-        {"[table.x]\nkind = \"entries\"\n", "f.toml:1:8: table.x: entries is missing"},
+         "f.toml:2:8: table.x.kind: \"mysql\" is not a valid value: expected one of \"entries\", \"sqlite\", "
+         "\"socketmap\", \"tcp\""},
+        {"[table.x]\nkind = \"entries\"\n", "f.toml:1:8: table.x: required key \"entries\" is missing"},
         {"[table.x]\nkind = \"entries\"\nentries = [\"alone\"]\n",
          "f.toml:3:12: table.x.entries: \"alone\": expected \"key value\""},
-        {"[table.x]\nkind = \"sqlite\"\nquery = \"SELECT ?\"\n", "f.toml:1:8: table.x: database is missing"},
-        {"[table.x]\nkind = \"tcp\"\n", "f.toml:1:8: table.x: address is missing"},
+        {"[table.x]\nkind = \"sqlite\"\nquery = \"SELECT ?\"\n",
+         "f.toml:1:8: table.x: required key \"database\" is missing"},
+        {"[table.x]\nkind = \"tcp\"\n", "f.toml:1:8: table.x: required key \"address\" is missing"},
     };
     for (const auto& row : rows) {
         const auto read = config::parse(row.text, "f.toml", machine);

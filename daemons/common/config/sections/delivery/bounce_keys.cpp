@@ -14,27 +14,29 @@ constexpr std::string_view postmaster_copies[] = {"failed", "delayed", "undelive
 Section section_for(Bounce& s) {
     return {
         "bounce",
-        "Reports to senders: what failed, what is delayed.",
+        "Reports to senders about failed and delayed mail.",
         {
-            {"display_name", any_text(s.display_name), "Name in front of the report's From address.", ""},
+            {"display_name", any_text(s.display_name), "Display name in the From field of reports.", ""},
             {"templates", any_text(s.templates),
-             "Directory with texts of your own; \"\" for the built-in ones.", ""},
+             "Directory with custom texts for reports; \"\" for the built-in ones.", ""},
             {"dsn_full_content_limit", SizeKey{&s.full_content_limit, 0, 64 * MiB},
-             "A report on a larger message carries its header only.", ""},
+             "Maximum size of a message that a report contains completely. Reports about larger messages contain "
+             "only the header.", ""},
             {"dsn_over_quota_partial_headers", BoolKey{&s.over_quota_partial_headers},
-             "A report to a mailbox that is over quota carries only the most important header fields.", ""},
+             "Whether reports that a mailbox is over quota contain only the most important header fields.", ""},
             {"postmaster_copy", one_of_list(s.postmaster_copy, postmaster_copies),
-             "What postmaster of mta.origin is told too, without the message's text: \"failed\" each report that mail "
-             "failed, \"delayed\" each notice of delay, \"undeliverable\" each report that could not be delivered to "
-             "its sender.",
+             "Reports of which postmaster of mta.origin gets a copy, without the message's text: \"failed\" (every "
+             "report that mail failed), \"delayed\" (every delay notice), \"undeliverable\" (every report that could "
+             "not be delivered to its sender).",
              "[\"undeliverable\"]"},
             {"soft_bounce", BoolKey{&s.soft_bounce},
-             "While a system is moved here or tried out: no mail is refused or returned for good. What fails is kept "
-             "and tried again, mail does not expire, and senders, recipients and messages that would be refused with "
-             "5xx are refused with 4xx. Seen in postrider status.",
+             "Whether to make all failures temporary, for migration and testing: no mail is rejected or returned "
+             "permanently. Mail that fails is kept and retried, mail does not expire, and senders, recipients and "
+             "messages that would be rejected with 5xx are rejected with 4xx. \"postrider status\" reports this.",
              ""},
-            {"dry_bounce", BoolKey{&s.dry_bounce},
-             "Reports are written to the spool's bad directory and sent to nobody. Seen in postrider status.", ""},
+            {"withhold_reports", BoolKey{&s.dry_bounce},
+             "Whether to write reports to the spool's bad/ directory instead of sending them. \"postrider status\" "
+             "reports this.", ""},
         }};
 }
 

@@ -31,7 +31,7 @@ ListKey pool_rules(std::map<std::string, std::string, std::less<>>& values) {
                 if (pool.empty() || !take_word(rest).empty())
                     return fmt::format("\"{}\": expected a sender and a pool, such as \"@example.com bulk\"", text);
                 if (whose.starts_with('@') ? domain_name(whose.substr(1)).empty() : !smtp::Mailbox::parse(whose))
-                    return fmt::format("\"{}\" is neither an address nor \"@domain\"", whose);
+                    return fmt::format("\"{}\" is not a valid address or \"@domain\"", whose);
                 if (!values.emplace(smtp::lowered(whose), pool).second)
                     return fmt::format("\"{}\" is listed twice", whose);
                 return "";
@@ -49,16 +49,18 @@ std::string SourceAddress::read(std::string_view text, SourceAddress& out) {
     auto rest = text;
     const auto address = take_word(rest), helo = take_word(rest), weight = take_word(rest);
     const auto parsed = common::IpAddress::parse(address);
-    if (!parsed) return fmt::format("\"{}\": \"{}\" is not an IP address", text, address);
-    if (parsed->is_wildcard()) return fmt::format("\"{}\": expected one address of this host", text);
+    if (!parsed) return fmt::format("\"{}\": \"{}\" is not a valid IP address", text, address);
+    if (parsed->is_wildcard()) return fmt::format("\"{}\": expected a single address of this host", text);
     out = {*parsed, "", 1};
     if (!helo.empty() && (out.helo = domain_name(helo), out.helo.find('.') == std::string::npos))
-        return fmt::format("\"{}\": \"{}\" is not a full host name such as \"mx1.example.com\"", text, helo);
+        return fmt::format("\"{}\": \"{}\" is not a fully qualified host name: expected one such as "
+                           "\"mx1.example.com\"", text, helo);
     if (weight.empty()) return "";
     const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), out.weight);
     if (error != std::errc{} || end != weight.data() + weight.size() || out.weight < 1 ||
         out.weight > largest_weight)
-        return fmt::format("\"{}\": the weight \"{}\" is not a number from 1 to {}", text, weight, largest_weight);
+        return fmt::format("\"{}\": \"{}\" is not a valid weight: expected an integer from 1 to "
+                           "{}", text, weight, largest_weight);
     return take_word(rest).empty() ? "" : fmt::format("\"{}\": expected \"address name weight\"", text);
 }
 
@@ -72,35 +74,39 @@ std::string SourceAddress::to_string() const {
 Section section_for(Pool& s) {
     return {
         "pool.<name>",
-        "Source addresses that connections to other systems come from. Which mail goes by a pool is said, in this order, "
-        "by a field X-Postrider-Pool in its header, by its envelope sender ([pools]), by its route (route.pool); other "
-        "mail goes out as the system chooses. The field and the sender count for clients that have authenticated or may "
-        "relay by their network, and for programs on this host; the field is taken out of everybody's mail. A pool has "
-        "queues and links of its own, so that one's trouble does not stop another's mail.",
+        "Source addresses of connections to other systems. The pool for a message is selected, in this order, by a "
+        "field X-Postrider-Pool in its header, by its envelope sender ([pools]), by its route (route.pool); for "
+        "other mail the system chooses the source address. The field and the sender are used only for clients that "
+        "have authenticated or may relay because of their network, and for programs on this host; the field is "
+        "removed from all mail. A pool has queues and links of its own, so that problems of one pool do not stop the "
+        "mail of another.",
         {
             {"addresses", list_of<SourceAddress>(s.addresses, SourceAddress::read),
-             "\"ADDRESS\", \"ADDRESS NAME\" or \"ADDRESS NAME WEIGHT\": an address of this host, the name given in EHLO "
-             "with it (by default smtp_client.helo; it should be the name its reverse look-up gives), and its share of "
-             "the connections against the others of its family, from 1 (the default) to 1000. Servers are reached over "
-             "the families there are addresses of.",
+             "Source addresses: \"ADDRESS\", \"ADDRESS NAME\" or \"ADDRESS NAME WEIGHT\". ADDRESS is an address of "
+             "this host; NAME is the name sent in EHLO from it (the default is smtp_client.helo; it should be the "
+             "name that a reverse lookup of the address returns); WEIGHT is its share of the connections relative to "
+             "the other addresses of its family, from 1 (the default) to 1000. Servers are reached only over address "
+             "families that the pool has addresses of.",
              "[\"192.0.2.1 mx1.example.com\", \"192.0.2.2 mx2.example.com 3\", \"2001:db8::1 mx1.example.com\"]"},
-            {"rest", DurationKey{&s.backoff, 1s, 7 * 24h},
-             "A server that refuses a connection in its banner or at EHLO is tried from the pool's next address. If that "
-             "one is taken, the refused one rests so long for this link: it is used only where all others are refused "
-             "too. So does one for whose sake mail is refused later (\"Client host blocked\"), and that mail goes from "
-             "the next one that does not rest; see postrider-smtp-client(8).",
+            {"backoff", DurationKey{&s.backoff, 1s, 7 * 24h},
+             "How long a rejected source address backs off. A server that rejects a connection in its greeting or at "
+             "EHLO is tried from the pool's next address. If that one is accepted, the rejected one backs off for this "
+             "time for this link: it is used only if all others are rejected too. An address because of which mail is "
+             "rejected later (\"Client host blocked\") backs off as well, and that mail is sent from the next address "
+             "that is not backing off; see postrider-smtp-client(8).",
              ""},
         }};
 }
 
 Section section_for(Pools& s) {
     return {"pools",
-            "Which senders' mail goes by which pool of source addresses; see [pool.<name>]. It is settled when a message "
-            "is accepted.",
+            "Selection of pools of source addresses by sender; see [pool.<name>]. The pool is determined when a "
+            "message is accepted.",
             {
                 {"by_sender", pool_rules(s.by_sender),
-                 "By envelope sender: \"ann@example.com vip\", or for a whole domain \"@news.example.com bulk\". The "
-                 "address counts before the address without its extension, and that before the domain.",
+                 "Pools by envelope sender: \"ann@example.com vip\", or for a whole domain \"@news.example.com "
+                 "bulk\". The address takes precedence over the address without its extension, and that over the "
+                 "domain.",
                  "[\"@news.example.com bulk\"]"},
             }};
 }

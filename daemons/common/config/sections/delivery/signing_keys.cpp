@@ -25,7 +25,7 @@ ListKey came(decide::MailOrigin& value) {
                     value = value | way;
                     return "";
                 }
-                return fmt::format("\"{}\" is none of {}", text, known);
+                return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
             },
             [&] {
                 std::vector<std::string> shown;
@@ -41,12 +41,12 @@ ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
             const auto blank = text.find_first_of(" \t");
             const auto file = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
             if (file == text.npos)
-                return fmt::format("\"{}\": expected a selector and a file, such as "
-                                   "\"s1 /etc/postrider/dkim/example.com.pem\"",
+                return fmt::format("\"{}\": expected a selector and a file, such as \"s1 "
+                                   "/etc/postrider/dkim/example.com.pem\"",
                                    text);
             value.selector = domain_name(text.substr(0, blank));
             value.file = text.substr(file);
-            return value.selector.empty() ? fmt::format("\"{}\" is no selector", text.substr(0, blank)) : "";
+            return value.selector.empty() ? fmt::format("\"{}\" is not a valid selector", text.substr(0, blank)) : "";
         });
 }
 
@@ -55,28 +55,30 @@ ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
 Section section_for(decide::SigningRule& s) {
     return {
         "dkim.\"<domain>\"",
-        "Outgoing mail of this domain is signed with DKIM, each time it is sent, in the form in which it leaves. The "
-        "domain in the From field decides which section that is; if there is none for it, that of the envelope sender. "
-        "Reports of this system come from mta.origin, and are signed where there is a section for that. `postrider "
-        "dkim-key` makes keys.",
+        "DKIM signatures for outgoing mail of this domain. Mail is signed each time it is sent, in the form in which "
+        "it is sent. The section is selected by the domain in the From field, or, if there is none for it, by the "
+        "domain of the envelope sender. Reports of this system come from mta.origin, and are signed if there is a "
+        "section for it. \"postrider dkim-key\" generates keys.",
         {
             {"keys", signing_keys(s.keys),
-             "What to sign with: a selector and a file with its private key (PEM; RSA of at least 1024 bits, or "
-             "Ed25519), in one text. Every key makes a signature of its own; give an RSA key beside an Ed25519 one, "
-             "which not everybody can verify yet. The files are read by master, and only root or the user the daemons "
-             "run as may be able to read them.",
+             "Signing keys: a selector and a file with its private key (PEM; RSA of at least 1024 bits, or Ed25519), "
+             "in one string. Every key makes its own signature; list an RSA key in addition to an Ed25519 one, which "
+             "not all sites can verify yet. The files are read by master, and only root or the user that the daemons "
+             "run as may have permission to read them.",
              "[\"s1 /etc/postrider/dkim/example.com.s1.pem\"]"},
             {"domains", domain_set(s.domains),
-             "Further domains whose mail this one signs: \"news.example.com\", or \".example.com\" for all below it. "
-             "Sections of their own count before.",
+             "Further domains whose mail is signed by this one: \"news.example.com\", or \".example.com\" for all "
+             "domains below it. A domain's own section takes precedence.",
              "[\".example.com\"]"},
             {"sign", came(s.sign),
-             "Which mail is signed, by how it came: \"local\" from programs on this host, \"submission\" over a "
-             "submission listener, \"authenticated\" from who has proved with AUTH who he is, \"networks\" from "
-             "relay.networks, \"reports\" our own, \"other\" from anybody else: that would vouch for strangers.",
+             "Mail that is signed, by its origin: \"local\" from programs on this host, \"submission\" from "
+             "submission listeners, \"authenticated\" from clients authenticated with AUTH, \"networks\" from "
+             "relay.networks, \"reports\" this system's own reports, \"other\" from all other clients, which would "
+             "vouch for strangers.",
              ""},
             {"lifetime", DurationKey{&s.lifetime, 0s, 24h * 365},
-             "Signatures are valid for so long (x=); \"0s\": for ever. Longer than mail may wait on its way.", ""},
+             "How long signatures are valid (x=); \"0s\" means forever. It should be longer than the time that mail "
+             "may be in transit.", ""},
         }};
 }
 

@@ -9,28 +9,29 @@ using namespace std::chrono_literals;
 
 Section section_for(Suppression& s) {
     return {"suppression",
-            "Recipients that get no mail: the list that postrider suppress keeps; postrider-suppression(7) tells all about "
-            "it. The list is always there. Here is said who is put on it without being asked to.",
+            "Recipients to which no mail is sent: the list that \"postrider suppress\" maintains, described in "
+            "postrider-suppression(7). The list always exists. These keys control which recipients are added to it "
+            "automatically.",
             {
-                {"on",
+                {"triggers",
                  list_of<decide::SuppressionRule>(
                      s.rules,
                      [](std::string_view text, decide::SuppressionRule& rule) -> std::string {
                          const auto read = decide::SuppressionRule::parse(text);
                          if (!read)
-                             return fmt::format("\"{}\" is no permanent refusal: expected \"5.1.1\", \"5.1.*\", \"550\" or "
-                                                "\"550 5.1.1\"",
+                             return fmt::format("\"{}\" is not a permanent rejection: expected one such as "
+                                                "\"5.1.1\", \"5.1.*\", \"550\" or \"550 5.1.1\"",
                                                 text);
                          rule = *read;
                          return "";
                      }),
-                 "Refusals that put the recipient on the list: an enhanced status, in which * stands for any number, or a "
-                 "reply code, or both. Only what another system's server says of that recipient counts: to RCPT, or to the "
-                 "content of a message for nobody else. What Postrider itself decides never does. By default nobody is put "
-                 "there.",
+                 "Rejections that add the recipient to the list: an enhanced status, in which * stands for any "
+                 "number, or a reply code, or both. Only a reply of another system's server about this one recipient "
+                 "counts: to RCPT, or to the content of a message without other recipients. Decisions of Postrider "
+                 "itself never count. By default, no recipients are added.",
                  "[\"5.1.1\", \"5.1.6\", \"5.1.10\", \"5.2.1\"]"},
-                {"for", DurationKey{&s.lifetime, 1min, 10 * 365 * 24h},
-                 "So long such an entry stands. Refused anew, it begins anew.", ""},
+                {"lifetime", DurationKey{&s.lifetime, 1min, 10 * 365 * 24h},
+                 "How long an automatic entry lasts. Each new rejection restarts the period.", ""},
             }};
 }
 

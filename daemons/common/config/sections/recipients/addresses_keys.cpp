@@ -15,7 +15,8 @@ constexpr std::array<std::string_view, 3> places = {AliasRules::aliases, AliasRu
 std::string not_a_hop(std::string_view text) {
     const auto hop = decide::NextHop::parse(text);
     if (hop && (hop->kind == decide::NextHop::Kind::host || hop->kind == decide::NextHop::Kind::mx_of)) return "";
-    return fmt::format("\"{}\" is not a next hop such as \"lmtp:/run/dovecot/lmtp\" or \"[store.example.com]:25\"", text);
+    return fmt::format("\"{}\" is not a valid next hop: expected one such as \"lmtp:/run/dovecot/lmtp\" or "
+                       "\"[store.example.com]:25\"", text);
 }
 
 TextKey next_hop(std::string& value) {
@@ -35,11 +36,11 @@ TextKey mailbox_or_hop(std::string& value) {
                     return wrong;
                 }
                 const auto path = text.substr(std::min(text.size(), text.find(':') + 1));
-                if (!text.empty() && !path.starts_with('/')) return "expected an absolute path behind the colon";
+                if (!text.empty() && !path.starts_with('/')) return "expected an absolute path after the colon";
                 for (auto open = path.find('{'); open != path.npos; open = path.find('{', open + 1)) {
                     const auto rest = path.substr(open);
                     if (!rest.starts_with("{user}") && !rest.starts_with("{domain}") && !rest.starts_with("{value}"))
-                        return "only {user}, {domain} and {value} may stand in braces";
+                        return "only {user}, {domain} and {value} are allowed in braces";
                 }
                 value = text;
                 return "";
@@ -50,7 +51,7 @@ TextKey mailbox_or_hop(std::string& value) {
 TextKey user_or_address(std::string& value) {
     return {[&](std::string_view text) -> std::string {
                 if (!text.empty() && !smtp::Mailbox::parse_bare_allowed(text))
-                    return fmt::format("\"{}\" is neither a user nor an address", text);
+                    return fmt::format("\"{}\" is not a valid user name or address", text);
                 value = text;
                 return "";
             },
@@ -62,102 +63,106 @@ TextKey user_or_address(std::string& value) {
 std::vector<Key> alias_keys(AliasRules& s) {
     return {
         {"alias_tables", lookup_tables(s.tables),
-         "Lookup tables of aliases, asked for names that no file of local.aliases has, in small letters: user+extension, "
-         "then user. Values are written as in aliases(5); commands and files run as default_user. A large text table is "
-         "compiled by \"postrider map\".",
+         "Lookup tables of aliases, searched for names that are in no file of local.aliases, in lower case: "
+         "user+extension, then user. Values have the form described in aliases(5); commands are run and files "
+         "written as default_user. \"postrider map\" compiles a large text table.",
          "[\"lmdb:/etc/postrider/more-aliases\"]"},
         {"deliver", next_hop(s.deliver),
-         "Where mail for users' mailboxes goes instead: a next hop as in [route], such as an LMTP server. Aliases "
-         "and .forward files are followed before. \"\": to local.mailbox.",
+         "Next hop for mail to users' mailboxes, in the form used in [route], such as an LMTP server. Aliases and "
+         ".forward files are applied first. \"\": to local.mailbox.",
          "\"lmtp:/run/dovecot/lmtp\""},
         {"catch_all", user_or_address(s.catch_all),
-         "Where mail for unknown users of local.domains goes: a user or an address. \"\": it is refused.",
+         "User or address that gets mail for unknown users of local.domains. \"\": such mail is rejected.",
          "\"info\""},
         {"commands_from", one_of_list(s.commands, places),
-         "From where \"|command\" is taken: \"aliases\" (files of local.aliases), \"forward\" (users' own files), "
-         "\"includes\" (what alias files name by :include:).",
+         "Sources from which \"|command\" is accepted: \"aliases\" (files of local.aliases), \"forward\" (users' own "
+         "files), \"includes\" (files that alias files name with :include:).",
          ""},
-        {"files_from", one_of_list(s.files, places), "The same for \"/file\".", ""},
+        {"files_from", one_of_list(s.files, places),
+         "Sources from which \"/file\" is accepted; the values are those of commands_from.", ""},
         {"default_user", any_text(s.default_user),
-         "The user as whom commands and files of alias files are delivered to, if the alias file is root's. Else "
-         "it is the owner of the file.",
+         "User that commands are run as, and files written as, if they are named in an alias file that belongs to "
+         "root. For other alias files this is the owner of the file.",
          ""},
     };
 }
 
 Section section_for(VirtualAlias& s) {
     return {"virtual_alias",
-            "Addresses that lead to others. The tables are asked for every recipient, whatever its domain; "
-            "domains listed here have no other recipients than these. See postrider-addresses(7).",
+            "Addresses that stand for other addresses. The tables are searched for every recipient, whatever its "
+            "domain; domains listed here have no other recipients. See postrider-addresses(7).",
             {
                 {"domains", domains(s.domains),
-                 "Domains all of whose addresses are found in the tables: what is not is refused (550 5.1.1).",
+                 "Domains whose addresses are all in the tables: other addresses are rejected (550 5.1.1).",
                  "[\"lists.example.com\"]"},
                 {"tables", lookup_tables(s.tables),
-                 "Tables from addresses to one or more others. Asked for user+extension@domain, user@domain, (for "
-                 "local.domains) user+extension and user, and @domain: that one catches all.",
+                 "Tables that map addresses to one or more others. Searched for user+extension@domain, user@domain, "
+                 "user+extension and user (for local.domains), and @domain, which matches all addresses of the "
+                 "domain.",
                  "[\"text:/etc/postrider/virtual\"]"},
             }};
 }
 
 Section section_for(VirtualMailbox& s) {
     return {"virtual_mailbox",
-            "Domains whose recipients have mailboxes here without being users of this system.",
+            "Domains whose recipients have mailboxes on this host without being users of this system.",
             {
-                {"domains", domains(s.domains), "The domains.", "[\"boxes.example.com\"]"},
-                {"users", lookup_tables(s.users),
-                 "Tables of the addresses there are: user+extension@domain, user@domain, @domain. Without any, every "
-                 "address is taken.",
+                {"domains", domains(s.domains), "Domains of virtual mailboxes.", "[\"boxes.example.com\"]"},
+                {"recipients", lookup_tables(s.users),
+                 "Tables of the addresses that exist: user+extension@domain, user@domain, @domain. If empty, every "
+                 "address is accepted.",
                  "[\"text:/etc/postrider/mailboxes\"]"},
                 {"deliver", mailbox_or_hop(s.deliver),
-                 "Where their mail goes: \"maildir:PATH\" or \"mbox:PATH\", or a next hop as in [route], such as an LMTP "
-                 "server. In a path, {user} is the local part without extension, {domain} the domain, both in small "
-                 "letters, and {value} what the table says.",
+                 "Where mail for these domains is delivered: \"maildir:PATH\" or \"mbox:PATH\", or a next hop in the "
+                 "form used in [route], such as an LMTP server. In a path, {user} is the local part without "
+                 "extension, {domain} the domain, both in lower case, and {value} the value from the table.",
                  "\"lmtp:/run/dovecot/lmtp\""},
-                {"user", any_text(s.user), "The user of this system whom files of deliver belong to.", "\"vmail\""},
+                {"user", any_text(s.user),
+                 "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
             }};
 }
 
 Section section_for(Canonical& s) {
     return {"canonical",
-            "Tables that give addresses another form. The envelope is rewritten, before anything else is asked; "
-            "header fields stay as they are.",
+            "Tables that rewrite addresses. The envelope is rewritten, before anything else is looked up; header "
+            "fields are not changed.",
             {
                 {"sender", lookup_tables(s.sender),
-                 "For the reverse-path: user+extension@domain, user@domain, (for local.domains) names, @domain.",
+                 "Tables for the reverse-path: user+extension@domain, user@domain, names (for local.domains), "
+                 "@domain.",
                  "[\"text:/etc/postrider/sender_canonical\"]"},
-                {"recipient", lookup_tables(s.recipient), "For recipients, in the same way.",
+                {"recipient", lookup_tables(s.recipient), "Tables for recipients, searched in the same way.",
                  "[\"text:/etc/postrider/recipient_canonical\"]"},
             }};
 }
 
 Section section_for(Relocated& s) {
     return {"relocated",
-            "Who is here no more.",
+            "Recipients who have moved elsewhere.",
             {{"tables", lookup_tables(s.tables),
-              "Tables from addresses to a word on where they are now. Mail for them is refused with 5.1.6 and that "
-              "word.",
+              "Tables that map addresses to a text that says where the recipient is now. Mail for these addresses is "
+              "rejected with 5.1.6 and this text.",
               "[\"text:/etc/postrider/relocated\"]"}}};
 }
 
 Section section_for(Transport& s) {
     return {"transport",
-            "Next hops by recipient. For whole domains a [route] can say more.",
+            "Next hops by recipient. For whole domains, a [route] has more options.",
             {{"tables", lookup_tables(s.tables),
-              "Tables from user+extension@domain, user@domain, domain, .parent or * to a next hop as in [route], to "
-              "\"discard:text\", \"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" and \"virtual:\" make the "
-              "address one of users here, or of [virtual_mailbox]. Postfix's \"smtp:[host]:port\", "
-              "\"lmtp:unix:/path\" and \":\" are understood, too.",
+              "Tables that map user+extension@domain, user@domain, domain, .parent or * to a next hop in the form "
+              "used in [route], to \"discard:text\", \"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" treats "
+              "the address as that of a user of this system, \"virtual:\" as one in [virtual_mailbox]. Postfix's "
+              "\"smtp:[host]:port\", \"lmtp:unix:/path\" and \":\" are accepted as well.",
               "[\"text:/etc/postrider/transport\"]"}}};
 }
 
 Section section_for(SenderRelay& s) {
     return {"sender_relay",
-            "Next hops by sender, for mail to other systems whose domain has neither a [route] of its own nor an entry "
-            "in a transport table.",
+            "Next hops by sender, for mail to other systems whose domain has neither a [route] of its own nor an "
+            "entry in a transport table.",
             {{"tables", lookup_tables(s.tables),
-              "Tables from user+extension@domain, user@domain, @domain, or <> for reports, to a next hop as in "
-              "[route].",
+              "Tables that map user+extension@domain, user@domain, @domain, or <> for reports, to a next hop in the "
+              "form used in [route].",
               "[\"text:/etc/postrider/sender_relay\"]"}}};
 }
 

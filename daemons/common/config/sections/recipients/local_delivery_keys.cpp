@@ -14,7 +14,7 @@ namespace {
 ListKey forward_paths(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         if (text.find('\0') != text.npos || !(text.starts_with('/') || text.starts_with("{home}/")))
-            return fmt::format("\"{}\" begins neither with \"/\" nor with \"{{home}}/\"", text);
+            return fmt::format("\"{}\" is not a valid path: expected one that begins with \"/\" or \"{{home}}/\"", text);
         value = text;
         return "";
     });
@@ -25,17 +25,18 @@ ListKey forward_paths(std::vector<std::string>& values) {
 std::vector<Key> delivery_keys(LocalDelivery& s) {
     return {
         {"forward", forward_paths(s.forward),
-         "Files in which users say where their mail goes; the first that exists speaks. {home}, {user} and "
-         "{extension} (of user+extension; such a file holds for these addresses only) are put in. [] for none.",
+         "Files in which users can forward their mail; the first one that exists is used. {home}, {user} and "
+         "{extension} (of user+extension) are replaced; a file with {extension} applies only to addresses that have "
+         "one. [] for none.",
          ""},
         {"mailbox_command", any_text(s.mailbox_command),
-         "A command that is run as the user, with the message on its standard input, instead of writing the "
-         "mailbox; \"\" for none. Recipient and sender are in its environment: postrider-local(8).",
+         "Command that is run as the user, with the message on its standard input, instead of writing the mailbox; "
+         "\"\" for none. Its environment contains recipient and sender: see postrider-local(8).",
          "'/usr/bin/procmail -a \"$EXTENSION\"'"},
         {"command_timeout", DurationKey{&s.command_timeout, 1s, 24h},
-         "A command that has not ended after so long is killed, and the mail tried again.", ""},
+         "Time limit for a command. A command that has not finished by then is killed, and the mail is retried.", ""},
         {"mailbox_size", SizeKey{&s.mailbox_size, 0, 1024 * GiB},
-         "Mail that would make an mbox larger than this is refused (5.2.2); 0 for no limit.", ""},
+         "Maximum size of an mbox. Mail that would make it larger is returned (5.2.2). 0 means no limit.", ""},
     };
 }
 

@@ -32,42 +32,41 @@ ListKey lookup_tables(std::vector<std::string>& values) {
 Section section_for(LookupTable& s) {
     return {
         "table.<name>",
-        "A lookup table that needs more than a name. Where tables are listed it is called \"table:NAME\". Files of text, "
-        "compiled files, regular expressions and networks need no such section: see postrider-tables(5).",
+        "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
+        "\"table:NAME\". Text files, compiled files, regular expressions and networks need no such section: see "
+        "postrider-tables(5).",
         {
             {"kind", one_of(s.kind, kinds),
-             "\"entries\": the few that are listed here. \"sqlite\": a query of an SQLite database. \"socketmap\", \"tcp\": a "
-             "service that speaks the protocol of Sendmail's socket maps, or that of Postfix's tcp_table(5).",
+             "Type of the table. \"entries\": the entries listed here. \"sqlite\": a query of an SQLite database. "
+             "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
+             "Postfix's tcp_table(5).",
              "\"sqlite\""},
-            {"entries",
-             list_of<std::string>(s.entries,
-                                  [](std::string_view text, std::string& value) -> std::string {
-                                      const auto blank = text.find_first_of(" \t");
-                                      std::string plain;
-                                      if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
-                                      if (blank == 0 || blank == text.npos ||
-                                          text.find_first_not_of(" \t", blank) == text.npos)
-                                          return fmt::format("\"{}\": expected \"key value\"",
-                                                             smtp::printable(text, 100));
-                                      value = text;
-                                      return "";
-                                  }),
-             "Of kind \"entries\": texts \"key value\".", "[\"sales@example.com ann@example.com\"]"},
-            {"database", any_text(s.database), "Of kind \"sqlite\": the database's file. It is only read.",
+            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> std::string {
+                 const auto blank = text.find_first_of(" \t");
+                 std::string plain;
+                 if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
+                 if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
+                     return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
+                 value = text;
+                 return "";
+             }),
+             "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
+            {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
              "\"/var/lib/mail/users.sqlite\""},
             {"query", any_text(s.query),
-             "Of kind \"sqlite\": a SELECT with one parameter, ? or :key, for which the key is put in, in small letters. What "
-             "the rows have in their first column is joined with commas; no row means that there is no such key.",
+             "For kind \"sqlite\": a SELECT with one parameter, ? or :key, which is replaced by the key in lower "
+             "case. The values in the first column of all rows are joined with commas; no rows mean that the key "
+             "does not exist.",
              "\"SELECT target FROM aliases WHERE address = ?\""},
-            {"address", service_address(s.address), "Of kinds \"socketmap\" and \"tcp\": where the service listens.",
+            {"address", service_address(s.address), "For kinds \"socketmap\" and \"tcp\": address of the service.",
              "\"unix:/run/users/map.sock\""},
-            {"map", any_text(s.map), "Of kind \"socketmap\": what the service calls this table.", "\"aliases\""},
+            {"map", any_text(s.map), "For kind \"socketmap\": the service's name for this table.", "\"aliases\""},
             {"timeout", DurationKey{&s.timeout, 100ms, 5min},
-             "Of kinds \"sqlite\", \"socketmap\" and \"tcp\": how long an answer may take. After that the table is "
-             "unavailable for the moment, and what depends on it waits.",
+             "For kinds \"sqlite\", \"socketmap\" and \"tcp\": time limit for a reply. After that, the table is "
+             "temporarily unavailable, and mail that depends on it waits.",
              ""},
-            {"cache", DurationKey{&s.cache, 1s, 1h}, "Of the same kinds: how long an answer is taken to be true.",
-             ""},
+            {"cache", DurationKey{&s.cache, 1s, 1h},
+             "For the same kinds: how long a reply is cached.", ""},
         }};
 }
 

@@ -54,7 +54,7 @@ struct Content { // [content]
     std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
 };
 
-struct AutomaticBcc { // [copies]
+struct AutomaticBcc { // [automatic_bcc]
     std::vector<std::string> always; // addresses
     // "ann@example.org", "@example.org", in lower case → who gets the copy
     std::map<std::string, std::string, std::less<>> by_sender, by_recipient;

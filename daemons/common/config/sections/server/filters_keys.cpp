@@ -32,7 +32,7 @@ ListKey header_checks(std::vector<std::string>& values) {
 
 std::string read_address(std::string_view text, std::string& value) {
     const auto mailbox = smtp::Mailbox::parse(text);
-    if (!mailbox) return fmt::format("\"{}\" is not an address: {}", text, mailbox.error().why);
+    if (!mailbox) return fmt::format("\"{}\" is not a valid address: {}", text, mailbox.error().why);
     value = mailbox->text();
     return "";
 }
@@ -44,14 +44,14 @@ ListKey copy_rules(std::map<std::string, std::string, std::less<>>& values) {
                 const auto blank = text.find_first_of(" \t");
                 const auto rest = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
                 if (rest == text.npos)
-                    return fmt::format("\"{}\": expected whose mail and who gets the copy, such as "
-                                       "\"ann@example.com archive@example.com\"",
+                    return fmt::format("\"{}\": expected a sender or recipient, and the address that gets the copy, "
+                                       "such as \"ann@example.com archive@example.com\"",
                                        text);
                 const auto whose = text.substr(0, blank);
                 std::string mailbox, to;
                 if (whose.starts_with('@') ? domain_name(whose.substr(1)).empty()
                                            : !read_address(whose, mailbox).empty())
-                    return fmt::format("\"{}\" is neither an address nor \"@domain\"", whose);
+                    return fmt::format("\"{}\" is not a valid address or \"@domain\"", whose);
                 if (auto wrong = read_address(text.substr(rest), to); !wrong.empty()) return wrong;
                 if (!values.emplace(smtp::lowered(whose), std::move(to)).second)
                     return fmt::format("\"{}\" is listed twice", whose);
@@ -65,33 +65,33 @@ ListKey copy_rules(std::map<std::string, std::string, std::less<>>& values) {
 }
 
 constexpr std::string_view about_listeners =
-    "Names of the listeners whose clients this concerns. By default those whose service is \"relay\".";
+    "Names of the listeners this applies to. The default is all whose service is \"relay\".";
 
 } // namespace
 
 Section section_for(PolicyService& s) {
     return {
         "policy.<name>",
-        "A policy server (postgrey, policyd-spf and others that speak Postfix's policy delegation protocol), "
-        "asked about clients that are not in relay.networks. Several are asked in the order of their names, "
-        "until one refuses.",
+        "A policy server (postgrey, policyd-spf and others that use Postfix's policy delegation protocol), queried "
+        "about clients that are not in relay.networks. Several servers are queried in the order of their names, "
+        "until one rejects.",
         {
-            {"address", service_address(s.address), "Where it listens.", "\"inet:127.0.0.1:10023\""},
+            {"address", service_address(s.address), "Address of the server.", "\"inet:127.0.0.1:10023\""},
             {"stage", one_of(s.stage, stages),
-             "When it is asked: \"connect\", \"helo\", \"mail\", \"rcpt\" (for each recipient), \"data\" or "
-             "\"end_of_data\".",
+             "Stage at which the server is queried: \"connect\", \"helo\", \"mail\", \"rcpt\" (for each recipient), "
+             "\"data\" or \"end_of_data\".",
              ""},
-            {"timeout", DurationKey{&s.timeout, 100ms, 10min}, "How long its answer is waited for.", ""},
+            {"timeout", DurationKey{&s.timeout, 100ms, 10min}, "Time limit for the server's reply.", ""},
             {"busy_timeout", DurationKey{&s.busy_timeout, 100ms, 10min},
-             "The same while all connections are in use and further questions wait: questions that the server "
-             "does not answer keep no others from it for longer.",
+             "Time limit for the server's reply while all connections are in use and further requests wait: requests "
+             "that the server does not answer delay others for at most this time.",
              ""},
             {"on_failure", one_of(s.on_failure, policy_failures),
-             "What a client is told when there is no answer: \"accept\" goes on without, \"tempfail\" is 451 "
-             "4.3.5, \"reject\" is 554 5.3.5.",
+             "What happens if there is no reply: \"accept\" continues without it, \"tempfail\" replies 451 4.3.5, "
+             "\"reject\" replies 554 5.3.5.",
              ""},
             {"connections", IntKey{&s.connections, 1, 10'000},
-             "Questions put at the same time, per process; further ones wait.", ""},
+             "Maximum number of simultaneous requests, per process; further ones wait.", ""},
             {"listeners", non_empty_texts(s.listeners), about_listeners, "[\"smtp\"]"},
         }};
 }
@@ -99,85 +99,88 @@ Section section_for(PolicyService& s) {
 Section section_for(Milter& s) {
     return {
         "milter.<name>",
-        "A mail filter (rspamd, opendkim, clamav-milter and others that speak the milter protocol). Several "
-        "are "
-        "asked in the order of their names; each sees what those before it have changed.",
+        "A mail filter (rspamd, opendkim, clamav-milter and others that use the milter protocol). Several filters "
+        "are called in the order of their names; each sees what those before it have changed.",
         {
-            {"address", service_address(s.address), "Where it listens.",
+            {"address", service_address(s.address), "Address of the filter.",
              "\"unix:/run/opendkim/opendkim.sock\""},
             {"connect_timeout", DurationKey{&s.connect_timeout, 100ms, 1h},
-             "How long it may take to connect to it and to agree on what it wants to see.", ""},
-            {"timeout", DurationKey{&s.timeout, 100ms, 1h}, "For its answer to anything but a whole message.", ""},
-            {"message_timeout", DurationKey{&s.message_timeout, 100ms, 1h}, "For its verdict on a whole message.",
+             "Time limit for connecting to the filter and negotiating what it wants to see.", ""},
+            {"timeout", DurationKey{&s.timeout, 100ms, 1h},
+             "Time limit for the filter's reply to each step except end of message.", ""},
+            {"message_timeout", DurationKey{&s.message_timeout, 100ms, 1h},
+             "Time limit for the filter's reply to the end of a message.",
              ""},
             {"on_failure", one_of(s.on_failure, milter_failures),
-             "What becomes of mail when the filter cannot be reached, is late, or makes no sense: \"accept\" "
-             "goes on without it, \"tempfail\" is 451 4.7.1, \"reject\" is 550 5.7.1, \"quarantine\" takes "
-             "the mail and holds it. What the filter had changed of a message by then is forgotten.",
+             "What happens to mail if the filter cannot be reached, does not reply in time, or sends an invalid "
+             "reply: \"accept\" continues without it, \"tempfail\" replies 451 4.7.1, \"reject\" replies 550 5.7.1, "
+             "\"quarantine\" accepts the mail and holds it. Changes the filter has made to the message by then are "
+             "discarded.",
              ""},
             {"listeners", non_empty_texts(s.listeners),
-             "Names of the listeners whose mail it sees, by default all of them. \"local\" among them is "
-             "the mail of programs on this host (sendmail), which it sees only if that is said. To the filter "
-             "such mail comes from localhost [127.0.0.1].",
+             "Names of the listeners whose mail the filter sees. The default is all of them. \"local\" stands for "
+             "mail from programs on this host (sendmail), which the filter sees only if \"local\" is listed. For the "
+             "filter, such mail comes from localhost [127.0.0.1].",
              "[\"smtp\", \"local\"]"},
         }};
 }
 
 Section section_for(Content& s) {
     return {"content",
-            "What is looked at in every message on its way in, whether it comes over SMTP or from a program on this "
-            "host. Reports of this system's own are not looked at.",
+            "Checks of every message that is received, over SMTP or from a program on this host. This system's own "
+            "reports are not checked.",
             {
                 {"header_checks", header_checks(s.header_checks),
-                 "Regular expressions (those of Perl) on the fields of the header, one rule in each text: a pattern "
-                 "between two equal characters, flags, an action, its text. Rules are tried on each field from the top, "
-                 "our own Received field included; the first that matches a field decides what becomes of it. REJECT "
-                 "[text] refuses the message (550 5.7.1, or the enhanced status the text begins with), DISCARD [text] "
-                 "takes it and throws it away, HOLD [text] keeps it in the queue, REDIRECT address sends it there "
-                 "instead, WARN [text] writes a log line, PREPEND field puts a field before this one, REPLACE field "
-                 "puts it in its place, IGNORE takes the field out, DUNNO leaves it alone. $1 and ${1} in the text are "
-                 "what the pattern's groups caught. \"!\" before the pattern turns it over. Flags, as in "
-                 "pcre_table(5): i minds upper and lower case, s keeps \".\" from matching line ends, m, x, A, E, U. A "
-                 "folded field is matched with its line ends (LF). The fields of a message's parts and of messages "
-                 "inside it are not looked at. A pattern that takes too long is left out "
-                 "for the rest of the message, and the log says so.",
+                 "Regular expressions (Perl-compatible) for the fields of the header, one rule per string: a pattern "
+                 "between two equal characters, flags, an action, its text. Rules are tried on each field in order, "
+                 "including our own Received field; the first rule that matches a field determines what happens. "
+                 "REJECT [text] rejects the message (550 5.7.1, or the enhanced status that the text begins with), "
+                 "DISCARD [text] accepts and discards it, HOLD [text] holds it in the queue, REDIRECT address sends "
+                 "it to that address instead, WARN [text] writes a log line, PREPEND field adds a field before this "
+                 "one, REPLACE field replaces this one, IGNORE removes it, DUNNO leaves it unchanged. $1 and ${1} in "
+                 "the text stand for the pattern's groups. \"!\" before the pattern negates it. Flags, as in "
+                 "pcre_table(5): i makes the pattern case-sensitive, s keeps \".\" from matching line ends, m, x, A, "
+                 "E, U. A folded field is matched with its line ends (LF). The fields of a message's parts and of "
+                 "messages inside it are not checked. A pattern that takes too long is not used for the rest of the "
+                 "message, which is logged.",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
             }};
 }
 
 Section section_for(AutomaticBcc& s) {
-    return {
-        "copies",
-        "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
-        "program on this host. Nobody sees from the message who gets a copy, its sender is told nothing of what "
-        "becomes of it, and who has the message anyway gets it once. Reports of this system's own are not copied.",
-        {
-            {"always",
-             list_of<std::string>(s.always,
-                                  [](std::string_view text, std::string& to) { return read_address(text, to); }),
-             "These get a copy of everything.", "[\"archive@example.com\"]"},
-            {"by_sender", copy_rules(s.by_sender),
-             "Copies of what an envelope sender sends: \"ann@example.com boss@example.com\", or for a whole domain "
-             "\"@example.com boss@example.com\". The address counts before the address without its extension, and "
-             "that before the domain.",
-             "[\"ann@example.com boss@example.com\"]"},
-            {"by_recipient", copy_rules(s.by_recipient),
-             "Copies of what is sent to a recipient; written the same way. The copies that other rules add are not "
-             "themselves looked up.",
-             "[\"@example.com archive@example.com\"]"},
-        }};
+    return {"automatic_bcc",
+            "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
+            "program on this host. The message does not show who gets a copy, its sender gets no reports about "
+            "copies, and a recipient of the message who would also get a copy gets the message once. This system's "
+            "own reports are not copied.",
+            {
+                {"always",
+                 list_of<std::string>(s.always,
+                                      [](std::string_view text, std::string& to) { return read_address(text, to); }),
+                 "Addresses that get a copy of every message.", "[\"archive@example.com\"]"},
+                {"by_sender", copy_rules(s.by_sender),
+                 "Copies of mail from an envelope sender: \"ann@example.com boss@example.com\", or for a whole "
+                 "domain \"@example.com boss@example.com\". The address takes precedence over the address without "
+                 "its extension, and that over the domain.",
+                 "[\"ann@example.com boss@example.com\"]"},
+                {"by_recipient", copy_rules(s.by_recipient),
+                 "Copies of mail to a recipient, in the same form. Recipients added by other rules are not looked "
+                 "up.",
+                 "[\"@example.com archive@example.com\"]"},
+            }};
 }
 
 Section section_for(DnsList& s) {
     return {"dns_list.\"<zone>\"",
-            "A list in the DNS that names good or bad client addresses. The weights of all lists that name a "
-            "client are added; from smtpd.dns_list_threshold on its recipients are refused with 554 5.7.1. "
-            "Clients in relay.networks are not looked up, and postmaster may be written to by everybody.",
+            "A list in the DNS that contains good or bad client addresses. The weights of all lists that contain a "
+            "client are added; if the sum reaches smtpd.dns_list_threshold, its recipients are rejected with 554 "
+            "5.7.1. Clients in relay.networks are not looked up, and all clients may send to postmaster.",
             {
-                {"weight", IntKey{&s.weight, 1, 1000}, "How much this list counts.", ""},
-                {"allow", BoolKey{&s.allow}, "The list names good clients: its weight is taken off.", ""},
+                {"weight", IntKey{&s.weight, 1, 1000}, "Weight of this list.", ""},
+                {"allow", BoolKey{&s.allow},
+                 "Whether the list contains good clients, so that its weight is subtracted.", ""},
                 {"answers", networks(s.answers),
-                 "Only such answers count. Those in 127.255.255.0/24 never do: lists say with them that they "
+                 "Answers that count. Those in 127.255.255.0/24 never count: lists use them to report that they "
                  "refuse to answer.",
                  ""},
                 {"listeners", non_empty_texts(s.listeners), about_listeners, "[\"smtp\"]"},

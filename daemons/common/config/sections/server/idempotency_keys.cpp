@@ -11,22 +11,25 @@ using namespace std::chrono_literals;
 Section section_for(Idempotency& s) {
     return {
         "idempotency",
-        "Idempotent submission: a message whose header has a field Idempotency-Key, from a client that has "
-        "authenticated or may relay by its network or from a program on this host, is sent once however often it is "
-        "submitted. The field is taken out of the message. The same submitter's same key with the same content is "
-        "answered with the first one's queue id and nothing is sent; with other content it is refused. Content is what "
-        "the message holds but for the fields Date, Message-ID and Received, with its sender and recipients and their "
-        "options. In everybody else's mail the field means nothing and stays where it is.",
+        "Idempotent submission: a message with the header field Idempotency-Key is sent once, however often it is "
+        "submitted, if it comes from a client that has authenticated or may relay because of its network, or from a "
+        "program on this host. The field is removed from the message. If the same submitter uses the same key for "
+        "the same content, the reply is the queue id of the first message, and nothing is sent; with other content "
+        "the message is rejected. Content means all of the message except the fields Date, Message-ID and Received, "
+        "with its sender and recipients and their options. In mail from other clients the field has no effect and is "
+        "not removed.",
         {
-            {"enabled", BoolKey{&s.enabled}, "Heed such keys. Without it they are ordinary fields of the header.", ""},
-            {"life", DurationKey{&s.lifetime, 1min, 90 * 24h},
-             "How long a key is remembered, from the acceptance of its message on. Longer than clients repeat what they "
-             "are not sure of, and than they schedule ahead.",
+            {"enabled", BoolKey{&s.enabled},
+             "Whether to support such keys. If false, the field is an ordinary header field.", ""},
+            {"lifetime", DurationKey{&s.lifetime, 1min, 90 * 24h},
+             "How long a key is remembered after its message was accepted. It should be longer than the time during "
+             "which clients repeat submissions whose result is unknown, and than the time by which they schedule "
+             "messages ahead.",
              ""},
             {"maximum_store", SizeKey{&s.max_size, 1 * MiB, 64 * 1024 * MiB},
-             "What the keys that are remembered may take on the disk (state/idempotency/ in the spool); some 400 bytes "
-             "each. When it is reached, mail with a new key is put off (451) until older ones have ended. Counts from the "
-             "next start on.",
+             "Maximum size of the key store on disk (state/idempotency/ in the spool); a key takes about 400 bytes. "
+             "When it is reached, mail with a new key is rejected temporarily (451) until older keys have expired. "
+             "Changes take effect at the next start.",
              ""},
         }};
 }

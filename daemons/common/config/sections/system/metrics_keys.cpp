@@ -7,15 +7,15 @@ namespace config {
 
 Section section_for(Metrics& s) {
     return {"metrics",
-            "Figures for Prometheus, served over HTTP as /metrics by a process of their own; see postrider-metrics(8).",
+            "Metrics for Prometheus, served over HTTP as /metrics by a separate process; see postrider-metrics(8).",
             {
                 {"listen", endpoints(s.listen, 9525),
-                 "Addresses to serve them at; by default nowhere, and then no process runs for it. Whoever can connect "
-                 "there can read them, names of links among them: keep to loopback, or to a network of your own. The port "
-                 "is 9525 where none is given.",
+                 "Addresses where metrics are served. By default there are none, and the process does not run. Any "
+                 "client that can connect can read the metrics, including names of links: use loopback or a private "
+                 "network. The default port is 9525.",
                  "[\"127.0.0.1:9525\"]"},
                 {"links", IntKey{&s.links, 0, 1000},
-                 "So many links have figures of their own, the busiest ones; all others are told together.", ""},
+                 "Maximum number of links with metrics of their own: the busiest ones. All others are combined.", ""},
             }};
 }
 
