@@ -4,7 +4,7 @@
 //   routes.cpp      queues, their routes and links
 //   dispatch.cpp    connections: how many, and what goes over them
 //   addresses.cpp   how many connections one remote address may have
-//   alone.cpp       suspects: one at a time on an agent to itself
+//   isolation.cpp   suspects: one at a time on an agent to itself
 //   recall.cpp      deliveries that come back from their agent
 //   results.cpp     what agents report of connections and deliveries
 //   outcomes.cpp    a delivery's results, sorted by whose failure it is
@@ -14,11 +14,11 @@
 //   health.cpp      glitch, retry, ready of links and queues
 //   reports.cpp     telling senders
 //   sweeper.cpp     expiry and delay notices, leaving incoming/
-//   hand.cpp        the operator's gates and force
+//   operator_commands.cpp  the operator's gates and force
 //   suppressed.cpp  recipients that are to get no mail any more
 //   listing.cpp     what can be seen
 //   explain.cpp     why a delivery is still here
-//   waits.cpp       the same in a few words; mail that waits without a link
+//   wait_reasons.cpp  the same in a few words; mail that waits without a link
 // Knows time only as told by enter(); must not know any clock, disk or socket.
 #pragma once
 #include "daemons/decide/queue/containers/heap.h"
