@@ -11,7 +11,7 @@ namespace postrider {
 namespace {
 
 // Becomes the program, which has this one's terminal and environment; only returns if that fails.
-int become(std::string_view name, const Arguments& arguments, std::span<const Option> known) {
+int run_program(std::string_view name, const Arguments& arguments, std::span<const Option> known) {
     const auto program = common::command_program_path(name);
     auto line = command_line(arguments, known);
     line.insert(line.begin(), program);
@@ -26,8 +26,8 @@ int become(std::string_view name, const Arguments& arguments, std::span<const Op
 
 } // namespace
 
-int run_simulation(const Arguments& arguments) { return become("simulate", arguments, simulate_options); }
+int run_simulation(const Arguments& arguments) { return run_program("simulate", arguments, simulate_options); }
 
-int import_from_postfix(const Arguments& arguments) { return become("import-postfix", arguments, import_options); }
+int import_from_postfix(const Arguments& arguments) { return run_program("import-postfix", arguments, import_options); }
 
 } // namespace postrider

@@ -1,5 +1,4 @@
-// queue, link and message list and show, queue ages, message cat, explain: what the queue-manager says, for people or
-// programs.
+// queue, link and message list and show, queue ages, message cat, explain: answers of the queue-manager, as text or JSON.
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/message_selector.h"

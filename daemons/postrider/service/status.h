@@ -13,7 +13,7 @@ namespace postrider {
 // What `status` and `top` show.
 struct StatusData {
     nlohmann::json master, processes, queue; // queue: null if the queue-manager does not answer
-    std::string queue_error;               // why
+    std::string queue_error;                 // why
 };
 spool::Result<StatusData> fetch_status(const config::Config& config);
 // A page of it; lines are cut at `width` unless that is 0.
