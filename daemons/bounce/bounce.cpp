@@ -157,7 +157,7 @@ void Bounce::report_next(const WorkPtr& work) {
     const Addressee addressee = std::move(work->addressees.back());
     work->addressees.pop_back();
     if (addressee.postmaster || !addressee.reverse_path.empty()) return write_report(work, addressee);
-    // Nobody can be told: only what failed for good is worth keeping.
+    // There is no sender to notify: only what failed permanently is worth keeping.
     if (work->report.kind == smtp::ReportKind::failed) return store_undeliverable(work, addressee);
     report_next(work);
 }

@@ -1,4 +1,4 @@
-// From what the queue-manager says to the report that is to be sent: who is to be told of which recipients,
+// From the queue-manager's request to the report that is sent: who is notified of which recipients,
 // in which words, and what the report's own envelope is. Pure; must not know files, connections or the clock.
 #pragma once
 #include "daemons/common/config/config.h"

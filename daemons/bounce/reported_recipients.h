@@ -1,4 +1,4 @@
-// Who has been told of what, while questions are on their way to an answer: one that several are to be told of may fail
+// Which reports have been sent, while requests are in progress: one with several reports may fail
 // half-way, and is put again as a whole, perhaps with others. Bounded: the oldest messages make room. Lost with the
 // process; a report that is repeated then is better than none.
 #pragma once

@@ -14,7 +14,7 @@ namespace categorizer {
 class AnswerSplitter {
 public:
     void add(std::uint64_t request, std::vector<spool::ResolvedRecipient>&& recipients);
-    // There is no answer to that question; what was to be told of one is not.
+    // There is no answer to that question; nothing more is sent for it.
     void refuse(std::uint64_t request, std::string why);
     bool empty() const { return answers_.empty(); }
     // The next message; not when empty. Long answers take turns.

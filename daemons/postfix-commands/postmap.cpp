@@ -121,7 +121,7 @@ int create(const Invocation& invocation, const MapName& map) {
     return EX_OK;
 }
 
-// Makes the table anew with a change to what it holds.
+// Makes the table again with a change to what it holds.
 int change(const Invocation& invocation, const MapName& map, const std::function<spool::Result<>(tables::Writer&)>& change) {
     if (!is_compiled(map)) return fatal(invocation, "unsupported map type for this operation: " + map.kind);
     const auto path = compiled_file(map);

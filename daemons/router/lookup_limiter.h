@@ -1,5 +1,5 @@
-// Limits how many look-ups are under way at a time. A look-up that has not ended after a moment gives up its place and
-// goes on without one, so that name servers that do not answer hold up no look-up that would be answered at once. Knows
+// Limits how many lookups are under way at a time. A lookup that has not ended after a moment gives up its place and
+// goes on without one, so that name servers that do not answer hold up no lookup that would be answered at once. Knows
 // nothing of what is looked up.
 #pragma once
 #include "daemons/common/runtime/timer.h"
@@ -22,7 +22,7 @@ public:
         std::size_t max_slow = 0; // of those without a place; more of them keep theirs
         smtp::Duration slow_after = std::chrono::milliseconds(500);
     };
-    // `on_free` is called when slow look-ups have given up their places; release() does not call it.
+    // `on_free` is called when slow lookups have given up their places; release() does not call it.
     LookupLimiter(common::Loop& loop, Limits limits, std::function<void()> on_free)
         : limits_(limits), on_free_(std::move(on_free)), timer_(loop, [this] { find_slow(); }) {}
     LookupLimiter(const LookupLimiter&) = delete;

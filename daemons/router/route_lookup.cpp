@@ -67,7 +67,7 @@ void RouteLookup::on_mx_answer(const dns::Answer& answer) {
     ttl_ = answer.ttl;
     std::set<std::string> hosts;
     if (answer.said == LookupStatus::no_data) hosts.insert(name_);
-    // Only an address we listen on at that port can be ours; names are compared without any look-up.
+    // Only an address we listen on at that port can be ours; names are compared without any lookup.
     if (answer.said == LookupStatus::records && local_identity_.listens_on(port_))
         for (const auto& record : answer.mx)
             if (!record.host.empty() && !local_identity_.is_name(record.host)) hosts.insert(record.host);

@@ -1,5 +1,5 @@
-// The way of one domain from a rule to its hosts: the look-ups it takes, one after the other, and what the
-// decisions (daemons/decide/hosts/mx.h) make of them. Destroying it ends the look-ups.
+// The way of one domain from a rule to its hosts: the lookups it takes, one after the other, and what the
+// decisions (daemons/decide/hosts/mx.h) make of them. Destroying it ends the lookups.
 #pragma once
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/decide/hosts/mx.h"
@@ -24,7 +24,7 @@ struct RouteResult {
     bool by_srv = false;           // SRV; else MX
 };
 
-// Hosts that a rule names (daemons/decide/routing/failover_route.h). It takes no look-up.
+// Hosts that a rule names (daemons/decide/routing/failover_route.h). It takes no lookup.
 RouteResult route_of_rule(decide::Destination destination, std::uint32_t connections);
 // "[192.0.2.1]", "[IPv6:2001:db8::1]": the host itself.
 RouteResult route_to_literal(const std::string& domain, const LocalIdentity& local_identity);

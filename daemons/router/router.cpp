@@ -74,7 +74,7 @@ void Router::reconfigure(common::DaemonConfig daemon_config) {
     listen(daemon_config);
 }
 
-// Questions under way are asked anew by the new rules.
+// Questions under way are asked again by the new rules.
 void Router::apply(const config::Config& config) {
     auto open = std::exchange(jobs_, {});
     waiting_.clear();

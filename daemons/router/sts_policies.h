@@ -45,7 +45,7 @@ public:
     StsPolicies(const StsPolicies&) = delete;
     StsPolicies& operator=(const StsPolicies&) = delete;
 
-    // What look-ups are made with from now on; null: none are. Those under way end, their askers hear nothing.
+    // What lookups are made with from now on; null: none are. Those under way end, their askers hear nothing.
     void use(dns::Resolver* resolver, common::Https* https);
 
     // Null: the domain has none. It is good until the next call of anything here.

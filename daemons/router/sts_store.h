@@ -42,7 +42,7 @@ public:
     };
     // The first `most`, whether or not they are still good.
     Loaded load() const;
-    // Not synced: after a power cut a policy may be the one before, or none, and is fetched anew.
+    // Not synced: after a power cut a policy may be the one before, or none, and is fetched again.
     spool::Result<> save(const std::string& domain, const StsPolicy& policy) const;
     void remove(const std::string& domain) const;
 

@@ -30,7 +30,7 @@ public:
     TlsReporter(const TlsReporter&) = delete;
     TlsReporter& operator=(const TlsReporter&) = delete;
 
-    // What look-ups are made with, and what reports say, from now on; null: nothing is sent.
+    // What lookups are made with, and what reports say, from now on; null: nothing is sent.
     void use(dns::Resolver* resolver, common::Https* https, const config::Config& config);
     // `text`, `hosts`: as TlsTotals::count().
     void count(const decide::TlsOutcome& outcome, std::uint64_t sessions, const std::vector<std::string>& text,

@@ -1,6 +1,6 @@
-// The client's half of SASL: who we are, in the words of the mechanism that was agreed on. Messages in,
-// messages out, as they are before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628),
-// XOAUTH2 (as Google and Microsoft describe it). Knows neither SMTP nor where passwords and tokens come from.
+// The client's side of SASL: our identity, in the form of the chosen mechanism. Messages in, messages
+// out, before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628), XOAUTH2 (as
+// documented by Google and Microsoft). Knows neither SMTP nor the origin of passwords and tokens.
 #pragma once
 #include "libsmtp/auth/scram.h"
 #include "libsmtp/auth/secret.h"

@@ -9,7 +9,7 @@ namespace {
 
 auto malformed(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
 
-// Cuts what stands before the next comma off `text`.
+// Removes the text before the next comma from `text`.
 std::string_view take_field(std::string_view& text) {
     const auto end = std::min(text.find(','), text.size());
     const auto field = text.substr(0, end);

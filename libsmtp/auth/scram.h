@@ -1,6 +1,6 @@
-// SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, 7677), both halves: messages in, messages out. The hashing
-// comes in as functions; the server's half knows no passwords, only the keys made from them. Knows no base64 of
-// SMTP's.
+// SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, 7677), both sides: messages
+// in, messages out. The hash functions are passed in; the server's side knows no
+// passwords, only the keys derived from them. Does not know the base64 of SMTP.
 #pragma once
 #include "libsmtp/auth/secret.h"
 #include "libsmtp/text/text.h"

@@ -1,5 +1,5 @@
-// A password or key in memory: it does not print and is not compared by accident, and its bytes are wiped
-// when it goes. Knows nothing of what it is for.
+// A password or key in memory: it cannot be printed or compared by accident,
+// and its bytes are wiped when it is destroyed. Must not know its purpose.
 #pragma once
 #include <cstring>
 #include <string>

@@ -1,5 +1,5 @@
-// How a try failed, beside the stage, the code and the words: what advice and listings tell apart. Knows no host and no
-// message.
+// How an attempt failed, apart from stage, code and text: the distinctions
+// that advice and listings need. Knows no host and no message.
 #pragma once
 #include <cstdint>
 

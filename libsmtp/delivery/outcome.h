@@ -1,5 +1,5 @@
-// What a try came to for a recipient, as every part of the system says it: the client session, the delivery
-// agents, the queue, the message's file.
+// The result of an attempt for a recipient, in the same terms for every part of the
+// system: the client session, the delivery agents, the queue, the message's file.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// What a server said of a recipient, a message or a connection; or what went wrong where none spoke. From the
-// client session and the delivery agents to the log, the queue, its listings and the report to the sender.
+// A server's reply about a recipient, a message or a connection; or the failure if there was no reply. From
+// the client session and the delivery agents to the log, the queue, its listings and the report to the sender.
 #pragma once
 #include "libsmtp/delivery/failure_details.h"
 #include "libsmtp/delivery/outcome.h"

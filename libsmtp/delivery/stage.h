@@ -1,4 +1,4 @@
-// The stages of handing a message to its next hop: where something was said, or went wrong.
+// The stages of sending a message to its next hop: where a reply was given, or a failure happened.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,6 @@
-// Composes delivery status notifications: RFC 3464 in the multipart/report of RFC 6522, as a whole message
-// with CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is
-// decided by the caller.
+// Composes delivery status notifications: RFC 3464 in the multipart/report of
+// RFC 6522, as a complete message with CRLF line ends. Pure: facts, time and
+// wording are passed in. The caller decides who is notified, and whether at all.
 #pragma once
 #include "libsmtp/delivery/remote_reply.h"
 #include "libsmtp/dsn/report_kind.h"

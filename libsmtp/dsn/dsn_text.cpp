@@ -9,7 +9,7 @@
 namespace smtp::dsn {
 namespace {
 
-// Appends `text` in lines of about 72 bytes, broken at blanks; later lines indented. No final line end.
+// Appends `text` in lines of about 72 bytes, broken at spaces; later lines indented. No final line end.
 void append_wrapped(std::string& out, std::string_view text, std::string_view indent) {
     std::size_t column = 0;
     while (!text.empty()) {

@@ -1,5 +1,5 @@
-// The words of a delivery status notification: what a person reads, and how any text is made fit for a field.
-// Used by the composer in dsn.cpp only.
+// The wording of a delivery status notification: what a person reads, and
+// how a text is made safe for a field. Used only by the composer in dsn.cpp.
 #pragma once
 #include "libsmtp/dsn/dsn.h"
 #include <string>

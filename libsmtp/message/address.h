@@ -1,7 +1,7 @@
-// Mail addresses and SMTP paths (RFC 5321, 4.1.2): text to value and back. A parse gives a value or an error,
-// never a value and leftovers; no value holds a NUL, CR or LF. Bytes beyond ASCII are the UTF-8 of RFC 6531,
-// well-formed and as it was written: nothing is normalised here. Whether a peer may use them is the session's
-// affair. Knows no DNS, no local domains, no IDNA.
+// Mail addresses and SMTP paths (RFC 5321, 4.1.2): text to value and back. Parsing gives a value
+// or an error, never a value and leftovers; no value contains a NUL, CR or LF. Bytes beyond
+// ASCII are the UTF-8 of RFC 6531, well-formed and unchanged: nothing is normalised here. The
+// session decides whether a peer may use them. Knows no DNS, no local domains, no IDNA.
 #pragma once
 #include "libsmtp/text/text.h"
 #include <expected>

@@ -6,7 +6,7 @@
 namespace smtp {
 namespace {
 
-// Any byte that may stand in an atom. Bytes above 127 are UTF-8 of an internationalised header (RFC 6532).
+// Any byte allowed in an atom. Bytes above 127 are UTF-8 of an internationalised header (RFC 6532).
 bool is_atom_byte(unsigned char c) {
     return c > ' ' && c != 127 &&
            std::string_view("()<>[]:;@\\,.\"").find(static_cast<char>(c)) == std::string_view::npos;
@@ -40,7 +40,7 @@ struct Token {
     bool is_word() const { return kind == Kind::atom || kind == Kind::quoted; }
 };
 
-// Text into atoms, quoted strings, domain literals and specials; blanks and comments are passed over.
+// Text into atoms, quoted strings, domain literals and specials; blanks and comments are skipped.
 class Scanner {
 public:
     Scanner(std::string_view text, const AddressListLimits& limits) : text_(text), limits_(limits) {}

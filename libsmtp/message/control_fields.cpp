@@ -4,7 +4,7 @@
 
 namespace smtp {
 
-// A colon ends the name; blanks before it belong to it (RFC 5322, 4.5.8 obs-optional).
+// A colon ends the name; spaces before it belong to it (RFC 5322, 4.5.8 obs-optional).
 void ControlFields::name_ended(std::string& out) {
     std::string_view name = held_;
     while (!name.empty() && (name.back() == ' ' || name.back() == '\t')) name.remove_suffix(1);

@@ -1,6 +1,6 @@
-// Fields by which who submits a message tells this system what to do with it, taken out of its header as it
-// streams past. Everything else is passed on as it is. Knows their names only by being told; must not know
-// what they mean or who may say it.
+// Header fields with which a submitter controls how this system handles the message,
+// removed from the header as it streams past. All other fields are passed on unchanged.
+// The names are passed in; must not know what they mean or who may use them.
 #pragma once
 #include <cstddef>
 #include <span>

@@ -1,5 +1,5 @@
-// The header block of a whole message in memory: find, read, remove and add fields. Takes LF and CRLF alike
-// and writes CRLF. Not for streaming (see header_scan.h) and without opinion about what any field means.
+// The header block of a complete message in memory: find, read, remove and add fields. Accepts
+// LF and CRLF and writes CRLF. Not for streaming (see header_scan.h); does not interpret fields.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -7,8 +7,8 @@ namespace smtp {
 
 static constexpr std::size_t max_name = 77, max_message_id = 998, max_tls_required = 100;
 
-// A view may end anywhere, so the place in the line is remembered between calls; only a field's name and the
-// values that are asked for are ever copied.
+// A view may end anywhere, so the position in the line is remembered between
+// calls; only a field's name and the requested values are ever copied.
 void HeaderScan::scan(std::string_view content) {
     while (!content.empty() && !ended_) {
         const char c = content.front();

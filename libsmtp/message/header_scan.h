@@ -1,6 +1,6 @@
-// Looks at a message's header while its content streams past: the Message-ID, whether TLS may be done without, the
-// number of Received fields, sizes. Sees every byte of the header once, in views of any length, and keeps only what
-// it reports. Changes nothing.
+// Scans a message's header while its content streams past: the Message-ID, whether TLS
+// is optional, the number of Received fields, sizes. Sees every byte of the header
+// once, in views of any length, and keeps only what it reports. Changes nothing.
 #pragma once
 #include <cstdint>
 #include <string>

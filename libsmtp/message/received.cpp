@@ -4,7 +4,7 @@
 
 namespace smtp {
 
-// A foreign word inside the field: printable, bounded, and unable to open or close a comment.
+// Text from others in the field: made printable, limited, and unable to open or close a comment.
 static std::string word(std::string_view text, std::size_t limit = 255) {
     std::string out = printable(text, limit);
     for (char& c : out)

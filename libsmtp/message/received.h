@@ -1,5 +1,5 @@
-// Our own Received: field (RFC 5321, 4.4). Facts in, text out; every foreign word in it is made printable and
-// bounded.
+// Our own Received: field (RFC 5321, 4.4). Facts in, text out;
+// all text from others in it is made printable and limited.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
-// What a program hands to sendmail(1), turned into a message fit to travel: CRLF line ends, the fields every
-// message must have, those that must not leave removed, bare names completed; with -t the recipients read
-// from the header. Fed bytes as they come, so size does not matter. Pure: time, names and defaults are passed
-// in.
+// Turns what a program passes to sendmail(1) into a complete message: CRLF line
+// ends, required fields added, private fields removed, addresses without a domain
+// completed; with -t the recipients are read from the header. Bytes are fed as they
+// arrive, so size does not matter. Pure: time, names and defaults are passed in.
 #pragma once
 #include "libsmtp/message/header.h"
 #include "libsmtp/text/time_types.h"

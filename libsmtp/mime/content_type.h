@@ -17,7 +17,7 @@ struct ContentType {
     bool operator==(const ContentType&) const = default;
 };
 
-// Folded or not, with comments. Parameters that make no sense are passed over; nothing where there is no
+// Folded or not, with comments. Parameters that are invalid are skipped; nothing where there is no
 // type/subtype, or where the boundary is given twice.
 std::optional<ContentType> parse_content_type(std::string_view value);
 

@@ -1,4 +1,4 @@
-// Text with bytes above 127 as header fields write it (RFC 2047). Knows nothing of fields.
+// Text with bytes above 127 in the encoding of header fields (RFC 2047). Knows nothing of fields.
 #pragma once
 #include <string>
 #include <string_view>

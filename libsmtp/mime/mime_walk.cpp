@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t value_limit = 16 * 1024; // of the fields that are read
 constexpr std::size_t boundary_limit = 200;    // RFC 2046, 5.1.1 says 70
 
-// The bytes a field name may have (RFC 5322, 2.2), up to its colon; "" if this line starts no field.
+// The bytes allowed in a field name (RFC 5322, 2.2), up to its colon; "" if this line starts no field.
 std::string_view field_name(std::string_view line) {
     std::size_t n = 0;
     while (n < line.size() && line[n] > ' ' && line[n] < 0x7f && line[n] != ':') ++n;

@@ -1,6 +1,6 @@
-// The MIME structure of a message (RFC 2045, 2046) found while its content streams past: headers, bodies and
-// what lies between them, however deep parts and messages are nested. Tells a visitor line by line, changes
-// nothing and keeps no content: bounded memory, and the same calls however the content was cut.
+// The MIME structure of a message (RFC 2045, 2046), found while its content streams past: headers, bodies
+// and the text between them, however deep parts and messages are nested. Reports it to a visitor line by
+// line, changes nothing and keeps no content: bounded memory, and the same calls regardless of chunk sizes.
 #pragma once
 #include "libsmtp/mime/content_type.h"
 #include <cstddef>

@@ -1,7 +1,7 @@
-// 8-bit content for a server without 8BITMIME (RFC 6152, 3): every part that has 8-bit bytes is encoded as
-// quoted-printable or base64 and says so in its header; all else stays as it is. Content is read twice: a survey
-// finds what each part needs, the conversion does it. Both take chunks of any size and the result does not
-// depend on them; memory is bounded; nothing is ever dropped.
+// 8-bit content for a server without 8BITMIME (RFC 6152, 3): every part with 8-bit bytes is
+// encoded as quoted-printable or base64 and its header is adapted; the rest is unchanged. Content
+// is read twice: a survey finds what each part needs, the conversion does it. Both take chunks of
+// any size and the result does not depend on them; memory is bounded; nothing is ever dropped.
 #pragma once
 #include "libsmtp/mime/body_encoder.h"
 #include "libsmtp/mime/mime_walk.h"

@@ -1,5 +1,5 @@
-// What a server offers in answer to EHLO. The list sent follows from this value, and so does what MAIL and
-// RCPT parameters are understood: what is advertised is served, and nothing else.
+// What a server offers in its reply to EHLO. The list sent is derived from this value, as is the
+// set of accepted parameters of MAIL and RCPT: what is advertised is served, and nothing else.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
-// The attributes of XCLIENT and XFORWARD (Postfix's XCLIENT_README and XFORWARD_README): what another mail
-// server or a proxy says of the client it speaks for. Parsed and made safe here; whom to believe is the
-// driver's.
+// The attributes of XCLIENT and XFORWARD (Postfix's XCLIENT_README and
+// XFORWARD_README): what another mail server or a proxy reports about its
+// client. Parsed and made safe here; the driver decides whom to trust.
 #pragma once
 #include "libsmtp/protocol/reply.h"
 #include <cstdint>

@@ -1,7 +1,7 @@
-// How SMTP's bytes are cut: command lines end in CRLF, content ends in CRLF.CRLF, and in nothing else, but for clients
-// that are trusted with a bare LF. One
-// codec for server, client, LMTP and filters, so that no two parts of the system can disagree where a message
-// ends. Knows bytes only; hands out views of the input, copies nothing.
+// How SMTP's bytes are split: command lines end in CRLF, content ends in CRLF.CRLF, and
+// in nothing else, except for clients that are trusted with a bare LF. One codec for
+// server, client, LMTP and filters, so that no two parts of the system can disagree
+// where a message ends. Knows bytes only; returns views of the input, copies nothing.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Message content on its way into DATA or BDAT: over-long lines wrapped, and for DATA dots stuffed and the final
-// dot. Knows lines; must not know who owns the bytes. Content comes in chunks of any size and leaves as views into
-// those chunks (and into constants): nothing is copied, and a chunk without anything odd leaves as one view.
+// Message content on its way into DATA or BDAT: over-long lines wrapped, and for DATA dots stuffed and the
+// final dot. Knows lines; must not know who owns the bytes. Content comes in chunks of any size and leaves
+// as views of those chunks (and of constants): nothing is copied, and an ordinary chunk leaves as one view.
 //
-// Whatever comes in, no bare CR or LF ever leaves, and nothing but finish() ends the message.
+// Whatever the input, no bare CR or LF ever leaves, and only finish() ends the message.
 #pragma once
 #include <cstddef>
 #include <cstdint>

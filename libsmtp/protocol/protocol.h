@@ -1,4 +1,4 @@
-// Which language a next hop speaks.
+// The protocol of a next hop.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// One SMTP reply: code, enhanced status, text. Made by servers, read by clients, kept in results and logs.
-// Knows the form (RFC 5321 4.2, RFC 2034, RFC 3463), not what any code means for a delivery.
+// One SMTP reply: code, enhanced status, text. Created by servers, parsed by clients, kept in results
+// and logs. Knows the form (RFC 5321 4.2, RFC 2034, RFC 3463), not what a code means for a delivery.
 #pragma once
 #include <cstdint>
 #include <optional>

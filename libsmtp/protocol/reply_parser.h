@@ -1,6 +1,6 @@
-// Reads a server's replies (RFC 5321, 4.2) out of a stream of bytes. Knows the syntax of replies and its own
-// bounds; must not know what was asked. Strict: only CRLF ends a line, a NUL or a line that is no reply is
-// Malformed, for a peer whose replies cannot be told apart cannot be trusted with mail.
+// Parses a server's replies (RFC 5321, 4.2) from a stream of bytes. Knows the syntax of replies and
+// its own limits; must not know the commands. Strict: only CRLF ends a line; a NUL or a line that is
+// not a reply is Malformed, because a peer whose replies are ambiguous cannot be trusted with mail.
 #pragma once
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"

@@ -1,19 +1,19 @@
-// The client's half of an SMTP conversation, as a value: no socket, no file, no clock.
+// The client's side of an SMTP conversation, as a value: no socket, no file, no clock.
 //
-// The driver feeds it the server's bytes and asks for events; output() is what waits to be written, as views,
-// so that content is never copied. Up to two transactions are in it at a time: the second one's commands
-// follow right behind the first one's final dot (RFC 2920), and their replies are read in order.
+// The driver feeds it the server's bytes and asks for events; output() returns what must be written, as
+// views, so that content is never copied. It holds up to two transactions at a time: the commands of the
+// second follow directly after the final dot of the first (RFC 2920), and their replies are read in order.
 //
-// The same class speaks LMTP (RFC 2033). A short message that is the first of its conversation goes by BDAT
-// (RFC 3030), together with its commands, where the server has CHUNKING and PIPELINING: that spares waiting for
-// the answer to DATA. Later ones have nothing to gain, as their DATA goes with the message before.
+// The same class speaks LMTP (RFC 2033). A short message that is the first of its conversation is sent
+// with BDAT (RFC 3030), together with its commands, if the server offers CHUNKING and PIPELINING: this
+// saves the wait for the reply to DATA. Later ones gain nothing, as their DATA follows the message before.
 //
-// Every transaction handed over ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be
-// done elsewhere) being in neither when Ended comes.
+// Every transaction ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be done
+// elsewhere) being in neither when Ended comes.
 //
-// TLS is the driver's: after StartTls it shakes hands and says how that went; what the server offered in plain
-// text is forgotten then (RFC 3207, 4.2). So are passwords: the session chooses the mechanism and holds the
-// exchange (RFC 4954), the driver says who we are.
+// TLS is the driver's task: after StartTls it performs the handshake and reports the result; what the
+// server offered in plain text is then discarded (RFC 3207, 4.2). So are passwords: the session chooses
+// the mechanism and runs the exchange (RFC 4954), the driver supplies the identity.
 // Wrapped, StartTls is the first event, before the greeting (RFC 8314).
 #pragma once
 #include "libsmtp/protocol/outgoing_content.h"

@@ -1,13 +1,13 @@
-// The server's half of an SMTP conversation, as a value: no socket, no file, no clock.
+// The server's side of an SMTP conversation, as a value: no socket, no file, no clock.
 //
-// The driver feeds bytes in, asks for the next event, answers the events that ask a question, and sends
-// whatever output() holds. A question stops the parse, so replies leave in the order the commands came (RFC
-// 2920) however late an answer is. Time comes in with feed(), answer() and expired(). The same bytes whole or
-// in pieces give the same events. What the session cannot know (who may relay, which recipients exist) it
-// asks.
+// The driver feeds bytes in, asks for the next event, answers the events that are
+// questions, and sends what output() holds. A question stops the parser, so replies leave
+// in the order of the commands (RFC 2920) however late an answer is. Time comes in with
+// feed(), answer() and expired(). The same bytes, whole or in pieces, give the same events.
+// The session asks for what it cannot know (who may relay, which recipients exist).
 //
-// A further command (XCLIENT …) is one more event, one more value of Question and
-// one more row in the table of commands.
+// A further command (XCLIENT …) is one more event, one more value of Question and one more
+// row in the table of commands.
 #pragma once
 #include "libsmtp/message/address.h"
 #include "libsmtp/protocol/capabilities.h"

@@ -1,6 +1,6 @@
-// Dates as header fields (RFC 5322, 3.3), logs and reports write them, of any year: std::format and fmt count in
-// nanoseconds, which end in 2262. The clock and the zone are passed in; nothing is read
-// here.
+// Dates as written in header fields (RFC 5322, 3.3), logs and reports,
+// for any year: std::format and fmt count in nanoseconds, which end in
+// 2262. The clock and the zone are passed in; nothing is read here.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <array>

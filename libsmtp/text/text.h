@@ -1,5 +1,5 @@
-// Small tools for mail's text: ASCII case, strict numbers, and making foreign text safe to log or send.
-// Knows bytes only; no locale.
+// Small tools for mail's text: ASCII case, strict numbers, and making
+// text from others safe to log or send. Knows bytes only; no locale.
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -1,5 +1,5 @@
-// The two clocks a mail system lives by, as plain types. Nothing here reads a clock: whoever owns one
-// passes the time in.
+// The two clocks of a mail system as plain types. Nothing here
+// reads a clock: the owner of one passes the time in.
 #pragma once
 #include <chrono>
 #include <compare>

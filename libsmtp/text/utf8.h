@@ -1,5 +1,5 @@
-// UTF-8 (RFC 3629) in addresses and header fields (RFC 6531, 6532): what is well-formed, and what is ASCII
-// and needs none of it. Knows bytes; nothing of scripts, case or normal forms.
+// UTF-8 (RFC 3629) in addresses and header fields (RFC 6531, 6532): whether text is
+// well-formed, and whether it is ASCII. Knows bytes; nothing of scripts, case or normal forms.
 #pragma once
 #include <cstddef>
 #include <string_view>

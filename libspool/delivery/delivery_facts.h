@@ -1,5 +1,5 @@
-// What every part of the system says of a recipient and its delivery in the same words: the message's file,
-// the conversations between daemons, the decisions. Values on disk: their numbers are part of FORMAT.md.
+// The facts about a recipient and its delivery, in the same terms for every part of the system: the message's
+// file, the conversations between daemons, the decisions. Values on disk: their numbers are part of FORMAT.md.
 #pragma once
 #include "libsmtp/delivery/outcome.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Who a recipient really is: the question, the answer, and the record of what an expansion brought. From the
-// decision through the conversation with the categorizer to the message's file.
+// What a recipient resolves to: the question, the answer, and the record of what an expansion
+// added. From the decision through the conversation with the categorizer to the message's file.
 #pragma once
 #include "libspool/delivery/delivery_facts.h"
 #include <cstdint>

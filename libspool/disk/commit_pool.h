@@ -1,6 +1,6 @@
-// Threads that wait for the disk so that a loop need not: jobs go in, their completions come back on the
-// caller's thread. Directory syncs are shared: one serves every file that was synced before it began. Only
-// here is a DurableReceipt made. Knows nothing of what a file holds.
+// Threads that wait for the disk so that an event loop need not: jobs go in, their completions come
+// back on the caller's thread. Directory syncs are shared: one covers every file that was synced
+// before it began. A DurableReceipt is created only here. Must not know what a file contains.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/queue_id.h"
@@ -33,7 +33,7 @@ private:
 };
 
 // Syncs of one directory, shared by all who wait for it. Must outlive the pool's work on it. Once a sync has
-// failed it is broken for good: the kernel tells of an error once and forgets.
+// failed it is broken permanently: the kernel tells of an error once and forgets.
 class SharedDirectory {
 public:
     // Opens it; it must exist.

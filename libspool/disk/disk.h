@@ -1,5 +1,5 @@
-// The file system as the spool needs it, so that tests can bring one that forgets what was not synced. Paths
-// are relative to the spool directory. Knows nothing of messages. Thread-safe; every call may block.
+// The file system as the spool needs it, so that tests can provide one that loses what was not synced.
+// Paths are relative to the spool directory. Knows nothing of messages. Thread-safe; every call may block.
 #pragma once
 #include "libspool/disk/result.h"
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What file system the spool lies on, and what the promise is worth there. Knows names and warnings only.
+// Which file system the spool is on, and how reliable a sync is there. Knows names and warnings only.
 #pragma once
 #include "libspool/disk/result.h"
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What somebody, or an accident, may have put where a message's file belongs.
+// Objects other than a regular file that may be found in place of a message's file.
 #pragma once
 #include "libspool/disk/result.h"
 #include <cerrno>

@@ -1,5 +1,5 @@
-// Moves a file that is no mail any more (damaged, incomplete, undeliverable report) out of the way, with a
-// line beside it that says why. Deletes nothing, overwrites nothing.
+// Moves a file that is no longer usable as mail (damaged, incomplete, undeliverable report) to another
+// directory, with a text file beside it that gives the reason. Deletes nothing, overwrites nothing.
 #pragma once
 #include "libspool/disk/disk.h"
 #include <string>

@@ -1,5 +1,5 @@
-// The Disk of a real file system: system calls relative to one directory descriptor, close-on-exec, never
-// following a link in the last place.
+// A Disk on a real file system: system calls relative to one directory
+// descriptor, close-on-exec, never following a link in the last component.
 #pragma once
 #include "libspool/disk/disk.h"
 #include <chrono>

@@ -1,5 +1,5 @@
-// Keeps room: a floor below which no new mail is taken, and a file of blocks given up when NDRs and property
-// records would otherwise not fit.
+// Reserves space: a limit below which no new mail is accepted, and a file of blocks
+// that is released when reports and property records would otherwise not fit.
 #pragma once
 #include "libspool/disk/disk.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Result<T>: a value, or what the world failed at. For failures of disk, network and kernel only:
-// a peer's mistakes are values of their own (Reply, Malformed), ours are asserts.
+// Result<T>: a value, or the failure of a system call. For failures of disk, network and kernel
+// only: errors of a peer are values of their own (Reply, Malformed), our own errors are asserts.
 #pragma once
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,5 @@
-// Keeps a directory of what was put aside (bad/, quarantine/ …) within an age and a size: the oldest go. Knows no
-// messages, only names: NAME and NAME.why are one thing. Blocking; for a pool's thread.
+// Keeps a directory of files set aside (bad/, quarantine/ …) within an age and a size: the oldest are deleted
+// first. Knows names, not messages: NAME and NAME.why belong together. Blocking; for a pool's thread.
 #pragma once
 #include "libspool/disk/real_disk.h"
 #include <chrono>

@@ -7,7 +7,7 @@
 namespace spool {
 
 namespace {
-// Eight bytes at a time: content is nearly always seven-bit, so all of it is looked at.
+// Eight bytes at a time: content is nearly always seven-bit, so all of it is examined.
 bool has_eight_bit(std::string_view bytes) {
     std::uint64_t all = 0;
     std::size_t at = 0;

@@ -1,6 +1,6 @@
-// What delivery needs to know of a content without reading it, found while the bytes come by: 8-bit, dots at
-// line beginnings, the longest line, where the body starts, the checksum. Works on large views, not byte by
-// byte.
+// Properties of a content that delivery needs, collected while the bytes
+// pass: 8-bit bytes, dots at line starts, the longest line, the start of
+// the body, the checksum. Works on large views, not byte by byte.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,6 @@
-// Changes that filters make to a header, recorded beside the content and applied by whoever reads it: the
-// content itself never changes. A value with its bytes (fields), and the one function that applies it. Must
-// not know who asked for a change.
+// Changes that filters make to a header, recorded beside the content and applied by
+// every reader: the content itself never changes. A value with its encoding (fields),
+// and the one function that applies it. Must not know who requested a change.
 #pragma once
 #include "libsmtp/message/header.h"
 #include <cstdint>

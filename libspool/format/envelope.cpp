@@ -5,7 +5,7 @@
 namespace spool {
 
 namespace {
-// Whatever becomes part of an SMTP command or a log line must not be able to end it.
+// Text that becomes part of an SMTP command or a log line must not be able to end it.
 bool is_one_line(std::string_view text) {
     return std::ranges::none_of(text, [](char c) { return c == '\0' || c == '\r' || c == '\n'; });
 }

@@ -1,6 +1,6 @@
-// What is known about a message beside its content: sender, recipients, where it came from, what was asked
-// for. A value. Knows its own bytes (tagged fields, see FORMAT.md); must not know files, addresses' syntax or
-// queues.
+// What is known about a message apart from its content: sender, recipients,
+// origin, requested options. A value. Knows its own encoding (tagged
+// fields, see FORMAT.md); must not know files, address syntax or queues.
 #pragma once
 #include "libsmtp/protocol/parameters.h"
 #include "libsmtp/text/time_types.h"

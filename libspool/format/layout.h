@@ -1,4 +1,4 @@
-// Where things lie in the spool. Knows names only; opens nothing.
+// The directories and file names of the spool. Knows names only; opens nothing.
 #pragma once
 #include "libspool/format/queue_id.h"
 #include <cstdint>

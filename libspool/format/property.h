@@ -277,7 +277,7 @@ struct Checkpoint {
     bool operator==(const Checkpoint&) const = default;
 };
 
-// The operator has the categorizer asked anew about these, and their ladders begin anew.
+// The operator has the categorizer asked again about these, and their ladders start again.
 struct Requeued {
     std::vector<std::uint32_t> recipients;
     std::string policy; // retry policy by name; "" = as before

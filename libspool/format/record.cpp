@@ -8,7 +8,7 @@ namespace spool {
 
 namespace {
 
-// The spool is little-endian, as every machine it runs on.
+// The spool is little-endian, as is every machine it runs on.
 class Bytes {
 public:
     explicit Bytes(std::size_t size) : out_(size, '\0') {}

@@ -44,7 +44,7 @@ std::string encode_header(const FileHeader& header);
 // Of at least the first 128 bytes of a file (fewer: unsealed). All zeros: unsealed.
 std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std::string_view bytes);
 
-// Where the log begins after it was started anew. Two marks take turns, so that a torn one does no harm.
+// Where the log begins after it was restarted. Two marks take turns, so that a torn one does no harm.
 struct LogMark {
     std::uint64_t offset = 0;
     std::uint32_t generation = 0;     // 0: the log begins behind the content and was never started anew

@@ -1,7 +1,7 @@
-// Memory that the messages one process is writing hold together, kept within a budget. The shorter it gets, the sooner
-// contents go to their files, those at rest included; when it is scarce, senders of large contents are not read from
-// until some is free again, in the order in which they stopped, so that the rest is left to small messages.
-// Counting is safe from any thread; everything else belongs to the thread of the writers.
+// Memory held in common by the messages that one process is writing, kept within a budget. The less is free,
+// the sooner contents go to their files, including idle ones; when it is scarce, senders of large contents
+// are not read from until some is free again, in the order in which they stopped, so that the rest remains
+// for small messages. Counting is safe from any thread; everything else belongs to the thread of the writers.
 #pragma once
 #include <atomic>
 #include <cstddef>

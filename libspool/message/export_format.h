@@ -1,5 +1,5 @@
-// A message on its way out of one spool and into another: a copy of its file, and what its envelope is under
-// a new id.
+// A message exported from one spool and imported into another:
+// a copy of its file, and its envelope under a new id.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/envelope.h"

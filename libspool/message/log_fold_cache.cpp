@@ -55,7 +55,7 @@ ReadResult<FoldedLog> FoldedLog::read(const MessageFile& file) {
     if (!bytes) return std::unexpected(bytes.error());
     const auto log = parse_log(*bytes, id, mark ? mark->first_sequence : 1);
     if (!log.damage.empty() || log.lost > 0 || log.torn_tail) {
-        // Perhaps the log has been started anew since the head was read, and its old part given back.
+        // Perhaps the log has been restarted since the head was read, and its old part given back.
         std::string head(header_size, '\0');
         const auto n = file.disk.read(file.file, 0, head);
         if (!n) return std::unexpected(ReadError{n.error()});

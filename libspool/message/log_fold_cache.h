@@ -1,6 +1,6 @@
-// What a message's file says of it, as far as it was read: envelope and property log folded into one state, and where
-// the log ended then. Whoever reads the file again folds only what was appended since; so a message that goes out in
-// very many deliveries is folded once, not once for each. Knows the log; not the content, nor who shares this.
+// What a message's file contained when it was last read: envelope and property log folded into one state, and
+// where the log ended. A later reader folds only what was appended since, so a message that is sent in very many
+// deliveries is folded once, not once for each. Knows the log; neither the content nor the users of this cache.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/message/message_state.h"
@@ -28,13 +28,13 @@ class FoldedLog {
 public:
     // Envelope and log, all of it.
     static ReadResult<FoldedLog> read(const MessageFile& file);
-    // Brings it to where the same message's file is now. A log that has been started anew, or has anything odd about it,
+    // Brings it to where the same message's file is now. A log that has been restarted, or has anything odd about it,
     // is read from its beginning. On errors it is as before.
     ReadResult<> catch_up(const MessageFile& file);
 
     MessageState state;
     // The log: where it begins, where the next record goes, and which that is; how many records at its end may be on no
-    // stable storage; how often it was started anew; whether something unreadable lies behind its end.
+    // stable storage; how often it was restarted; whether something unreadable lies behind its end.
     std::uint64_t log_begin = 0, log_end = 0;
     std::uint32_t next_sequence = 1, unsynced_records = 0, log_generation = 0;
     bool torn_tail = false;

@@ -1,5 +1,5 @@
-// Reads one message file: header, envelope, property log and content, checking every checksum that is passed
-// by. One open, one lock, one read for a message of ordinary size. Must not change the file.
+// Reads one message file: header, envelope, property log and content, verifying every checksum on
+// the way. One open, one lock, one read for a message of ordinary size. Must not change the file.
 #pragma once
 #include "libspool/format/content_scan.h"
 #include "libspool/disk/disk.h"

@@ -161,7 +161,7 @@ struct Fold {
     void operator()(const NdrIssued& p) {
         each(p.recipients, [](auto& r) {
             r.reported = true;
-            // Whoever is told of before anything came of it has failed: never to be served again.
+            // A recipient that was reported before any result has failed: it is never tried again.
             if (r.status == Status::pending) r.status = Status::failed;
         });
         m.ndr_issued = true;

@@ -1,5 +1,5 @@
-// A message as it stands: its envelope with the property log folded in. A value; the fold is pure and total:
-// a record that makes no sense (a recipient that does not exist) is Malformed, never undefined.
+// The current state of a message: its envelope with the property log folded in. A value; the fold is
+// pure and total: an invalid record (a recipient that does not exist) is Malformed, never undefined.
 #pragma once
 #include "libspool/format/envelope.h"
 #include "libspool/format/property.h"

@@ -6,8 +6,8 @@
 
 namespace spool {
 
-// A message on its way to the disk. Gathered on the caller's thread; from the first spill or commit on, at
-// most one job at a time works on it.
+// A message on its way to the disk, collected on the caller's thread; from
+// the first spill or commit on, at most one job at a time works on it.
 struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, ContentMemory::Holder {
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()),

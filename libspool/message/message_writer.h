@@ -1,6 +1,6 @@
-// Writes one message into its writer's directory: gathered in memory and committed in a single job if it is
-// of ordinary size, spilled to the file piece by piece if it is larger. Knows the file format; must not know
-// where the bytes come from or who waits for the commit.
+// Writes one message into its writer's directory: collected in memory and committed in a
+// single job if it is of ordinary size, written to the file piece by piece if it is larger.
+// Knows the file format; must not know where the bytes come from or who waits for the commit.
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/message/content_memory.h"

@@ -1,4 +1,4 @@
-// What stands between a caller and a message: the world (open, read), or the file itself.
+// Why a message cannot be read: the system (open, read), or the file itself.
 #pragma once
 #include "libspool/disk/result.h"
 #include <cstdint>

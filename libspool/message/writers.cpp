@@ -4,7 +4,7 @@ namespace spool {
 
 namespace {
 
-// The first field of it that is for the queue-manager to record.
+// The first field of it that only the queue-manager may record.
 std::string_view decided(const EnvelopeRecipient& recipient) {
     if (recipient.fate != Fate::unknown) return "fate";
     if (!recipient.user.empty()) return "user";

@@ -1,6 +1,6 @@
-// Who writes which messages into the spool, and what each may say of them. A writer is known by its slot, which is part
-// of every queue id, so every reader judges alike whom it has before it, whatever the writer told the queue-manager.
-// Knows slots and envelopes; no processes.
+// Who writes which messages into the spool, and which facts each may set. A writer is
+// identified by its slot, which is part of every queue id, so every reader can verify this,
+// whatever the writer reported to the queue-manager. Knows slots and envelopes; no processes.
 #pragma once
 #include "libspool/format/envelope.h"
 #include <cstdint>

@@ -68,7 +68,7 @@ private:
         if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was met in incoming/
         if (met_.contains(*id)) return;
         auto size = read_all(disk_, path, *id);
-        // Somebody may just be starting its log anew, or removing it: what is damaged stays so.
+        // Somebody may just be starting its log again, or removing it: what is damaged stays so.
         if (!size) size = read_all(disk_, path, *id);
         if (size) {
             ++report_.messages;

@@ -1,6 +1,6 @@
-// Looks at every message of a spool and compares every checksum there is: headers, envelopes, property logs,
-// contents, writers' marks. Changes nothing, so it may run beside a working MTA. What a writer has not
-// finished is no damage.
+// Examines every message of a spool and verifies every checksum: headers, envelopes,
+// property logs, contents, writers' marks. Changes nothing, so it may run beside a
+// working MTA. A message that its writer has not finished is not damaged.
 #pragma once
 #include "libspool/disk/disk.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Hands out queue ids for one writer's slot: 16 µs ticks, max(clock, last + 1), never one twice whatever the
-// clock does and however often the writer dies. Holds the slot's lock for its life. The time is passed in.
+// Assigns queue ids for one writer's slot: 16 µs ticks, max(clock, last + 1), never the same one twice, even if
+// the clock is set back or the writer crashes. Holds the slot's lock for its lifetime. The time is passed in.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include "libspool/disk/commit_pool.h"

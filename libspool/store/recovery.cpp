@@ -18,7 +18,7 @@ ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueI
         return std::unexpected(
             ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
     if (!reader || location == Location::messages) return reader;
-    // Nobody may have been told of it yet, so it need not be whole: the power may have gone while it was
+    // It may not have been reported yet, so it need not be complete: the power may have gone while it was
     // written.
     for (std::uint64_t at = 0; at < reader->size();) {
         const auto piece = reader->piece(at);

@@ -1,6 +1,6 @@
-// Finds what is in the spool: at start, after a writer died. Runs in steps so that a daemon can deliver what
-// is found while the rest is still being read, on threads of its choice: one scan on one thread at a time, scans
-// of different directories side by side. Puts aside what is no message; deletes nothing.
+// Finds what is in the spool: at startup, and after a writer crashed. Runs in steps so that a daemon can
+// deliver what is found while the rest is still being read, on threads of its choice: one scan on one thread at
+// a time, scans of different directories in parallel. Sets aside files that are not messages; deletes nothing.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/layout.h"
@@ -46,7 +46,7 @@ std::optional<Found> find_message(Disk& disk, QueueId id, Location location);
 
 struct ScanOptions {
     std::size_t batch = 64; // files per step
-    // Messages that are known already: their files are passed over where they belong. Not changed while a
+    // Messages that are known already: their files are skipped where they belong. Not changed while a
     // scan steps.
     std::shared_ptr<const std::unordered_set<QueueId>> known = {};
 };

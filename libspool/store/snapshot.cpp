@@ -7,8 +7,8 @@ namespace spool {
 
 namespace {
 
-// Records as in a message file, of one made-up id; each holds some thousand messages. The last one says how
-// many messages there are, so that a file cut short is known for what it is.
+// Records as in a message file, with one made-up id; each holds some thousand messages.
+// The last one contains the number of messages, so that a truncated file is recognised.
 constexpr QueueId snapshot_id{1};
 constexpr std::uint16_t head_type = 2, messages_type = 3, end_type = 4;
 constexpr std::size_t messages_per_record = 4096;

@@ -1,5 +1,5 @@
-// The queue-manager's snapshot in index/: what no message's file says, such as the health of links, and which
-// files to read first. A cache: written at a clean stop, removed at start before anything changes.
+// The queue-manager's snapshot in index/: facts that no message's file contains, such as the health of links,
+// and which files to read first. A cache: written at a clean stop, removed at startup before anything changes.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include "libspool/disk/disk.h"

@@ -70,7 +70,7 @@ Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
     return disk.sync(TRY(disk.open(path.substr(0, path.rfind('/')), Open::directory)));
 }
 
-// How a message's log stands after an append. We are the one writer: as long as it ends there and was not started anew, it
+// How a message's log stands after an append. We are the one writer: as long as it ends there and was not restarted, it
 // need not be read again to append to it. Kept of long ones only, where that is worth it.
 struct LogTail {
     std::uint64_t begin = 0, end = 0; // in the file

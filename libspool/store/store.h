@@ -1,6 +1,6 @@
-// What the queue-manager does to messages it has taken over: move, append properties, remove, put aside. All
-// on the pool's threads, in order per message, batched; its loop never waits. One Store per spool: it is the
-// one writer.
+// What the queue-manager does with messages it has accepted: move, append properties,
+// remove, set aside. Everything runs on the pool's threads, in order per message, in
+// batches; its loop never waits. One Store per spool: it is the only writer.
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/format/layout.h"
@@ -33,13 +33,13 @@ public:
     // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Success if it is
     // there already.
     void take_over(QueueId id, Done done = {});
-    // Appends records; with Sync::yes `done` is called after they are on stable storage. Starts the log anew
+    // Appends records; with Sync::yes `done` is called after they are on stable storage. Restarts the log
     // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next append
     // puts a copy of it in its place, if it can still be read whole, and appends to that.
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is. Success if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
-    // Into removed/, where it stays until restore() or for good: an operator's removal, which is on record in the file.
+    // Into removed/, where it stays until restore() or permanently: an operator's removal, which is on record in the file.
     // Success if it is gone already.
     void move_to_removed(QueueId id, Location hint, Done done = {});
     // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable

@@ -1,4 +1,4 @@
-// Whether a slot of incoming/ is taken by a process that lives.
+// Whether a running process holds a slot of incoming/.
 #pragma once
 #include "libspool/disk/disk.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The suppression list, as the expansion asks it: a look into a snapshot of it, which waits for nobody. While its
-// keeper examines it, the answer is not there yet, and is told of when it is. Knows
+// keeper examines it, the answer is not available yet, and is reported when it is. Knows
 // the list; must not know who asks, nor change it (the queue-manager keeps it).
 #pragma once
 #include "daemons/common/store/suppression_list.h"

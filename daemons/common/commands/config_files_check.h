@@ -1,4 +1,4 @@
-// What is wrong in the files that a configuration names: tables, keys, certificates, templates.
+// Errors in the files that a configuration names: tables, keys, certificates, templates.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <vector>

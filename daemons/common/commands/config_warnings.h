@@ -1,8 +1,8 @@
-// What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that
-// others may read, groups that do not exist, a spool where mail handed in meanwhile does not go, a syslog that nobody
-// listens to, standard names that are no longer ours, mail that will wait (sending_warnings.h). Looks at the files
-// the configuration names; changes and refuses nothing. Said by `postrider check`, in the log and by `postrider
-// status`.
+// Warnings about a valid configuration: certificates about to expire, secrets readable by
+// others, groups that do not exist, a spool that does not get mail submitted while Postrider
+// is stopped, a syslog socket without a daemon, standard names that were replaced, mail that
+// will wait (sending_warnings.h). Examines the files that the configuration names; changes
+// and rejects nothing. Shown by `postrider check`, in the log and by `postrider status`.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/process/privileges.h"
@@ -12,7 +12,7 @@
 
 namespace common {
 
-// A line for each, with what to do; files that cannot be read from here are passed over.
+// A line for each, with what to do; files that cannot be read from here are skipped.
 std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now);
 // The same of what others on this host may change at any time: who takes log lines, whose the standard names are.
 std::vector<std::string> environment_warnings(const config::Config& config);

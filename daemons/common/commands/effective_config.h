@@ -1,9 +1,11 @@
-// How a command finds the MTA that runs, whatever has become of the configuration file since: by the file if it is good;
-// else by what master took over and keeps readable for everybody, in a file of its own beside the configuration's
-// name, for as long as it runs; else by what can be understood of the file. Only for who talks to the MTA or its
-// spool: what starts, reloads or judges a configuration takes the file alone (config::load).
+// How a command finds the running MTA, whatever has happened to the configuration file since: from the file
+// if it is valid; else from the configuration that master applied and keeps readable for all users while it
+// runs, in a file named after the configuration's; else from the valid part of the file. Only for commands
+// that talk to the MTA or its spool: those that start, reload or check a configuration use only the file
+// (config::load).
 //
-// What is kept is little, and no secret: where the spool is, what the system is called, what a submission may be.
+// The file that master keeps is small and contains no secret: the spool, the name of the system, the limits
+// of a submission.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "libspool/disk/result.h"

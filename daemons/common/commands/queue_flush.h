@@ -1,5 +1,5 @@
-// "Try to deliver what waits, now", as sendmail(1) and postqueue(1) may be asked for: everything, one message,
-// or the mail for one site.
+// "Try to deliver all waiting mail now", as requested with sendmail(1)
+// and postqueue(1): everything, one message, or the mail for one site.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <string>

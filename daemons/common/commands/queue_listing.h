@@ -1,5 +1,5 @@
-// The queue listings that mailq(1) and postqueue(1) print, byte for byte as Postfix does; and asking the
-// queue-manager for what stands in them.
+// The queue listings that mailq(1) and postqueue(1) print, byte for byte
+// as Postfix does; and the query to the queue-manager for their content.
 #pragma once
 #include "daemons/common/proto/showq.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What of a good configuration will keep mail waiting, or have it refused by the next hop: TLS that nobody can prove,
-// DANE without a name server that is believed, accounts that no next hop is named for. Pure; opens no file.
+// Parts of a valid configuration that will keep mail waiting, or have it rejected by the next hop: TLS that
+// cannot be verified, DANE without a trusted name server, accounts that match no next hop. Pure; opens no file.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/config/config.h"

@@ -1,6 +1,6 @@
-// The names by which programs look for "the" mail system, such as /usr/sbin/sendmail, and what lies there now. What
-// `postrider activate` linked it notes in a file, so that it can be told when somebody else's package has taken a name
-// over, or taken it away. Changes nothing but that file; knows nothing of packages.
+// The names by which programs find "the" mail system, such as /usr/sbin/sendmail, and the files that
+// are there now. `postrider activate` records its links in a file, so that a replacement or removal
+// by another package can be reported. Changes nothing but that file; knows nothing of packages.
 #pragma once
 #include <array>
 #include <string>

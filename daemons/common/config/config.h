@@ -1,7 +1,7 @@
-// The configuration as every daemon sees it: plain structs with defaults, one per section of postrider.toml.
-// Filled once by parse(), which refuses what it does not know, then passed by const reference.
-// Knows no file system and no TOML library (parse.cpp does). What each key means to an operator is
-// written once, in the key table beside its section.
+// The configuration as every daemon sees it: plain structs with defaults, one per section
+// of postrider.toml. Filled once by parse(), which rejects unknown keys, then passed by
+// const reference. Knows no file system and no TOML library (parse.cpp does). The meaning
+// of each key for an operator is written once, in the key table beside its section.
 #pragma once
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/delivery/dns.h"
@@ -119,7 +119,7 @@ std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::st
 // Reads and parses; that the file cannot be read, or files it names are missing, is a Problem too.
 std::expected<Config, std::vector<Problem>> load(const std::string& file,
                                                  const System& system = System::here());
-// The file's text; a problem says why it cannot be had and what to do.
+// The file's text; a problem says why it cannot be read and what to do.
 std::expected<std::string, Problem> read_text(const std::string& file);
 // Reads and parses, whether the files it names are there or not.
 std::expected<Config, std::vector<Problem>> parse_file(const std::string& file,

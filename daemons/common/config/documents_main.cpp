@@ -1,5 +1,5 @@
-// config-documents sample|manual: writes conf/postrider.toml or man/postrider.toml.5 from the table of keys.
-// For whoever changes a key; not installed.
+// config-documents sample|manual: writes conf/postrider.toml or man/postrider.toml.5
+// from the table of keys. For developers who change a key; not installed.
 #include "daemons/common/config/config.h"
 #include <cstdio>
 #include <string_view>

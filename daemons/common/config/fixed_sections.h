@@ -1,4 +1,4 @@
-// The sections of the configuration that exist once, with where their values go.
+// The sections of the configuration that exist once, and the structs for their values.
 #pragma once
 #include "daemons/common/config/schema/key.h"
 #include <vector>

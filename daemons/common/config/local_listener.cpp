@@ -5,7 +5,7 @@ namespace config {
 
 namespace {
 
-// A listener on every address has all of loopback, too; 0.0.0.0 and :: are what a connection takes for loopback.
+// A listener on every address also covers all of loopback; connections to 0.0.0.0 and :: go to loopback.
 bool leads_to(const common::IpAddress& address, const common::IpAddress& listener) {
     const bool loopback = address.is_loopback() || address.is_wildcard();
     if (!listener.is_wildcard()) return address == listener || (address.is_wildcard() && listener.is_loopback());

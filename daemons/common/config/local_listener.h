@@ -1,6 +1,6 @@
-// Whether a next hop is this very system: mail sent there would come back for ever. What the configuration alone tells:
-// numeric addresses, our own name and "localhost"; which addresses interfaces have, the router knows. What a name resolves
-// to shows when a connection is made.
+// Whether a next hop is this system itself: mail sent there would loop. Based on the
+// configuration alone: numeric addresses, our own name and "localhost"; the router knows the
+// addresses of interfaces. What a name resolves to is checked when a connection is made.
 #pragma once
 #include "daemons/common/config/config.h"
 

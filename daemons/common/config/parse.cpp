@@ -1,5 +1,5 @@
-// The configuration from its text: the sections there are, each checked by itself. What they mean together is
-// settled in settle.cpp.
+// The configuration from its text: the existing sections, each
+// checked by itself. Checks across sections are in validate.cpp.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/sections/key_tables.h"

@@ -1,5 +1,5 @@
-// A configuration as it stands in its file, mistakes and all: for commands that need to know no more than where the
-// running mail system is, which goes on with the configuration it took over last. Nothing is started with it.
+// A configuration as written in its file, including its errors: for commands that need only the location of
+// the running mail system, which continues with the configuration it last applied. Nothing is started with it.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <expected>

@@ -1,5 +1,5 @@
-// Keys and sections that had another name before: a configuration that uses the former name is refused, and the
-// message gives the present one. Data; knows no TOML.
+// Keys and sections that had another name before: a configuration that uses the former
+// name is rejected, and the message gives the present one. Data; knows no TOML.
 #pragma once
 #include <span>
 #include <string_view>

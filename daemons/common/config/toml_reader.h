@@ -1,7 +1,7 @@
-// Reads a TOML text into sections of keys (tables.h): what is unknown, of the wrong type or out of range
-// becomes a Problem with file, line, column and the nearest key there is. Used for the configuration and for
-// the scenarios of `postrider simulate`; knows nothing of what the keys mean. Only its .cpp knows the TOML
-// library.
+// Reads a TOML text into sections of keys (tables.h): what is unknown, of the wrong
+// type or out of range becomes a Problem with file, line, column and the nearest
+// existing key. Used for the configuration and for the scenarios of `postrider
+// simulate`; must not know what the keys mean. Only its .cpp knows the TOML library.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/config/config.h"

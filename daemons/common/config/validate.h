@@ -1,6 +1,6 @@
-// What the keys of a configuration mean together: defaults that follow from other keys or from the system, and
-// checks across keys. Each section has been read and checked by itself before (parse.cpp); knows nothing of
-// TOML but where a key stands.
+// Checks across the keys of a configuration, and defaults that follow from
+// other keys or from the system. Each section has been read and checked by
+// itself before (parse.cpp); of TOML this knows only the positions of keys.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <map>

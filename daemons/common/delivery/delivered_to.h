@@ -1,5 +1,5 @@
-// Where a message has been before, as its Delivered-To fields say: written by whoever delivered it or sent it on.
-// Who finds himself there has it for the second time.
+// Where a message has been before, according to its Delivered-To fields: each system that delivers
+// or forwards it adds one. An address that is already listed has received the message before.
 #pragma once
 #include "libspool/message/message_reader.h"
 #include <set>

@@ -1,6 +1,6 @@
-// Opens messages for deliveries. Those of one message, of which there may be thousands, share what its file says of
-// its recipients: it is folded once, and each of them adds what was recorded since. For one thread at a time. Knows
-// files; not deliveries.
+// Opens messages for deliveries. Those of one message, of which there may be thousands,
+// share the recipients read from its file: it is folded once, and each of them adds
+// what was recorded since. For one thread at a time. Knows files; not deliveries.
 #pragma once
 #include "libspool/message/message_reader.h"
 #include <cstddef>

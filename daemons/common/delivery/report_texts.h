@@ -1,5 +1,5 @@
-// The operator's own texts of reports: failed.txt, delayed.txt … in bounce.templates, read and judged. Used by the
-// daemon that writes reports and by the command that checks the configuration. Blocks: reads files.
+// The operator's own texts of reports: failed.txt, delayed.txt … in bounce.templates, read and checked. Used
+// by the daemon that writes reports and by the command that checks the configuration. Blocks: reads files.
 #pragma once
 #include "libsmtp/dsn/dsn.h"
 #include <array>

@@ -9,7 +9,7 @@ using What = spool::FieldEdit::What;
 
 namespace {
 
-// "REJECT 5.7.9 not today": an enhanced status of its own, or the usual one.
+// "REJECT 5.7.9 not today": an enhanced status of its own, or the default one.
 smtp::Reply refusal_of(std::string_view text) {
     smtp::Reply reply{550, {5, 7, 1}, ""};
     const auto space = text.find(' ');

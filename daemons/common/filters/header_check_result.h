@@ -1,5 +1,5 @@
-// What the header checks come to for one message on its way in: its header edited, its recipients redirected,
-// and what its writer must still do. For smtpd and pickup alike; must not know who sent it.
+// The result of the header checks for one incoming message: its header edited, its recipients
+// redirected, and the remaining actions for its writer. For smtpd and pickup; must not know who sent it.
 #pragma once
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/filters/milter/message.h"

@@ -1,5 +1,5 @@
-// A conversation's typed end: Channel<proto::submission::Message>. Sends messages of its variant, hands over
-// those that arrive. An unknown or malformed message closes the connection with a reason.
+// The typed end of a conversation: Channel<proto::submission::Message>. Sends messages of its variant
+// and delivers those that arrive. An unknown or malformed message closes the connection with a reason.
 #pragma once
 #include "daemons/common/ipc/connection.h"
 #include "daemons/common/ipc/message.h"
@@ -50,7 +50,7 @@ public:
     Connection::Closing closing() const { return connection_->closing(); } // once on_closed is called
     void stop_reading() { connection_->stop_reading(); }
     void resume_reading() { connection_->resume_reading(); }
-    // What the peer said makes no sense here: on_closed follows with this reason.
+    // What the peer said is invalid here: on_closed follows with this reason.
     void fail(std::string reason) { connection_->fail(std::move(reason)); }
 
 private:

@@ -1,6 +1,6 @@
-// One connection between two local processes, as frames. Whatever is sent during a loop turn leaves in one
-// write at its end. A broken frame, an unreadable stream or a peer that reads nothing for too long closes this
-// connection with a reason; never the process. Knows no message types (Channel does).
+// One connection between two local processes, as frames. Everything sent during a loop turn is written
+// at once at its end. A malformed frame, a read error or a peer that reads nothing for too long closes
+// this connection with a reason; never the process. Knows no message types (Channel does).
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"

@@ -1,6 +1,6 @@
-// The calling end: connects to a server's local socket, says Hello, keeps the connection up (50 ms to 2 s
-// between tries) and tells when it is up and down. While down, nothing is sent: who connects says everything
-// anew when it is up again.
+// The client end: connects to a server's local socket, sends Hello, keeps the
+// connection up (50 ms to 2 s between attempts) and reports when it is up and down.
+// While it is down, nothing is sent: the client sends everything again when it is up.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"
@@ -80,7 +80,7 @@ public:
     void resume_reading() {
         if (channel_) channel_->resume_reading();
     }
-    // The peer makes no sense: drop the connection (on_down follows) and connect anew.
+    // The peer sent invalid data: drop the connection (on_down follows) and connect again.
     void fail(std::string reason) {
         if (channel_) channel_->fail(std::move(reason));
     }

@@ -1,5 +1,5 @@
-// Frames on a stream: four bytes of length (little-endian), then that many bytes. Bounded and strict: an empty
-// or oversized frame breaks the stream for good. Knows bytes only.
+// Frames on a stream: four bytes of length (little-endian), then that many bytes. Bounded
+// and strict: an empty or oversized frame breaks the stream permanently. Knows bytes only.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Who a daemon is and whom it believes: roles, tokens, and the judgement of a Hello. Knows no sockets.
+// The identity of a daemon and the peers it accepts: roles, tokens, and the verdict on a Hello. Knows no sockets.
 #pragma once
 #include "daemons/common/proto/hello.h"
 #include <cstdint>

@@ -2,8 +2,8 @@
 //   client:  {"version":1,"op":"status", …}\n     one request at a time
 //   server:  {…}\n {…}\n … {"done":true}\n        or {"done":true,"error":"what, in plain
 //   words","code":"word"}
-// The server streams with back-pressure, knows who asks (the kernel says), bounds what it reads and keeps.
-// The client is for commands: it blocks, with a limit.
+// The server streams with back-pressure, identifies the client by the kernel's credentials, limits what it reads and keeps.
+// The client is for commands: it blocks, with a time limit.
 #pragma once
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/logging/log.h"

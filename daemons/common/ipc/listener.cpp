@@ -6,7 +6,7 @@ namespace ipc {
 
 using namespace std::chrono_literals;
 
-// A connection that has not said Hello yet.
+// A connection that has not sent Hello yet.
 class Listener::PendingConnection final : Connection::Sink {
 public:
     PendingConnection(Listener& listener, common::Fd fd)

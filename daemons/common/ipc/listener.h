@@ -1,5 +1,5 @@
-// Accepts other daemons on a listening local socket. Who has said Hello properly is handed to the service of
-// the conversation it asked for; anyone else is closed and logged.
+// Accepts other daemons on a listening local socket. A client that sent a valid Hello is
+// passed to the service of the conversation it asked for; any other is closed and logged.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"

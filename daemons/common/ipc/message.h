@@ -1,10 +1,10 @@
-// Typed messages between daemons: a struct names its fields once, and both directions follow from that.
-// Knows how fields become bytes; must not know sockets, framing or any particular message.
+// Typed messages between daemons: a struct names its fields once, and both directions are derived
+// from that. Knows how fields become bytes; must not know sockets, framing or any particular message.
 //
-// On the wire: one byte for the message's place in its conversation's variant, then the fields in order:
-// numbers as LEB128 (signed ones zigzag), strings and lists behind their count. Strict: a missing, extra or
-// odd field is refused, never fatal, for the peer may be broken or hostile. A list's count is never believed
-// beyond the bytes that are there.
+// On the wire: one byte for the message's index in its conversation's variant, then the fields in
+// order: numbers as LEB128 (signed ones zigzag), strings and lists preceded by their count. Strict: a
+// missing, extra or invalid field is rejected, but never fatal, because the peer may be broken or
+// hostile. A list's count is never trusted beyond the bytes that are present.
 #pragma once
 #include "libspool/format/queue_id.h"
 #include <cstdint>

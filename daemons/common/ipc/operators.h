@@ -1,6 +1,6 @@
-// Who gives orders to the mail system: the users of run/control and run/master, and who may hand in messages together
-// with their state. Judged by what the kernel says of the other end, never by what is said over the socket. Knows no
-// user names.
+// Who may control the mail system: the users of run/control and run/master, and who
+// may submit messages together with their state. Based on the kernel's credentials
+// of the peer, never on what is sent over the socket. Knows no user names.
 #pragma once
 #include "daemons/common/net/local_socket.h"
 #include <optional>

@@ -1,6 +1,6 @@
-// What a daemon says to its server in order, much of it perhaps at once (all results again on a new connection, a result for
-// thousands of recipients): sent as the connection takes it, so that its buffer stays small. Bounded by what the daemon
-// keeps anyway.
+// Messages from a daemon to its server in order, possibly many at once (all results again
+// on a new connection, a result for thousands of recipients): sent as the connection
+// accepts them, so that its buffer stays small. Bounded by what the daemon keeps anyway.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include <deque>
@@ -12,7 +12,7 @@ namespace ipc {
 template <class Message>
 class OrderedSender {
 public:
-    // `connector` calls drained() and lost() from its callbacks; it outlives this. `too_long` is told of a message that
+    // `connector` calls drained() and lost() from its callbacks; it outlives this. `too_long` is called for a message that
     // fits no frame, which is left out.
     OrderedSender(Connector<Message>& connector, std::function<void()> too_long)
         : connector_(connector), too_long_(std::move(too_long)) {}

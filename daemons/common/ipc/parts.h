@@ -1,8 +1,8 @@
-// Messages whose list is longer than a frame: cut into parts by the sender, joined by the receiver. Each part is a message
+// Messages whose list is longer than a frame: split into parts by the sender, joined by the receiver. Each part is a message
 // of its own, small, so that others pass between two of them. Such a message has the fields
 //     std::uint32_t part;   counted from 0; the first has all fields, later ones what continued() leaves and the list
 //     bool more;            another part follows
-// and the functions key() (which message the part is of) and continued() (a copy with what every part must have).
+// and the functions key() (which message the part is of) and continued() (a copy with the fields that every part must have).
 // Pure; knows no connection.
 #pragma once
 #include "daemons/common/ipc/message.h"
@@ -60,7 +60,7 @@ public:
 
     explicit PartAssembler(std::size_t most_bytes) : most_(most_bytes) {}
 
-    // The whole message, if this is its last part. A first part begins its message anew.
+    // The whole message, if this is its last part. A first part begins its message again.
     std::optional<Whole> add(M&& part) {
         const auto key = part.key();
         if (part.part == 0) forget(key);

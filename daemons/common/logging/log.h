@@ -1,6 +1,6 @@
-// Log lines as operators' tools expect them (traditional syslog format): to a file and/or /dev/log. Lines are
-// gathered and written once per loop turn; nothing here ever waits. What cannot be written within the bound is
-// dropped, and a line says how many were. Escapes control characters; knows nothing of mail.
+// Log lines as operators' tools expect them (traditional syslog format): to a file and/or /dev/log. Lines
+// are collected and written once per loop turn; nothing here ever waits. What cannot be written within the
+// limit is dropped, and a line reports how many were. Escapes control characters; knows nothing of mail.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"

@@ -1,5 +1,5 @@
-// What is wrong in one process, by what it is about, told as one line for `postrider status`. Parts that know nothing of
-// one another each have a place of their own: one that is well again takes no other's line away.
+// The current problems of one process, by subject, reported as one line for `postrider status`.
+// Independent parts each have an entry of their own: one that recovers does not remove another's line.
 #pragma once
 #include <functional>
 #include <map>

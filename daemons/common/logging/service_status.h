@@ -1,5 +1,5 @@
-// What `postrider status` says of one service that is asked about mail (a policy service, a milter), from the first
-// question it leaves unanswered to the next answer. Knows no protocol; logs nothing.
+// What `postrider status` reports about one service that is queried about mail (a policy service, a
+// milter), from the first unanswered request to the next answer. Knows no protocol; logs nothing.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
 #include <functional>

@@ -1,5 +1,5 @@
-// A connection to a service that others wrote (a policy server, a filter), on the loop: connects, sends,
-// hands over what comes. Knows bytes only; how long to wait is its owner's business.
+// A connection to an external service (a policy server, a filter), on the loop: connects,
+// sends, delivers what arrives. Knows bytes only; timeouts are its owner's business.
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/service_address.h"

@@ -1,6 +1,6 @@
-// Requests to web servers over verified TLS, on the loop, by libcurl: one exchange each, no redirects, no
-// proxies, no cookies, nothing but https. Whoever asks has resolved the host's name already: no other
-// resolver is ever asked. Knows nothing of what the exchanges are about.
+// Requests to web servers over verified TLS, on the loop, by libcurl: one exchange each, no
+// redirects, no proxies, no cookies, nothing but https. The caller has resolved the host's
+// name already: no other resolver is used. Must not know the content of the exchanges.
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/network.h"

@@ -1,4 +1,4 @@
-// Can a connection come from that address? Asks the kernel, by binding a socket to it.
+// Whether a connection can be made from an address: asks the kernel, by binding a socket to it.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <string>

@@ -1,6 +1,6 @@
-// IP addresses and networks as values: parsed, printed, compared, matched. IPv4 is kept as ::ffff:a.b.c.d, so
-// that a client that came through a dual-stack socket is the same client. Knows no socket and no name
-// look-up.
+// IP addresses and networks as values: parsed, printed, compared, matched.
+// IPv4 is kept as ::ffff:a.b.c.d, so that a client that came through a
+// dual-stack socket is the same client. Knows no socket and no name lookup.
 #pragma once
 #include <array>
 #include <compare>

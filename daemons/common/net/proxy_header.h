@@ -1,6 +1,6 @@
-// The header a balancer sends ahead of its client's bytes, so that we know the client and not the balancer
-// (HAProxy, "The PROXY protocol", versions 1 and 2). Pure: bytes in, addresses out; knows no socket. Which
-// peers are believed is not decided here.
+// The header a load balancer sends before its client's bytes, so that the server sees
+// the client and not the balancer (HAProxy, "The PROXY protocol", versions 1 and 2).
+// Pure: bytes in, addresses out; knows no socket. Must not know which peers are trusted.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "libsmtp/text/text.h"

@@ -1,5 +1,5 @@
-// Where a service of this host or its network listens that others wrote: a UNIX socket or a TCP port. A
-// value.
+// The address of an external service on this host or its
+// network: a UNIX socket or a TCP port. A value.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <optional>

@@ -1,5 +1,5 @@
-// The half of confinement.h that seccomp enforces: system calls, some by their arguments. Filters cannot follow
-// pointers, so no call is judged by a path or an address.
+// The part of confinement.h that seccomp enforces: system calls, some by their arguments.
+// Filters cannot follow pointers, so no call is checked by a path or an address.
 #pragma once
 #include "daemons/common/process/confinement.h"
 #include <string>

@@ -1,6 +1,6 @@
-// What a daemon may reach besides what it was handed: its row of the architecture's table, enforced by the
-// kernel (Landlock for files, seccomp for system calls), for good. Where the kernel lacks one, the rest still
-// holds and the text says so. Must be called before the process has threads.
+// What a daemon may access beyond the descriptors it was given: its row of the architecture's table,
+// enforced by the kernel (Landlock for files, seccomp for system calls), permanently. If the kernel lacks
+// one, the rest is still enforced and the text says so. Must be called before the process has threads.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/hello.h"

@@ -1,5 +1,5 @@
-// The frame every daemon shares: born with descriptor 3 to master, configured over it, answers its heartbeats,
-// stops when told to or when master is gone. A daemon is a class with create(), reconfigure() and stop();
+// The common frame of every daemon: started with descriptor 3 to master, configured over it, answers its
+// heartbeats, stops on request or when master exits. A daemon is a class with create(), reconfigure() and stop();
 // its main() is   int main() { return common::run_daemon<smtpd::Smtpd>(proto::Role::smtpd, "smtpd"); }
 #pragma once
 #include "daemons/common/config/config.h"

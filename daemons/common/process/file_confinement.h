@@ -1,5 +1,5 @@
-// The half of confinement.h that Landlock enforces: files, TCP ports, and, where the kernel is new enough, signals and
-// abstract sockets.
+// The part of confinement.h that Landlock enforces: files, TCP ports,
+// and, if the kernel is new enough, signals and abstract sockets.
 #pragma once
 #include "daemons/common/process/confinement.h"
 #include <string>

@@ -1,5 +1,5 @@
-// A daemon's end of the conversation with metrics: hands its metrics over when asked. Metrics that is not there, hangs
-// or dies costs nothing: nothing is sent unasked but the last words, and what is not taken is counted on.
+// A daemon's end of the conversation with metrics: sends its metrics on request. If metrics is missing, hangs
+// or crashes, nothing is lost: only the final report is sent unasked, and counts that were not taken are kept.
 #pragma once
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/ipc/connector.h"

@@ -1,4 +1,4 @@
-// What a process may do and what it keeps, set in good time. Linux only; no policy: callers say when.
+// The privileges of a process and those it keeps, set early. Linux only; no policy: callers say when.
 #pragma once
 #include "libspool/disk/result.h"
 #include <string>
@@ -18,7 +18,7 @@ struct Identity {
 spool::Result<Identity> look_up_user(const std::string& name);
 spool::Result<gid_t> look_up_group(const std::string& name);
 
-// Becomes this user for good (real, effective and saved); refuses to leave a way back.
+// Becomes this user permanently (real, effective and saved); refuses to leave a way back.
 spool::Result<> become(const Identity& user);
 
 // No program started from here can gain rights.

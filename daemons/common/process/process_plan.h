@@ -1,5 +1,5 @@
-// Which processes a configuration asks for, what each is handed, and whom each believes: the table of the
-// architecture as a function. Pure; used by master to start them and by `postrider check` to print them.
+// Which processes a configuration requires, what each is given, and which peers each accepts: the table of
+// the architecture as a function. Pure; used by master to start them and by `postrider check` to print them.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/hello.h"

@@ -1,5 +1,5 @@
-// Where our other programs are: beside the running one, unless that is the command postrider where it was installed; else
-// where they were installed.
+// The location of our other programs: beside the running one, unless that
+// is the installed command postrider; otherwise the installation directory.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <string>

@@ -1,6 +1,6 @@
-// queue-manager ↔ categorizer: who are the recipients really? Requests come in batches (many to one write);
-// answers may come in any order. Long questions and answers come in parts (ipc/parts.h), with others between them. The
-// categorizer keeps nothing between questions.
+// queue-manager ↔ categorizer: who are the actual recipients? Requests come in batches (many
+// to one write); answers may come in any order. Long questions and answers come in parts
+// (ipc/parts.h), with others between them. The categorizer keeps no state between questions.
 #pragma once
 #include "libspool/format/queue_id.h"
 #include "libspool/delivery/resolved_recipient.h"

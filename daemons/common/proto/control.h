@@ -1,20 +1,20 @@
 // The operations of run/control, served by the queue-manager to root and to members of mta.admin_group
-// (common/operators.h), whose tool is `postrider`. Lines of JSON as ipc/json_lines.h frames them; here are the words.
+// (common/operators.h), whose tool is `postrider`. Lines of JSON as framed by ipc/json_lines.h; here are the names.
 // Knows no JSON library.
 //
-// A request: {"version":1,"op":…, fields}. The answer: lines as told below, then {"done":true}, or
+// A request: {"version":1,"op":…, fields}. The answer: lines as described below, then {"done":true}, or
 // {"done":true,"error":"in plain words","code":one of `code`} and nothing was changed.
-// Times are whole seconds since 1970, 0 when there is none; durations whole seconds. A field that says
-// nothing is "" or 0, never missing. More fields may come: ignore what you do not know.
+// Times are whole seconds since 1970, 0 when there is none; durations whole seconds. An unset
+// field is "" or 0, never missing. More fields may be added: ignore unknown ones.
 //
-// What an operation is for: messages by "ids": ["4F0D…", …] or by "filter": [words]. A filter's words must
+// The objects of an operation: messages by "ids": ["4F0D…", …] or by "filter": [words]. A filter's words must
 // all hold, several of one key are alternatives; * and ? are wildcards; case does not matter
 // (daemons/decide/queue/filter.h):
 //   sender=PATTERN ("<>": the null one)  recipient=PATTERN  domain=PATTERN  link=PATTERN  id=PATTERN
 //   age=+2h (at least), age=-10m (at most)   size=+1M, size=-10K
 //   submitter=PATTERN  pool=PATTERN  policy=PATTERN  message-id=PATTERN  subject=TEXT (somewhere in it)
 //   state=new|scheduled|held|paused|routing|retrying|due|active|report   lane=high|normal|bulk
-//   reason=TEXT (somewhere in why it waits)   all (every message)
+//   reason=TEXT (in the reason it waits)   all (every message)
 #pragma once
 #include <string_view>
 
@@ -89,7 +89,7 @@ inline constexpr std::string_view explain = "explain";
 // "link_state" ("" as long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}].
 // Nobody outside is asked for more than names.
 
-// "address"; "from" (""), "host" ("" or one as in [route], without an MX look-up: instead of the route's),
+// "address"; "from" (""), "host" ("" or one as in [route], without an MX lookup: instead of the route's),
 // "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
 // it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting, ehlo,
 // starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
@@ -118,7 +118,7 @@ inline constexpr std::string_view restore = "restore";
 
 // The others take "ids" or "filter", "reason", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
-// delivered, and past stopping), "still_paused" (of force: what a pause keeps all the same), "dry_run". force takes
+// delivered, and past stopping), "still_paused" (of force: what a pause keeps nevertheless), "dry_run". force takes
 // "scope" and "name" instead, if given; it answers "has_mail" (true) and "paused_by" (the pause that keeps all of it, by
 // whom and why; "" none).
 inline constexpr std::string_view force = "force";

@@ -1,29 +1,30 @@
 // queue-manager ↔ delivery agents (smtp-client, local). The queue-manager decides which connections exist and
-// what goes over them; the agent does it and reports. Sender and recipients are read from the spool file.
+// what is sent over them; the agent does it and reports. Sender and recipients are read from the spool file.
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
-//   SourceRefused, SourceAccepted   from the agent: the site does not take an address of the pool, or its mail; it
-//   does ConnectRequest → ConnectReply      before each address the agent tries: which one a connection leads to the
-//                                agent knows, how many each may have the queue-manager. One question of a
-//                                connection is open at a time; addresses that race are asked for one by one
-//   AddressReleased                         of an address that came to nothing, or lost its race
+//   SourceRefused, SourceAccepted   from the agent: the site rejects an address of the pool, or its mail; or
+//                                accepts it
+//   ConnectRequest → ConnectReply  before each address the agent tries: the agent knows which one a connection leads
+//                                to, the queue-manager how many each may have. One question at a time for a
+//                                connection; addresses tried in parallel are asked for one by one
+//   AddressReleased              that address failed, or another was faster
 //
 //   Recall → Returned            deliveries the agent has not begun come back, untried
-//   Cancel → Returned or TooLateToCancel   one delivery comes back, ended if it had begun, unless all of its content
-//   has been sent
+//   Cancel → Returned or TooLateToCancel   one delivery comes back, stopped if it had begun, unless all of its
+//                                content has been sent
 //
 // A Done of many replies comes in parts (ipc/parts.h), and nothing else of that agent between them.
 //
-// Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
+// Deliveries that are not Done when Closed arrives are back in the queue, untried. An agent keeps each
 // Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
-// knows the delivery by queue id and recipients, not by number). For `local` a connection is a place for one
+// knows the delivery by queue id and recipients, not by number). For `local` a connection is room for one
 // delivery at a time, without hosts.
 //
 //   Probe, EndProbe                  from the queue-manager, to smtp-client only
-//   ProbeStep…, ProbeResult              from it: how a delivery there would go, as far as RCPT; no message is behind
-//                                it, no ConnectRequest asked, and what it comes to is told to a person, not to
-//                                the queue. After EndProbe nothing more is said of it
+//   ProbeStep…, ProbeResult              from it: how a delivery there would go, up to RCPT; without a message and
+//                                without ConnectRequest; its result is shown to a person, not used by
+//                                the queue. After EndProbe nothing more is reported
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "libsmtp/delivery/outcome.h"

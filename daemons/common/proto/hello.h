@@ -1,4 +1,4 @@
-// The first frame of every connection between daemons, both ways. A peer that cannot say it is closed.
+// The first frame of every connection between daemons, both ways. A peer that does not send it is closed.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// metrics ↔ every other daemon: who has counted hands it over when asked, and once more before it goes. Counts are
-// increments since the last time, gauges are as they are. Cells are numbered as logging/metrics/registry.h has them.
+// metrics ↔ every other daemon: each sends its counts on request, and once more before it exits. Counts are
+// increments since the last time, gauges are absolute. Cells are numbered as in logging/metrics/registry.h.
 #pragma once
 #include <cstdint>
 #include <string>

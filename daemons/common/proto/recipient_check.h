@@ -1,5 +1,5 @@
 // smtpd ↔ categorizer: would this recipient be accepted? Asked at RCPT for addresses in our own domains,
-// and for all as long as somebody is suppressed; answered without touching a message.
+// and for all addresses while the suppression list is not empty; answered without touching a message.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
-// queue-manager ↔ bounce: tell the sender what became of these recipients. The report is a message of its own,
-// durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
-// comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
+// queue-manager ↔ bounce: report the result for these recipients to the sender. The report is a message of its
+// own, durable and Submitted before Reported is sent; only then does the queue-manager mark the recipients. A
+// question about many comes in parts (ipc/parts.h); the queue-manager limits its size (decide/queue/reports.cpp).
 #pragma once
 #include "libsmtp/dsn/report_kind.h"
 #include "libspool/format/layout.h"

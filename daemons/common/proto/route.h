@@ -1,8 +1,8 @@
-// queue-manager ↔ router: which next hop serves this domain, and for how long is the answer good?
+// queue-manager ↔ router: which next hop serves this domain, and how long is the answer valid?
 //
 //   Route → Routed    one question, one answer, in any order
-//   LinkState         from the queue-manager, unasked: a route's next place is to serve, or this one again
-//   StsChanged        from the router, unasked: what Routed said of a domain's policy is out of date
+//   LinkState         from the queue-manager, unasked: use the next hop that follows in a route, or this one again
+//   StsChanged        from the router, unasked: a domain's policy in Routed is out of date
 #pragma once
 #include "daemons/decide/hosts/host_order.h"
 #include "daemons/decide/tls/mta_sts.h"

@@ -1,6 +1,6 @@
-// master → daemons that speak TLS, check passwords or have to show some: what only root can read, and what the
-// workers of one kind must share. Each role is told its own and nothing else. Handed down as a sealed file beside
-// Configure, never over a socket.
+// master → daemons that speak TLS, check passwords or authenticate elsewhere: data
+// that only root can read, and data shared by the workers of one kind. Each role
+// gets only its own. Passed as a sealed file with Configure, never over a socket.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
-// The queue listing as Postfix's showq(8) serves it on a socket, so that mailq, postqueue and exporters written
-// for it work here: attribute lists of NUL-ended words, name and value in turn, each list ended by an empty
-// name. Served by the queue-manager on run/showq. Knows the bytes; opens nothing.
+// The queue listing as Postfix's showq(8) serves it on a socket, so that mailq, postqueue and exporters
+// written for it work here: attribute lists of NUL-terminated strings, name and value alternating, each
+// list ended by an empty name. Served by the queue-manager on run/showq. Knows the bytes; opens nothing.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 // Writer (smtpd, pickup, bounce) → queue-manager: a message is durable under incoming/<slot>/; take it over.
 // The writer repeats Submitted on every new connection until Taken arrives; taking over twice is harmless.
-// smtpd also asks, for its clients, that the mail waiting for a domain be tried now (ETRN).
+// smtpd also requests, for its clients, that mail waiting for a domain be tried now (ETRN).
 #pragma once
 #include "libspool/format/queue_id.h"
 #include <string>

@@ -1,8 +1,8 @@
-// sendmail ↔ pickup: one message from a program on this host. The same frames lie in the files of drop/,
-// without the answer. No Hello: anybody may come; the kernel says who it is, and nothing said here is
+// sendmail ↔ pickup: one message from a program on this host. The files of drop/ contain the same frames,
+// without the answer. No Hello: every user may connect; the kernel identifies them, and nothing sent here is
 // trusted.
 //
-//   Begin Recipients… Content… End   from sendmail; whatever comes before End is whole, nothing is submitted
+//   Begin Recipients… Content… End   from sendmail; nothing is submitted before End has arrived
 //   Import… Content… End from `postrider spool import`, operators only (common/operators.h): a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once

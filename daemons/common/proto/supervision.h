@@ -1,5 +1,5 @@
-// master ↔ each daemon, over the one descriptor a daemon is born with (3, a SOCK_SEQPACKET pair: a packet is a
-// message). Descriptors ride along with Configure, in the order its lists name them, and with AccessToken.
+// master ↔ each daemon, over the one descriptor a daemon starts with (3, a SOCK_SEQPACKET pair: a packet is
+// a message). Descriptors are passed with Configure, in the order its lists name them, and with AccessToken.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// smtp-client → router: what came of TLS with other systems' hosts, for the reports their domains ask for
-// (RFC 8460). Gathered for a moment; what is lost with a connection is lost: it is statistics.
+// smtp-client → router: the results of TLS with other systems' hosts, for the reports their domains
+// request (RFC 8460). Collected for a moment; what is lost with a connection is lost: it is statistics.
 #pragma once
 #include "daemons/decide/tls/tls_outcome.h"
 #include <cstdint>

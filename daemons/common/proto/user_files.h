@@ -1,6 +1,6 @@
-// categorizer ↔ local: what does a file of a user's (.forward, or one that an :include: in it names) say of
-// where mail goes? local has it read by a process that is that user. The categorizer connects and asks; answers
-// come in any order. Nothing is kept between them.
+// categorizer ↔ local: what does a user's file (.forward, or one that an :include: in it
+// names) contain? local has it read by a process that runs as that user. The categorizer
+// connects and asks; answers come in any order. No state is kept between them.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The event loop as an object: owned by main(), passed down by reference. Knows the clocks and the end of a
-// turn: what is gathered during a turn (log lines, messages to other daemons) leaves in one write at its end.
+// turn: everything collected during a turn (log lines, messages to other daemons) is written at once at its end.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <array>
@@ -13,7 +13,7 @@ namespace common {
 
 class TurnHook;
 
-// Size of libuv's thread pool (file work, name look-ups, deliveries), which exists once per process; good until the first
+// Size of libuv's thread pool (file work, name lookups, deliveries), which exists once per process; good until the first
 // work is given to it. At most 1024.
 void size_thread_pool(unsigned threads);
 
@@ -31,7 +31,7 @@ public:
     void run();
     void stop() { uv_stop(&loop_); }
 
-    // Both clocks, read anew.
+    // Both clocks, read again.
     static smtp::Now now();
 
     // Runs once at the end of this turn, before the loop waits again. For what must not happen under its

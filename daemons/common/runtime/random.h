@@ -1,4 +1,4 @@
-// Bytes from the kernel that nobody can guess: keys, salts, nonces.
+// Unpredictable bytes from the kernel: keys, salts, nonces.
 #pragma once
 #include <string>
 

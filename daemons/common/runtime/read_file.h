@@ -1,4 +1,4 @@
-// A small file's text at once: configurations, certificates, passwords. Not for mail, nor on the way of mail.
+// The whole text of a small file: configurations, certificates, passwords. Not for mail, nor on the path of mail.
 #pragma once
 #include "libspool/disk/result.h"
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A small file of a daemon's own state, replaced as a whole: who reads it finds the old text or the new one.
-// Not synced: what it holds must be worth less than a wait for the disk. Not for mail.
+// A small file of a daemon's own state, replaced as a whole: a reader finds the
+// old text or the new one. Not synced: its loss must be acceptable. Not for mail.
 #pragma once
 #include "libspool/disk/result.h"
 #include <string>

@@ -1,5 +1,5 @@
-// Timers of a daemon. Timer: one callback, once. Deadlines: very many of which few ever fire (one or two per
-// connection); it knows no clock and is tested with a hand-moved one; LoopDeadlines winds it up on a loop.
+// Timers of a daemon. Timer: one callback, once. Deadlines: very many of which few ever fire (one or two
+// per connection); it knows no clock and is tested with a manual one; LoopDeadlines drives it on a loop.
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/uv_handle.h"

@@ -1,5 +1,5 @@
-// Ownership of libuv handles. libuv may touch a handle until its close callback has run, so the owner lets go
-// at once and the memory follows later; callbacks that arrive in between find `data` null and must do nothing.
+// Ownership of libuv handles. libuv may use a handle until its close callback has run, so the owner releases it
+// at once and the memory is freed later; callbacks that arrive in between find `data` null and must do nothing.
 #pragma once
 #include <memory>
 #include <utility>

@@ -1,6 +1,6 @@
-// A file that others change while it is in use: when to read it again. Looked at no more than once a second. A change
-// is believed when the file has rested for a second, that it is gone when it stays away for ten: an editor may be at
-// work. Knows nothing of what is in it.
+// A file that others change while it is in use: when to read it again. Checked at most
+// once a second. A change is accepted when the file has not changed for a second, its
+// removal after ten seconds: an editor may be writing it. Must not know its content.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>

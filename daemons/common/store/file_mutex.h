@@ -1,7 +1,7 @@
-// Turns at what one thread of one process may do at a time, by a lock on a file: whoever dies, the kernel gives it to
-// the next. LMDB's own mutexes in shared memory do not promise that: a process that is killed just when it was woken for
-// one takes the wake-up with it, and when a third has the mutex by then, another sleeps on though it becomes free. They
-// are taken in turn, and so nobody ever waits for them. Knows files and threads; nothing of what the turn is at.
+// Mutual exclusion between threads and processes by a lock on a file: if the owner dies, the kernel gives it to
+// the next. LMDB's own mutexes in shared memory do not guarantee that: a process that is killed just when it
+// was woken for one loses the wake-up, and if a third has the mutex by then, another sleeps on although it
+// becomes free. With this lock, no process ever waits for them. Knows files and threads; not what is protected.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"

@@ -144,7 +144,7 @@ struct Lmdb::Inner {
         return ::stat(file.c_str(), &facts) == 0 && facts.st_ino != inode;
     }
 
-    // Calls `work`, which returns LMDB's code, with the environment in use; opens that anew and calls once
+    // Calls `work`, which returns LMDB's code, with the environment in use; opens that again and calls once
     // more if the keeper has replaced it, another process has made it larger, or an earlier write to it has
     // failed.
     template <class Work> Result<> use(std::string_view action, Work work);
@@ -270,7 +270,7 @@ constexpr unsigned most_aside = 20; // files; then somebody must look
 Result<> Lmdb::Inner::put_it_aside(std::string why) {
     close();
     ::unlink((directory + "/lock.mdb").c_str()); // says nothing without its readers
-    // Those that were put aside before stay: they may be worth more than what came behind them.
+    // Those that were set aside before stay: they may be worth more than what came behind them.
     for (unsigned n = 0;; ++n) {
         const auto aside = directory + "/data.mdb.damaged" + (n == 0 ? "" : fmt::format(".{}", n));
         if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) break;

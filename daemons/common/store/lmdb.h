@@ -1,8 +1,8 @@
-// The store that comes with us: an LMDB database in a directory of its own ("data.mdb", "lock.mdb", and
-// "writers.lock" and "readers.lock" to take turns at), which any number of processes open at once. Writers take
-// turns, readers wait for nobody; a process that dies in the middle of a change leaves none of it, and keeps nobody
-// waiting. One of them, the keeper, looks at all of it when it opens it, and puts a damaged one aside; the others
-// follow to the new one by themselves. Knows files, nothing of what is stored.
+// The built-in store: an LMDB database in a directory of its own ("data.mdb", "lock.mdb", and
+// "writers.lock" and "readers.lock" for mutual exclusion), which any number of processes open at once.
+// Writers take turns, readers never wait; a process that dies in the middle of a change leaves none of it,
+// and blocks no other. One of them, the keeper, examines all of it when it opens it, and moves a damaged
+// one aside; the others switch to the new one automatically. Knows files, nothing of what is stored.
 #pragma once
 #include "daemons/common/store/store.h"
 #include <cerrno>
@@ -42,7 +42,7 @@ public:
     spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after, std::size_t most,
                                             smtp::WallTime now) override;
 
-    // A keeper's: why the database before this one was put aside; "" if it was not.
+    // A keeper's: why the database before this one was set aside; "" if it was not.
     const std::string& quarantine_reason() const;
 
 private:

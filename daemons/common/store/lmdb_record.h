@@ -1,5 +1,5 @@
-// How an entry lies in the LMDB database: under its key "expiry, checksum, value"; and in an index by expiry,
-// "expiry, key", so that what has expired is found without looking at the rest. Pure.
+// The layout of an entry in the LMDB database: under its key "expiry, checksum, value"; and in an
+// index by expiry, "expiry, key", so that expired entries are found without reading the rest. Pure.
 #pragma once
 #include "daemons/common/store/store.h"
 #include <expected>

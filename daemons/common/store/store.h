@@ -1,7 +1,7 @@
-// A small store of keys and values that several processes share and that outlives them: what must be known
-// about mail that is not mail (idempotency keys, suppressed addresses). Entries may expire; a change may ask
-// for what must be there before. Knows nothing of what is stored, nor who keeps it (lmdb.h; a server may come
-// to stand behind it). Calls wait for the disk where it is said: not for a loop's thread.
+// A small store of keys and values that several processes share and that outlives them: facts about
+// mail that are not mail (idempotency keys, suppressed addresses). Entries may expire; a change may
+// be conditional on the old value. Knows nothing of what is stored, nor of the implementation
+// (lmdb.h; a server is possible later). Calls that wait for the disk say so: not for a loop's thread.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include "libspool/disk/result.h"

@@ -1,6 +1,6 @@
-// The suppression list as its readers and its keeper see it: entries of decide::Suppression in a store of
-// their own, below the spool. Any number of processes look it up, one changes it (the queue-manager, for whoever
-// asks it to). Waits for nobody when it is read; writing waits for the disk: not for a loop's thread.
+// The suppression list for its readers and its keeper: entries of decide::Suppression in a store of
+// their own, below the spool. Any number of processes read it, one changes it (the queue-manager,
+// on request of others). Reading never waits; writing waits for the disk: not for a loop's thread.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/store/store.h"

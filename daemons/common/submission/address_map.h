@@ -1,5 +1,5 @@
-// Tables of the configuration that are kept by mail address: "ann@example.org" or "@example.org", in lower
-// case, and what is said of it. Pure.
+// Tables of the configuration by mail address: "ann@example.org"
+// or "@example.org", in lower case, and the value for it. Pure.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
-// Copies of mail that the configuration asks for: further recipients, added where a message is accepted. A
-// copy shows in no header, is never reported on to the sender, goes to nobody who has the message anyway, and
-// is not itself copied. Pure: rules and an envelope in, the envelope changed.
+// Copies of mail that the configuration requires: further recipients, added where a message is
+// accepted. A copy appears in no header, is never reported to the sender, is not made for a recipient
+// of the message, and is not itself copied. Pure: rules and an envelope in, the envelope changed.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "libspool/format/envelope.h"

@@ -1,5 +1,5 @@
-// Fields of a header that say to us what is to be done with the message: they are taken out of it
-// (libsmtp/message/control_fields.h), from whom they are, and nobody else gets to see them. Pure.
+// Header fields that control how this system handles a message: they are removed from it
+// (libsmtp/message/control_fields.h) for every sender, so that no recipient sees them. Pure.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/decide/message/idempotency.h"
@@ -14,7 +14,7 @@ enum class Submitter : bool { stranger, trusted };
 inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool", decide::idempotency::field_name};
 inline constexpr std::size_t pool_field = 0, key_field = 1; // their numbers
 
-// Those taken out of the message of such a submitter. An idempotency key that we do not heed is ordinary text.
+// Those taken out of the message of such a submitter. An idempotency key that we do not use is ordinary text.
 inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Config& config) {
     const bool keys = submitter == Submitter::trusted && config.idempotency.enabled;
     return std::span(control_fields).first(keys ? 2 : 1);

@@ -1,6 +1,6 @@
-// What may be left in the drop directory while nothing runs. Pickup writes it down there, for the helper that leaves
-// mail takes neither configuration nor arguments; and the rules themselves: a share for each user, and the disk's
-// floor.
+// Limits of the drop directory while Postrider is not running. Pickup writes them to a
+// file there, for the helper that stores mail without configuration or arguments; and
+// the rules themselves: a share for each user, and the disk's minimum of free space.
 #pragma once
 #include "libspool/disk/reserve.h"
 #include "libspool/disk/result.h"

@@ -1,5 +1,5 @@
-// How long a message may live, as the configuration says when it is accepted: recorded with it, so that a reload changes
-// nothing of what is queued.
+// The lifetime of a message according to the configuration when it is
+// accepted: recorded with it, so that a reload does not change queued mail.
 #pragma once
 #include "daemons/decide/queue/settings.h"
 #include <cstdint>

@@ -1,5 +1,5 @@
-// By which pool of source addresses a message goes, as far as that is settled when it is accepted: by a field
-// of its header, by its sender; its route may say the rest. Pure.
+// The pool of source addresses of a message, as far as it is known when it is accepted:
+// from a field of its header, or from its sender; otherwise its route decides. Pure.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/submission/control_fields.h"

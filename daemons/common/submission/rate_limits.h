@@ -1,5 +1,5 @@
-// How much each client network or user has sent lately: a bucket of tokens each, refilled evenly. Knows no
-// clock and no sockets. Full buckets are forgotten.
+// How much each client network or user has sent recently: a token bucket each,
+// refilled evenly. Knows no clock and no sockets. Full buckets are dropped.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>

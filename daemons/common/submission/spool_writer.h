@@ -1,6 +1,6 @@
-// A writer's way into the spool (smtpd, pickup, bounce): queue ids, the commit pool, the memory for what is under way,
-// and the judgement whether more mail can be taken. After a write or sync has failed no new mail is taken until a file
-// written as a trial, every few seconds, is durable. Must not know where messages come from.
+// A writer's access to the spool (smtpd, pickup, bounce): queue ids, the commit pool, the memory for messages
+// being received, and the decision whether more mail can be accepted. After a write or sync has failed no new mail
+// is accepted until a test file, written every few seconds, is durable. Must not know where messages come from.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/logging/metrics/metrics.h"

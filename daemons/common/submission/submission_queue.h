@@ -1,7 +1,7 @@
-// Tells the queue-manager of messages a writer has made durable, again on every new connection until each is
-// Taken. Bounded: a writer looks at waiting() before it takes more mail. Passes on smtpd's wish that mail be
-// tried now. Header only: the writers (smtpd, pickup, bounce) are small, and this is all they send to the
-// queue-manager.
+// Reports to the queue-manager the messages a writer has made durable, again on every new
+// connection until each is Taken. Bounded: a writer checks waiting() before it accepts more
+// mail. Also passes on smtpd's requests that mail be tried now. Header only: the writers
+// (smtpd, pickup, bounce) are small, and this is all they send to the queue-manager.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/parts.h"

@@ -1,5 +1,5 @@
-// The other side of pickup's submit socket, for commands: sends the frames of one message as they are made
-// and hears the answer. Blocks, never for ever. Knows the frames' order only from whoever makes them.
+// The client of pickup's submit socket, for commands: sends the frames of one message as they are
+// created and reads the answer. Blocks, with a time limit. The callers determine the order of frames.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/proto/submit.h"

@@ -1,4 +1,4 @@
-// What a command writes to its terminal: errors, JSON lines.
+// Output of a command to its terminal: errors, JSON lines.
 #pragma once
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>

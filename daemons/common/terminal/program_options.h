@@ -1,5 +1,5 @@
-// The commands of `postrider` that are programs of their own: their options, which both sides have from here, and the
-// command line between them. Knows neither the table of commands nor what the programs do.
+// The commands of `postrider` that are separate programs: their options, which both sides take from
+// here, and the command line between them. Knows neither the table of commands nor what the programs do.
 #pragma once
 #include "daemons/common/terminal/arguments.h"
 #include <optional>

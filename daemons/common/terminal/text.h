@@ -1,4 +1,4 @@
-// Facts as a terminal shows them: columns, ages, sizes, times. Pure.
+// Values in the form for a terminal: columns, ages, sizes, times. Pure.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

@@ -1,6 +1,6 @@
-// International names: domains in the letters of the DNS (IDNA 2008 by libidn2), and local parts in the one
-// form in which our own are compared (libunistring). Pure. What travels is never changed by these (RFC 6530,
-// 6531): they are for look-ups and comparisons only.
+// International names: domains in the letters of the DNS (IDNA 2008 by libidn2), and local
+// parts in the normal form in which our own are compared (libunistring). Pure. Mail itself
+// is never changed by these (RFC 6530, 6531): they are for lookups and comparisons only.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Text as mdoc(7) takes it, for the pages that are written from tables. Knows what means something to mandoc.
+// Text escaped for mdoc(7), for the pages that are generated from tables. Knows what is special to mandoc.
 #pragma once
 #include <string>
 #include <string_view>

@@ -102,7 +102,7 @@ std::uint32_t Pattern::groups() const {
 }
 
 // Counts what PCRE2 does by its callouts, one before each item of a pattern that is tried: its own limit begins
-// anew with each place of the subject, of which there may be thousands.
+// again with each place of the subject, of which there may be thousands.
 PatternMatch::PatternMatch()
     : data_(pcre2_match_data_create(most_groups, nullptr)), limits_(pcre2_match_context_create(nullptr)) {
     pcre2_set_heap_limit(limits_, heap_per_match);

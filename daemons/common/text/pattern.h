@@ -1,5 +1,5 @@
-// A regular expression as the rules of tables have them, "/pattern/flags", in Perl's language (PCRE2), and a match that
-// is bounded however bad the pattern is. Pure.
+// A regular expression as written in the rules of tables, "/pattern/flags", in Perl's
+// syntax (PCRE2), and a match that is bounded however bad the pattern is. Pure.
 #pragma once
 #include "libsmtp/text/text.h"
 #include <cstdint>

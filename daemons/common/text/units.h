@@ -1,4 +1,4 @@
-// Durations ("60s", "1h30m") and sizes ("50MiB") as a configuration writes them. Pure text ↔ numbers.
+// Durations ("60s", "1h30m") and sizes ("50MiB") as written in a configuration. Pure text ↔ numbers.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>

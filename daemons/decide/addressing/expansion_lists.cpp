@@ -26,7 +26,7 @@ std::string without_extension(const std::string& name, char delimiter) {
 }
 
 // Out of a list: names of this system go on with aliases and users, as Postfix has it; what leaves it begins
-// anew.
+// again.
 void Expander::expand_list_member(const std::string& text, const Provenance& via) {
     if (is_deferred_) return;
     if (via.depth > settings_.depth)
@@ -132,7 +132,7 @@ void Expander::deliver_to_local_mailbox(const std::string& text, const Provenanc
     deliver_to_user(settings_.folded(parsed->local_part), address, via, true);
 }
 
-// What is not there, or not to be believed, is a bad member like another: it waits by itself until it is mended.
+// What is not there, or not to be believed, is a bad member like another: it waits by itself until it is fixed.
 void Expander::expand_include(const AliasTarget& target, const ListContext& reading, const Provenance& via) {
     const auto& path = target.value;
     const auto missing = [&](std::string status, std::string_view why) {

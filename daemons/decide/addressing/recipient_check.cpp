@@ -116,7 +116,7 @@ private:
         return settings_.catch_all.empty() ? unknown(AddressClass::local) : RecipientCheck{};
     }
 
-    // Who is known may be refused by a transport all the same: "error:5.2.1 closed".
+    // Who is known may be refused by a transport nevertheless: "error:5.2.1 closed".
     RecipientCheck by_transport(const std::string& address) {
         const auto found =
             lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));

@@ -1,5 +1,5 @@
-// From what the name system said to the hosts of a domain, or why it can have no mail. Pure: look-ups are
-// made by whoever asks, and handed in as values.
+// From what the name system said to the hosts of a domain, or why it can have no mail. Pure: lookups are
+// made by the caller and passed in as values.
 #pragma once
 #include "daemons/decide/hosts/host_order.h"
 #include "daemons/decide/hosts/route_kind.h"
@@ -12,7 +12,7 @@
 
 namespace decide {
 
-// What a look-up came to.
+// What a lookup came to.
 enum class LookupStatus {
     records,
     no_name, // NXDOMAIN, with the zone's SOA to prove it
@@ -64,7 +64,7 @@ using IsSelf = std::function<bool(const std::string& host)>;
 MxDecision decide_mx(std::string_view domain, LookupStatus said, std::vector<MxRecord> records, std::string_view why,
                      std::uint16_t port, const IsSelf& is_self);
 
-// For a domain without MX records: what the look-ups of its A and AAAA records said.
+// For a domain without MX records: what the lookups of its A and AAAA records said.
 Destination decide_address_only(std::string_view domain, LookupStatus a, LookupStatus aaaa, std::string_view why,
                                 std::uint16_t port, const IsSelf& is_self);
 

@@ -1,4 +1,4 @@
-// What the look-up of a domain's next hop came to.
+// What the lookup of a domain's next hop came to.
 #pragma once
 #include <cstdint>
 

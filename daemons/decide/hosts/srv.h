@@ -1,5 +1,5 @@
 // Where mail is submitted, by SRV records (RFC 6186, RFC 8314): hosts with TLS from the first byte before those
-// with STARTTLS. Pure: look-ups are made by whoever asks, and handed in as values; the order among hosts is
+// with STARTTLS. Pure: lookups are made by the caller and passed in as values; the order among hosts is
 // host_order.h's.
 #pragma once
 #include "daemons/decide/hosts/mx.h"

@@ -25,7 +25,7 @@ public:
     // first given where it is another one now (5.2.1), else "".
     std::string original_recipient(std::uint32_t recipient) const;
 
-    // Of a recipient that has been replaced by others: what its sender is told of that, if SUCCESS was asked for.
+    // Of a recipient that has been replaced by others: what is reported to its sender, if SUCCESS was requested.
     // Nothing: its one successor is reported. Expanded: an alias of several. Delivered: a list with an owner.
     std::optional<smtp::ReportKind> expansion(std::uint32_t recipient) const;
     // Replaced by `count` others, `of_list` of which have a reverse-path of the list's.

@@ -33,7 +33,7 @@ struct Row {
     int code = 0; // the server's, or its first digit; 0: any
 };
 
-// The first row that fits counts.
+// The first row that matches is used.
 constexpr Row table[] = {
     {Where::recipient, Stage::none, ".1.1",
      "The domain is ours and nobody in it has that name. Look at [local] (domains, users, aliases)."},

@@ -1,5 +1,5 @@
 // Which source addresses rest for which link: a site has refused them, and others of their pool it took. A
-// bounded memory; pure: told the time, and told by whoever tried.
+// bounded memory; pure: time and results are passed in.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstddef>
@@ -24,7 +24,7 @@ public:
         std::string why;        // what the site said
     };
 
-    // False: it rested already (its time begins anew).
+    // False: it rested already (its time starts again).
     bool begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why,
                smtp::Now now, Of of = Of::connections);
     // That was taken after all; mail comes by connections. False: it did not rest, or rests on.

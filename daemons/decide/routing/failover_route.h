@@ -11,7 +11,7 @@ namespace decide {
 
 using IsDown = std::function<bool(const std::string& link)>;
 
-// One of a rule's next hops: hosts in brackets that are equals. It takes no look-up.
+// One of a rule's next hops: hosts in brackets that are equals. It takes no lookup.
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap = false);
 
 // The first of the rule's next hops (hosts in brackets) that is not down; if all are, the one it prefers.
@@ -23,7 +23,7 @@ Destination best(const RouteRule& rule, const IsDown& is_down);
 Destination with_fallback(Destination destination, const std::vector<NextHop>& fallback);
 
 // Of a relay host the configuration names: that it is not there is our mistake, and mail waits until it is
-// mended.
+// fixed.
 Destination named_by_rule(Destination destination);
 
 } // namespace decide

@@ -24,7 +24,7 @@ struct TransportEntry {
     std::string status; // discard, fail, defer: "5.1.2", of the class that belongs to it
     std::string warning;    // what whoever wrote it should know; "" nothing
 
-    // Empty: it makes no sense.
+    // Empty: it is invalid.
     static std::optional<TransportEntry> parse(std::string_view text);
     bool operator==(const TransportEntry&) const = default;
 };

@@ -1,5 +1,5 @@
 // DANE for SMTP (RFC 7672): what has to be asked about a host, in which order, and what the answers come to. Pure:
-// look-ups are made by whoever asks, and handed in as values. What a certificate must then show is tls_policy.h's
+// lookups are made by the caller and passed in as values. What a certificate must then show is tls_policy.h's
 // business.
 #pragma once
 #include "daemons/decide/hosts/mx.h"

@@ -33,7 +33,7 @@ struct Policy {
 };
 
 // The policy's text (RFC 8461, 3.2), at most largest_policy bytes; or what is wrong with it, in a few words.
-// Keys that are not known are passed over; of keys that come twice the first counts.
+// Keys that are not known are skipped; of keys that come twice the first counts.
 std::expected<Policy, std::string> parse_policy(std::string_view text);
 
 // The id of one record "v=STSv1; id=20160831085700Z;" (RFC 8461, 3.1); nothing: it is none.

@@ -1,4 +1,4 @@
-// Processes that are a user: this same program, started anew so that nothing of the daemon's memory goes with
+// Processes that are a user: this same program, executed again so that nothing of the daemon's memory goes with
 // it, told over a socket whom to become and what to do then. What starting one, talking to it and becoming
 // somebody have in common; what is done there is said where it is done.
 #pragma once

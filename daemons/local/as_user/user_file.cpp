@@ -24,7 +24,7 @@ Answer unreadable(const std::string& path, std::string_view why) {
     return {0, Status::unreadable, path, "", fmt::format("{}: {}", path, why)};
 }
 
-// What cannot be mended by waiting is the file's fault; all else is the system's, and may pass.
+// What cannot be fixed by waiting is the file's fault; all else is the system's, and may pass.
 Answer because(const std::string& path, int error) {
     switch (error) {
     case ENOENT:

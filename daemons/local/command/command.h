@@ -37,7 +37,7 @@ struct Failed {
 };
 using Message = std::variant<Run, Failed>;
 
-// What the program is told of the delivery, in variables.
+// The environment variables that describe the delivery to the program.
 struct CommandContext {
     std::string_view user, home, sender, recipient, original_recipient;
     char delimiter = 0;

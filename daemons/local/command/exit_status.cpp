@@ -32,7 +32,7 @@ constexpr Meaning meanings[] = {
     {EX_NOPERM, "5.7.0", "permission denied"},
     {EX_CONFIG, "5.3.5", "local configuration error"},
 };
-// Of a shell: the program is not there, or cannot be run. Somebody has to mend that; the mail waits.
+// Of a shell: the program is not there, or cannot be run. Somebody has to fix that; the mail waits.
 constexpr int cannot_be_run = 126, not_found = 127;
 
 std::string with_output(std::string text, std::string_view output) {

@@ -22,7 +22,7 @@ struct DeliveryTarget {
 };
 
 // "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of
-// a virtual mailbox. Nothing: it makes no sense.
+// a virtual mailbox. Nothing: it is invalid.
 std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
                               std::string_view home);
 

@@ -16,7 +16,7 @@ namespace local {
 
 // How it ended for one recipient.
 // Of a reply there are: status ("2.0.0"), text ("delivered to maildir") and in_doubt (deferred: it may have been
-// delivered all the same).
+// delivered nevertheless).
 struct Verdict : smtp::Verdict {
     bool mailbox = false; // deferred: not for the message's sake; others into the same mailbox would fare alike
     static void fields(auto& m, auto& f) {
@@ -31,7 +31,7 @@ Verdict delivered(std::string text);
 Verdict deferred(std::string status, std::string text);
 Verdict failed(std::string status, std::string text);
 Verdict of_mailbox(Verdict verdict); // deferred: its failure is the mailbox's
-// What an errno of a mailbox means: all but a wrong recipient may be mended, so everything is deferred.
+// What an errno of a mailbox means: all but a wrong recipient may be fixed, so everything is deferred.
 Verdict verdict_of(const spool::Error& error);
 
 enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };

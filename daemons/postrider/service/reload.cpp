@@ -1,5 +1,5 @@
 // reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it over.
-// If the queue-manager does not answer, the reload goes on with a warning: it may be what mends the trouble.
+// If the queue-manager does not answer, the reload continues with a warning: it may fix the problem.
 #include "daemons/postrider/service/reload.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"

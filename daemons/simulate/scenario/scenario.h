@@ -91,7 +91,7 @@ enum class FaultKind : std::uint8_t {
 };
 constexpr bool is_dns_fault(FaultKind kind) { return kind == FaultKind::no_dns || kind == FaultKind::no_name; }
 
-// One [trouble.<name>].
+// One [fault.<name>].
 struct Fault {
     std::string name;
     std::vector<HostName> hosts;

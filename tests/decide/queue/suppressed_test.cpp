@@ -1,4 +1,4 @@
-// Recipients put on the suppression list while their mail waits: what may be concerned is asked about before
+// Recipients added to the suppression list while their mail waits: what may be concerned is asked about before
 // its next try, and leaves with a report.
 #include "tests/decide/queue/bench.h"
 

@@ -1,5 +1,5 @@
-// The one table of keys: what each is called, where its value goes, what may stand there, and what it means.
-// Reading a file, the annotated sample and the manual's page all follow from it. Knows no TOML.
+// The table of keys: the name of each, where its value is stored, which values are valid, and what it
+// means. Reading a file, the annotated sample and the manual page are all derived from it. Knows no TOML.
 #pragma once
 #include "daemons/decide/routing/routing.h"
 #include "daemons/common/config/schema/quantities.h"

@@ -1,4 +1,4 @@
-// One function object of several lambdas, for std::visit over the kinds of a key's value.
+// One function object made of several lambdas, for std::visit over the types of a key's value.
 #pragma once
 
 namespace config {

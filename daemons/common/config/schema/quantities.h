@@ -1,4 +1,4 @@
-// Units in which sections of the configuration count bytes and time.
+// The units of bytes and time in sections of the configuration.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <chrono>

@@ -1,5 +1,5 @@
-// Kinds of values that keys take: how each is read from a text and shown again. What the tables of keys are
-// written with.
+// Types of values of keys: how each is read from a text and
+// printed again. Used to write the tables of keys.
 #pragma once
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/net/network.h"

@@ -1,5 +1,5 @@
-// The key tables of all sections, declared: each is defined beside the struct it fills. Reading a file, the annotated
-// sample and the manual page all follow from them. Knows no section's struct.
+// Declarations of the key tables of all sections: each is defined beside the struct it fills. Reading a
+// file, the annotated sample and the manual page are all derived from them. Knows no section's struct.
 #pragma once
 #include "daemons/common/config/schema/key.h"
 #include <string_view>

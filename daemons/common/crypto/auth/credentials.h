@@ -1,7 +1,7 @@
-// The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or "HOST[:PORT] USER |COMMAND"
-// per line, '#' begins a remark; the first word may be in brackets, as in a route. A host may have several, each of
-// another user: a next hop says which. Text to value; opens no
-// files, runs no commands.
+// The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or
+// "HOST[:PORT] USER |COMMAND" per line, '#' begins a comment; the first word may
+// be in brackets, as in a route. A host may have several, each for another user:
+// a next hop selects one. Text to value; opens no files, runs no commands.
 #pragma once
 #include "libsmtp/auth/secret.h"
 #include "libsmtp/text/text.h"

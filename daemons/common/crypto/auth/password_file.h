@@ -1,7 +1,7 @@
-// The file of those who may authenticate: one "user:hash:scram:addresses" per line, '#' begins a remark. The
-// hash is one of crypt(3), scram is smtp::ScramKeys; either may be empty. The addresses, separated by commas,
-// are those the user may send as; "@domain" is a whole domain. Text to value and back; opens no files.
-// Names and passwords are compared as SASLprep has them: both of the composed and the decomposed "jörg" are one.
+// The file of users who may authenticate: one "user:hash:scram:addresses" per line, '#' begins a comment.
+// The hash is one of crypt(3), scram is smtp::ScramKeys; either may be empty. The addresses, separated by
+// commas, are those the user may send as; "@domain" is a whole domain. Text to value and back; opens no
+// files. Names and passwords are compared after SASLprep: the composed and the decomposed "jörg" are equal.
 #pragma once
 #include "libsmtp/auth/scram.h"
 #include <expected>

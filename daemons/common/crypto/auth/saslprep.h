@@ -1,5 +1,5 @@
-// The one form in which names and passwords are compared, whoever typed them (SASLprep, RFC 4013, by libidn):
-// RFC 5802, 5.1 and RFC 4616, 4 ask for it. Pure.
+// The normal form in which names and passwords are compared (SASLprep, RFC
+// 4013, by libidn), as required by RFC 5802, 5.1 and RFC 4616, 4. Pure.
 #pragma once
 #include <string>
 #include <string_view>

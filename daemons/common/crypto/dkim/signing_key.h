@@ -1,5 +1,5 @@
-// The cryptography of DKIM signatures, by OpenSSL: a private key out of a PEM file, what it signs, what is
-// published of it, and the hash of a body. Knows nothing of messages, domains and selectors.
+// The cryptography of DKIM signatures, by OpenSSL: reading a private key from a PEM file, signing,
+// the record to publish, and the hash of a body. Knows nothing of messages, domains and selectors.
 #pragma once
 #include "libsmtp/dkim/dkim.h"
 #include "libspool/disk/result.h"

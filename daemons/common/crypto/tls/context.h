@@ -1,6 +1,6 @@
-// What the TLS sessions of one listener share: certificates by name, keys for tickets, versions and ciphers; or
-// those of one client: whom it trusts. Immutable; sessions keep theirs alive, so new certificates are simply a
-// new Context. Knows no sockets.
+// What the TLS sessions of one listener share: certificates by name, keys for tickets,
+// versions and ciphers; or, for one client, the trusted authorities. Immutable; sessions
+// keep theirs alive, so new certificates are simply a new Context. Knows no sockets.
 #pragma once
 #include "daemons/common/proto/secrets.h"
 #include "libsmtp/text/time_types.h"

@@ -1,5 +1,5 @@
-// Whom a client means to talk to, and what the server's certificate proves of that: by authorities, or by TLSA records
-// (DANE, RFC 7672). Knows OpenSSL; must not know where names and records come from, nor what a policy makes of it.
+// The server that a client means to reach, and how its certificate proves this: by authorities, or by TLSA
+// records (DANE, RFC 7672). Knows OpenSSL; must not know where names and records come from, nor the policy.
 #pragma once
 #include "daemons/decide/tls/dane.h"
 #include "daemons/decide/tls/tls_policy.h"

@@ -7,7 +7,7 @@
 
 namespace tls {
 
-// OpenSSL's view of the wire: our own two ends, without a copy on the way in.
+// OpenSSL's view of the connection: our own two buffers, without a copy on the way in.
 BIO_METHOD* Session::method() {
     static BIO_METHOD* const made = [] {
         auto* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "postrider");

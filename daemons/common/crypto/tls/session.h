@@ -1,5 +1,5 @@
-// One TLS conversation without a socket: sealed bytes go in and come out, plain ones come out and go in. For
-// the server's side and the client's. Knows OpenSSL; must not know SMTP, loop or file descriptors.
+// One TLS session without a socket: encrypted bytes go in and come out, plain ones come out and go in.
+// For the server's side and the client's. Knows OpenSSL; must not know SMTP, loop or file descriptors.
 #pragma once
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/crypto/tls/server_identity.h"

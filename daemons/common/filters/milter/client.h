@@ -1,6 +1,6 @@
-// A conversation with one milter during one mail session: connects, tells it what happens, waits no longer
-// than it may, and turns whatever goes wrong into the configured default. A filter that has failed once is
-// not asked again in the session.
+// A conversation with one milter during one mail session: connects, reports each
+// event, enforces the time limit, and turns every failure into the configured
+// default. A filter that has failed once is not used again in the session.
 #pragma once
 #include "daemons/common/logging/service_status.h"
 #include "daemons/common/net/client_stream.h"

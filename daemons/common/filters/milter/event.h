@@ -1,5 +1,5 @@
-// What happens in a mail session, as a filter is told of it: the stage, what it is about, and the macros that
-// sendmail and Postfix send along there. Values; whoever has the mail says what is known.
+// The events of a mail session that are reported to a filter: the stage, its arguments, and the
+// macros that sendmail and Postfix send there. Values; the owner of the mail fills them in.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/filters/milter/message.h"

@@ -1,6 +1,6 @@
-// A message while filters look at it, before its commit: its header as edited so far, its body, its envelope.
-// Takes the complete modifications of one filter after the other; seal() leaves them with the writer. Knows
-// the spool's writer; must not know who asks.
+// A message during filtering, before its commit: its header as edited so far, its body,
+// its envelope. Applies the complete modifications of one filter after the other; seal()
+// leaves them with the writer. Knows the spool's writer; must not know the callers.
 #pragma once
 #include "daemons/common/filters/milter/session.h"
 #include "libspool/format/envelope.h"
@@ -30,7 +30,7 @@ public:
     void read_body(std::uint64_t offset, std::size_t max,
                    std::function<void(spool::Result<std::string>)> done);
 
-    // One edit of a loaded header that no filter asked for. False: it makes no sense, and nothing is changed.
+    // One edit of a loaded header that no filter asked for. False: it is invalid, and nothing is changed.
     bool edit(spool::FieldEdit edit);
     // To that address instead of its recipients. False: it is none.
     bool redirect(std::string_view address);

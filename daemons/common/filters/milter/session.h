@@ -1,6 +1,6 @@
-// The MTA's half of a conversation with one milter (protocol version 6), as a value: told what happens in the
-// mail session, fed the filter's bytes, asked for its word. Modifications are gathered and handed out with
-// the final word on a message, never before. No socket, no clock.
+// The MTA's side of a conversation with one milter (protocol version 6), as a value: it gets the
+// events of the mail session and the filter's bytes, and returns the filter's response. Modifications
+// are collected and returned with the final response to a message, never before. No socket, no clock.
 #pragma once
 #include "daemons/common/filters/milter/packet.h"
 #include "libsmtp/protocol/reply.h"

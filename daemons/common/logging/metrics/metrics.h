@@ -1,6 +1,6 @@
-// What one process has counted since it last handed its metrics over, and what it measured. Counting is one addition
-// to a cell, from any thread, without locks; handing over takes what was counted out, so that who receives it only
-// ever adds, and neither side's restart makes a sum go backwards.
+// What one process has counted since it last sent its metrics, and what it measured. Counting
+// is one addition to a cell, from any thread, without locks; sending resets the counts, so
+// that the receiver only adds, and a restart of either side does not decrease a sum.
 #pragma once
 #include "daemons/common/logging/metrics/registry.h"
 #include "daemons/common/proto/metrics.h"

@@ -1,7 +1,7 @@
-// Everything Postrider counts and measures, once: what it is called in Prometheus' words, what it means, which labels
-// it has and which values these can take. All label sets are closed, so that every figure has its place, a cell's
-// number, known to whoever counts and to whoever shows (both are of one build). Metrics of links, whose names nobody
-// knows beforehand, have a table of their own. Knows no daemon and no process.
+// Everything Postrider counts and measures, once: its name in Prometheus, its meaning, its labels and
+// their possible values. All label sets are closed, so that every value has a fixed cell, whose number is
+// known to the process that counts and to the one that exports (both are of one build). Metrics of links,
+// whose names are not known in advance, have a table of their own. Knows no daemon and no process.
 #pragma once
 #include <cstddef>
 #include <cstdint>

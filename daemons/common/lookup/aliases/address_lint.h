@@ -1,6 +1,6 @@
-// What stands where an address is expected and is none, in the files an administrator keeps: alias files, what they
-// include, tables of virtual and canonical addresses. Read through once, by commands; the daemons say the same of what
-// they come upon. Files that may not be read from here are passed over.
+// Invalid addresses in the files an administrator maintains: alias files, the files they
+// include, tables of virtual and canonical addresses. Read once, by commands; the daemons
+// report the same when they encounter them. Files that cannot be read from here are skipped.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/lookup/tables/values.h"

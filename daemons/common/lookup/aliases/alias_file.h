@@ -1,5 +1,5 @@
-// Alias files in the format of aliases(5): text to a table, and a file kept up with. Lines "name: target,
-// target", continued by lines that begin with a space, '#' for comments.
+// Alias files in the format of aliases(5): text to a table, and a file that is read again when it
+// changes. Lines "name: target, target", continued by lines that begin with a space, '#' for comments.
 #pragma once
 #include "daemons/common/lookup/aliases/alias_targets.h"
 #include "daemons/common/runtime/watched_file.h"
@@ -14,7 +14,7 @@ namespace common {
 
 struct AliasTable {
     std::unordered_map<std::string, std::vector<decide::AliasTarget>> entries; // names in lower case
-    // Of lines that are passed over, and of entries whose mail waits because something in them is wrong.
+    // Of lines that are skipped, and of entries whose mail waits because something in them is wrong.
     std::vector<AliasProblem> problems;
 
     static AliasTable parse(std::string_view text);

@@ -1,6 +1,6 @@
-// What may stand behind a name in an alias file, in a .forward and in an included file: text to targets. Addresses in all
-// the forms in which people write them (decide/written_addresses.h), "|command", /file, ~/file, :include:/file, \user;
-// quotes around what holds odd characters. What is none of these stays in the list as Kind::wrong: mail for it waits.
+// The possible targets in an alias file, in a .forward and in an included file: text to targets. Addresses in all
+// the forms in which people write them (decide/written_addresses.h), "|command", /file, ~/file, :include:/file,
+// \user; quotes around special characters. An invalid target stays in the list as Kind::wrong: mail for it waits.
 #pragma once
 #include "daemons/decide/addressing/expansion_tables.h"
 #include <cstdint>

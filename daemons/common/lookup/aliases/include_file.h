@@ -1,5 +1,5 @@
-// A file that an alias file includes, opened as this system: a plain file that nobody but its owner and their group may
-// write. Knows nothing of what is in it.
+// A file that an alias file includes, opened as this system: a regular file
+// that only its owner and their group may write. Must not know its content.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include <cstddef>

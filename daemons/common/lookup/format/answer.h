@@ -1,4 +1,4 @@
-// What a lookup table says about a key. A value.
+// The result of looking up a key in a lookup table. A value.
 #pragma once
 #include <cstdint>
 #include <string>

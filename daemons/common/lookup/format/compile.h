@@ -1,5 +1,5 @@
-// Makes a compiled table: written beside the old one, synced, and put in its place by renaming, so that readers find the
-// old one or the new one, whole.
+// Creates a compiled table: written beside the old one, synced, and renamed into
+// place, so that readers find the complete old one or the complete new one.
 #pragma once
 #include "daemons/common/lookup/format/contents.h"
 #include "libspool/disk/result.h"

@@ -1,5 +1,5 @@
-// What the text of a table's file says: read once, asked often, and never changed, so that it can be read on another
-// thread. Pure.
+// The parsed text of a table's file: read once, queried often, and
+// never changed, so that it can be read on another thread. Pure.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tables {
 
-// A line that was passed over, or is odd.
+// A line that was skipped, or is odd.
 struct Problem {
     std::uint32_t line = 0; // 0: of the file as a whole
     std::string message;

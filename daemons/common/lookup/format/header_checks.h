@@ -1,6 +1,6 @@
-// Regular expressions on the fields of a message's header, and what becomes of a message that has one: the
-// tables of Postfix's header_checks, one rule a line, as far as people use them. Compiled once. Pure: fields
-// in, findings out, and however bad a pattern is, the work on one message is bounded. Knows no messages.
+// Regular expressions on the fields of a message's header, and the action for a message that matches: the
+// tables of Postfix's header_checks, one rule a line, as far as they are commonly used. Compiled once. Pure:
+// fields in, findings out; the work on one message is bounded, however bad a pattern is. Knows no messages.
 #pragma once
 #include "daemons/common/text/pattern.h"
 #include "libsmtp/text/text.h"

@@ -11,7 +11,7 @@ namespace tables {
 // Keys are compared in this form: small letters, NFC.
 std::string folded_key(std::string_view key);
 
-// The entries of a text, one after the other; what is no entry is passed over and said.
+// The entries of a text, one after the other; what is no entry is skipped and said.
 class KeyValues {
 public:
     struct Entry {

@@ -1,5 +1,5 @@
-// The lines of a table's file as Postfix's tables have them: empty ones and comments ('#') left out, and those that
-// begin with a blank put behind the line before. Pure.
+// The lines of a table's file in the format of Postfix's tables: empty ones and comments
+// ('#') are skipped, and those that begin with a space are appended to the line before. Pure.
 #pragma once
 #include "daemons/common/lookup/format/contents.h"
 #include "libsmtp/text/utf8.h"
@@ -19,7 +19,7 @@ public:
     Lines(std::string_view text, Problems& problems) : rest_(smtp::without_byte_order_mark(text)), problems_(problems) {}
 
     // The next one, with neither blanks nor line ends behind it; it begins with no blank. False: there is none.
-    // Lines with control characters, or longer than any may be, are passed over and said.
+    // Lines with control characters, or longer than any may be, are skipped and said.
     bool next(std::string& line, std::uint32_t& number);
 
 private:

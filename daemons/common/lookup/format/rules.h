@@ -1,6 +1,6 @@
-// Tables of rules, of which the first that holds for a key counts, as in Postfix's pcre_table(5) and cidr_table(5):
-// "/pattern/flags value" or "network value", "!" before either for what does not match, and "if /pattern/" … "endif"
-// around rules that are tried only where it matches. Pure; whatever the rules are, the work on one key is bounded.
+// Tables of rules, of which the first that matches a key is used, as in Postfix's pcre_table(5) and cidr_table(5):
+// "/pattern/flags value" or "network value", "!" before either for no match, and "if /pattern/" … "endif" around
+// rules that are tried only if it matches. Pure; the work on one key is bounded, whatever the rules are.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/text/pattern.h"

@@ -15,7 +15,7 @@ constexpr Name names[] = {{"text", Kind::text}, {"lmdb", Kind::lmdb},           
                           {"cidr", Kind::cidr}, {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
                           {"table", Kind::section}};
 
-// What Postfix calls otherwise, or cannot be had here.
+// Types with another name in Postfix, or without support here.
 struct Foreign {
     std::string_view name, instead;
 };

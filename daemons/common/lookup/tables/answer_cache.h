@@ -1,4 +1,4 @@
-// Answers that had to be fetched, kept for a while. Bounded: the oldest make room. Pure: the clock is its owner's.
+// A cache of fetched answers. Bounded: the oldest are dropped. Pure: the clock is its owner's.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"
 #include "libsmtp/text/time_types.h"

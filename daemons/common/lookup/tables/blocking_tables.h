@@ -1,4 +1,4 @@
-// Tables asked by a command, which waits for the answer. The same tables as the daemons', with a loop of their own.
+// Tables queried by a command, which waits for the answer. The same tables as the daemons', with a loop of their own.
 #pragma once
 #include "daemons/common/lookup/format/contents.h"
 #include "daemons/common/lookup/tables/tables.h"
@@ -13,7 +13,7 @@ public:
 
     // Never not_yet: waits until it is known.
     Answer ask(std::string_view table, std::string_view key);
-    // Lines of its file that are passed over or odd, once it was asked.
+    // Lines of its file that are skipped or odd, once it was asked.
     std::vector<Problem> problems(std::string_view table) { return tables_.problems(table); }
 
 private:

@@ -1,7 +1,7 @@
-// What tables have in common whose answers must be fetched: they are kept for a while, each key is asked for once
-// however many wait for it, and a source that fails is left alone for a moment, while all it is asked is unavailable.
-// So is one domain, when several of its keys in a row come to nothing while the source answers others: they cost the
-// others' questions no time.
+// The common part of tables whose answers must be fetched: answers are cached, each key is fetched
+// once however many callers wait for it, and a source that fails is not queried for a moment,
+// during which every lookup is unavailable. The same applies to one domain, if several of its keys
+// in a row fail while the source answers others: they do not delay the lookups of others.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/loop.h"

@@ -1,5 +1,5 @@
-// A table that is a file of text, kept up with. Small files are read where they are asked; large ones on another
-// thread, while what they said before still counts.
+// A table in a text file that is read again when it changes. Small files are read where
+// they are queried; large ones on another thread, while the old content is still used.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/loop.h"

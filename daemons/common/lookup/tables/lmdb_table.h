@@ -1,5 +1,5 @@
-// A compiled table: a file of LMDB that `postrider map` (or Postfix's postmap) made of a text table. Read where it is
-// asked, out of the file's pages in memory; opened again when it was replaced.
+// A compiled table: a file of LMDB that `postrider map` (or Postfix's postmap) created from a text
+// table. Queried in place, from the file's pages in memory; opened again when it was replaced.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/lookup/tables/table.h"

@@ -7,7 +7,7 @@ namespace {
 
 std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
 
-// The reason a server gives, for a log.
+// The reason given by a server, for a log.
 std::string said(std::string_view word, std::string_view text) {
     return fmt::format("it says: {}", smtp::printable(text.empty() ? word : fmt::format("{} {}", word, text), 200));
 }

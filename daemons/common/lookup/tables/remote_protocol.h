@@ -1,4 +1,4 @@
-// The two protocols in which tables are asked over a socket: Sendmail's socket maps (netstrings; Postfix's
+// The two protocols for querying tables over a socket: Sendmail's socket maps (netstrings; Postfix's
 // socketmap_table(5)) and Postfix's tcp_table(5). One request, one answer, in order. Pure.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"

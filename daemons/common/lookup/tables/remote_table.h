@@ -1,8 +1,8 @@
-// A table that a service answers for, over its socket: a few connections, on each one request at a time, the others in
-// a row behind. A connection that was closed while it was idle costs nothing. A request that the service hangs up on,
-// or answers with nonsense or not at all, is unavailable by itself; while others wait it has a second, if the service is
-// a quick one. Several in a row are the whole table's failure if a key that was answered before is not answered either;
-// so is a service that cannot be reached.
+// A table served by another process over its socket: a few connections, one request at a time on each, the
+// others queued. A connection that was closed while it was idle costs nothing. A request that makes the
+// service close the connection, or that gets an invalid answer or none, is unavailable by itself; while
+// others wait it has one second, if the service is a fast one. Several in a row are a failure of the whole
+// table if a key that was answered before is not answered either; so is a service that cannot be reached.
 #pragma once
 #include "daemons/common/net/client_stream.h"
 #include "daemons/common/lookup/tables/fetched_table.h"

@@ -1,5 +1,5 @@
-// One key asked of a lookup table at once, for who may block and has no loop: threads of local. The file is read for it.
-// Not for services, which answer only Tables.
+// A single lookup of a key in a table, for callers that may block and have no loop: threads
+// of local. The file is read for it. Not for services, which only Tables can query.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/lookup/format/answer.h"

@@ -1,5 +1,5 @@
-// A table that is a query of an SQLite database, which is only read. Asked on another thread: a few keys at once, one
-// batch after the other.
+// A table that is a read-only query of an SQLite database. Runs on
+// another thread: a few keys at once, one batch after the other.
 #pragma once
 #include "daemons/common/lookup/tables/fetched_table.h"
 #include <expected>

@@ -1,4 +1,4 @@
-// One lookup table, whatever its kind. A resource of Tables; knows neither the others nor the configuration.
+// One lookup table, of any kind. A resource of Tables; knows neither the others nor the configuration.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"
 #include "daemons/common/lookup/format/contents.h"
@@ -26,7 +26,7 @@ public:
     virtual void refresh(smtp::Now now) { static_cast<void>(now); }
     // What is wrong with it, beginning with its name; "" nothing.
     virtual std::string problem() const = 0;
-    // Lines of its file that were passed over or are odd, the first of them.
+    // Lines of its file that were skipped or are odd, the first of them.
     virtual std::vector<Problem> problems() const { return {}; }
 };
 

@@ -1,8 +1,8 @@
 // The lookup tables that the configuration names, by their specifications as written there: files
 // ("text:/etc/postrider/virtual", "lmdb:…", "regexp:…", "cidr:…"), services ("socketmap:unix:/run/x:name",
-// "tcp:127.0.0.1:3000") and sections ("table:NAME" for [table.NAME]). Files are kept up with, services are asked
-// off the caller's path; nothing here waits. Knows no mail: which keys are asked, in which order, and what values
-// mean, is the caller's business. See postrider-tables(5).
+// "tcp:127.0.0.1:3000") and sections ("table:NAME" for [table.NAME]). Files are read again when they
+// change, services are queried asynchronously; nothing here waits. Knows no mail: the caller decides which
+// keys are looked up, in which order, and what values mean. See postrider-tables(5).
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/logging/log.h"
@@ -39,7 +39,7 @@ public:
     // Fetches what was not_yet; `answered` follows, once for each key however often it was asked for.
     void ask(std::string_view table, std::string_view key);
 
-    // Lines of a table's file that were passed over or are odd, the first of them, as far as it was read.
+    // Lines of a table's file that were skipped or are odd, the first of them, as far as it was read.
     std::vector<Problem> problems(std::string_view table);
     // Notices what has changed of the files of tables with problems, though nobody asks them. Cheap.
     void refresh();

@@ -1,7 +1,7 @@
-// Every value of a table, one after the other, for commands that look a table over before mail does: lines of a text,
-// entries of a compiled table or of a section, right-hand sides of rules, and of an SQLite query what it answers for each
-// key in the column that it compares. Blocks, and is bounded. Knows no mail, and asks no service: such a table can only
-// be asked about a key.
+// Every value of a table, one after the other, for commands that check a table before it is used
+// for mail: lines of a text, entries of a compiled table or of a section, right-hand sides of
+// rules, and for an SQLite query its answers for each key in the column that it compares. Blocks,
+// and is bounded. Knows no mail, and queries no service: such a table only answers single keys.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include <cstdint>

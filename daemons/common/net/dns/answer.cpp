@@ -68,7 +68,7 @@ std::optional<std::string> text_of(std::span<const unsigned char> data) {
     return out;
 }
 
-// Takes one record of the wanted type into the answer; odd ones are passed over.
+// Takes one record of the wanted type into the answer; odd ones are skipped.
 void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
     const unsigned char* data = ns_rr_rdata(record);
     const std::size_t size = ns_rr_rdlen(record);
@@ -181,7 +181,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    // MX records that name no host are records all the same: the domain's address does not stand in for them (RFC
+    // MX records that name no host are records nevertheless: the domain's address does not stand in for them (RFC
     // 5321, 5.1).
     const bool only_odd = type == Type::mx && any;
     if (only_odd || !out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() ||

@@ -1,5 +1,5 @@
-// What a name server answered, as a value, and how it is read from the packet. Strict and bounded: whatever a
-// server sends becomes an Answer with at most 50 records. Knows no network.
+// A name server's answer as a value, and how it is parsed from the packet. Strict and bounded:
+// whatever a server sends becomes an Answer with at most 50 records. Knows no network.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/decide/tls/dane.h"

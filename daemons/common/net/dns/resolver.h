@@ -1,6 +1,6 @@
-// Name look-ups on the loop, by c-ares: never waits. Look-ups of the same name under way are made once;
-// answers are kept for their TTL in a bounded cache, failures for a few seconds. One per daemon, owned by it.
-// Nobody can guess the number a query goes by: it is the kernel's, not that of c-ares' weak generator.
+// Name lookups on the loop, by c-ares: never waits. Simultaneous lookups of the same name are made once;
+// answers are kept for their TTL in a bounded cache, failures for a few seconds. One per daemon, owned
+// by it. The query id cannot be guessed: it comes from the kernel, not from c-ares' weak generator.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/net/dns/answer.h"
@@ -33,7 +33,7 @@ public:
     Resolver& operator=(const Resolver&) = delete;
 
     // `done` is called once, at the end of this loop turn at the earliest, unless the Lookup is destroyed
-    // before. It may start and drop look-ups, but not destroy the Resolver.
+    // before. It may start and drop lookups, but not destroy the Resolver.
     [[nodiscard]] Lookup look_up(std::string_view name, Type type, Done done);
 
     // Answers may be `secure`: all name servers are on this host, and the configuration does not say otherwise.
@@ -89,7 +89,7 @@ private:
     bool closing_ = false, trusts_ad_ = false;
 };
 
-// A look-up under way; destroying it means nobody wants to know any more.
+// A lookup under way; destroying it means nobody wants to know any more.
 class Lookup {
 public:
     Lookup() = default;

@@ -1,4 +1,4 @@
-// The name servers that are asked, as words for an operator: which, and who says so.
+// The name servers in use, as text for an operator: which ones, and where they are configured.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <span>

@@ -1,6 +1,6 @@
-// Where a writer (smtpd, pickup) claims idempotency keys: asks the key store off the loop, all that waits in one
-// transaction, and gives a key back by itself if its message comes to nothing. Opens the store when the first
-// key comes. Must not know where messages come from.
+// Where a writer (smtpd, pickup) claims idempotency keys: queries the key store off the loop,
+// all pending keys in one transaction, and releases a key automatically if its message is not
+// accepted. Opens the store when the first key arrives. Must not know where messages come from.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/submission/idempotency/store.h"

@@ -1,6 +1,6 @@
-// What a message is, as far as saying the same once more goes: a SHA-256 over its content without the fields
-// that change from one attempt to the next (Date, Message-ID, Received), and over what stands beside the
-// content. Made while the content streams past. Knows no keys.
+// The identity of a message for recognising a repeated submission: a SHA-256 over its
+// content without the fields that change from one attempt to the next (Date, Message-ID,
+// Received), and over its envelope. Computed while the content streams past. Knows no keys.
 #pragma once
 #include "libsmtp/message/control_fields.h"
 #include <memory>

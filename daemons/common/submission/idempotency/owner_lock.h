@@ -1,6 +1,6 @@
-// Whether the process that has reserved a key still lives: each writer keeps a lock on a file of its slot for
-// as long as it lives, and the file says which life it is. The kernel lets the lock go whichever way a
-// process ends.
+// Whether the process that has reserved a key is still running: each writer
+// holds a lock on a file of its slot for its lifetime, and the file identifies
+// this process. The kernel releases the lock however a process ends.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/decide/message/idempotency.h"

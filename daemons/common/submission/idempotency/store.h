@@ -1,6 +1,6 @@
-// The claims on idempotency keys in a store: who reserves one, accepts its message, or lets go of it. Any
-// number of processes do so at once, each with a KeyStore of its own. Waits for the store: not for a loop's
-// thread.
+// The claims on idempotency keys in a store: who reserves one, accepts its
+// message, or releases it. Any number of processes do so at once, each with
+// a KeyStore of its own. Waits for the store: not for a loop's thread.
 #pragma once
 #include "daemons/common/store/store.h"
 #include "daemons/decide/message/idempotency.h"
@@ -57,7 +57,7 @@ private:
     OwnerProbe probe_;
 };
 
-// The queue-manager's part: these messages are durable, say so for good. They are in the spool, or were when
+// The queue-manager's part: these messages are durable, record it permanently. They are in the spool, or were when
 // it was read; where a key already stands for another message it goes on doing so.
 struct AcceptedKey {
     Claim what; // accepted

@@ -1,4 +1,4 @@
-// What senders and the postmaster are told, and whether mail may fail at all. Values.
+// Notifications to senders and the postmaster, and whether mail may fail at all. Values.
 #pragma once
 #include <cstdint>
 #include <string>

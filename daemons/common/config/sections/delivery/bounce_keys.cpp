@@ -1,4 +1,4 @@
-// The keys of reports to senders, and of the time when nothing may be lost by a mistake.
+// The keys of reports to senders, and of test periods in which no mail may be lost by mistake.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/key_tables.h"

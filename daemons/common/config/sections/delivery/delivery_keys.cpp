@@ -1,4 +1,4 @@
-// The keys of where mail goes, how it waits and how it leaves.
+// The keys for routes, queues and outgoing connections.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/delivery/dns.h"
 #include "daemons/common/config/sections/delivery/smtp_client.h"

@@ -1,5 +1,5 @@
-// Pools of source addresses: where connections to other systems come from, and which mail goes by which.
-// Values; that an address is this host's nobody knows before it is bound.
+// Pools of source addresses: where connections to other systems come from, and which mail
+// uses which pool. Values; whether this host has an address is known only when it is bound.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <chrono>

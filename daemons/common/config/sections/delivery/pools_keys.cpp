@@ -1,4 +1,4 @@
-// The keys of the addresses mail goes out from.
+// The keys of source addresses of outgoing mail.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/delivery/pools.h"
 #include "daemons/common/config/sections/key_tables.h"

@@ -1,4 +1,4 @@
-// Which refusals put a recipient on the suppression list by themselves. Values.
+// Which rejections add a recipient to the suppression list automatically. Values.
 #pragma once
 #include "daemons/decide/message/suppression.h"
 #include <chrono>

@@ -1,4 +1,4 @@
-// Classes of addresses beside [local]'s, and the tables that rewrite addresses and say where they go: one
+// Classes of addresses other than [local]'s, and the tables that rewrite and route addresses: one
 // struct per section of the configuration. Part of Config. Tables are named as written ("text:/etc/…").
 #pragma once
 #include <set>

@@ -1,5 +1,5 @@
-// How mail for people on this system is delivered: their own files that say where it goes, mailboxes,
-// commands. Part of Config's section [local].
+// How mail for users of this system is delivered: .forward
+// files, mailboxes, commands. Part of Config's section [local].
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>

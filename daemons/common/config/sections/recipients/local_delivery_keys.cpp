@@ -1,4 +1,4 @@
-// The keys of [local] that are about delivering: what users' own files may say, mailboxes and commands.
+// The keys of [local] for delivery: what .forward files may contain, mailboxes and commands.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/recipients/local_delivery.h"

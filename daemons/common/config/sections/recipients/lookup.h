@@ -1,5 +1,5 @@
-// Lookup tables that need more than a name: one struct per [table.<name>] section; and where tables are named. Part of
-// Config.
+// Lookup tables that need more than a name: one struct per
+// [table.<name>] section; and where tables may be used. Part of Config.
 #pragma once
 #include "daemons/common/net/service_address.h"
 #include <chrono>

@@ -1,5 +1,5 @@
-// What smtpd and pickup ask others before they take a message, one struct per named section: policy services,
-// DNS lists, milters. Part of Config.
+// The services that smtpd and pickup query before they accept a message, one
+// struct per named section: policy services, DNS lists, milters. Part of Config.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/net/service_address.h"

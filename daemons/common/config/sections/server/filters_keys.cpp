@@ -1,4 +1,4 @@
-// The keys of what is asked before mail is taken.
+// The keys of services that are queried before mail is accepted.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/server/filters.h"

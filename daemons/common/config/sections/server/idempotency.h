@@ -1,4 +1,4 @@
-// Idempotent submission: whether keys are heeded, and for how long. Values.
+// Idempotent submission: whether keys are used, and their lifetime. Values.
 #pragma once
 #include <chrono>
 #include <cstdint>

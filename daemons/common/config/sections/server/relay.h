@@ -1,4 +1,4 @@
-// Who may relay, and the domains relayed for anybody: [relay]. Values.
+// Who may relay, and the domains that are relayed for all clients: [relay]. Values.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <set>

@@ -1,4 +1,4 @@
-// The keys of how mail comes in.
+// The keys for receiving mail.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/server/auth.h"

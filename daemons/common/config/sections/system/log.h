@@ -1,4 +1,4 @@
-// Where log lines go and which are written: [log]. Values.
+// Where log lines are written, and which: [log]. Values.
 #pragma once
 #include "daemons/common/config/schema/quantities.h"
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where figures for Prometheus are served, and for how many links. Values.
+// Where metrics for Prometheus are served, and for how many links. Values.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <cstdint>

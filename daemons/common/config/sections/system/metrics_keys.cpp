@@ -1,4 +1,4 @@
-// The keys of the figures for Prometheus.
+// The keys of the metrics for Prometheus.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/system/metrics.h"

@@ -1,4 +1,4 @@
-// What this system is called and which users run it: [mta]. Values.
+// The name of this system and its users: [mta]. Values.
 #pragma once
 #include <string>
 

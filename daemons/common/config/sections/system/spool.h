@@ -1,4 +1,4 @@
-// Where mail is stored and what is kept free, kept back and cleaned up: [spool]. Values.
+// Where mail is stored, and how much is kept free, retained and cleaned up: [spool]. Values.
 #pragma once
 #include "daemons/common/config/schema/quantities.h"
 #include <cstdint>

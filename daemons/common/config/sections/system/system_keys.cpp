@@ -1,4 +1,4 @@
-// The keys of the system itself, of its spool and log, and of mail that stays or goes back.
+// The keys of the system itself, of its spool and log, and of the lifetime and return of mail.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/recipients/local.h"

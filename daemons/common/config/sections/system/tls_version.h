@@ -1,4 +1,4 @@
-// The oldest TLS version that is used, for servers and clients. Values.
+// The oldest supported TLS version, for servers and clients. Values.
 #pragma once
 
 namespace config {
