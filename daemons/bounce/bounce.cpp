@@ -64,7 +64,7 @@ Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
                           if (auto* report = std::get_if<proto::report::Report>(&message))
                               on_request_part(std::move(*report));
                           else
-                              queue_manager_.fail("only Report is said here");
+                              queue_manager_.fail("unexpected message: only Report is accepted here");
                       },
                       {},
                       [this](const std::string&) { questions_.forget_all(); }}) {}
@@ -89,10 +89,11 @@ void Bounce::on_request_part(proto::report::Report&& part) {
     auto question = questions_.add(std::move(part));
     if (!question) return; // more of it follows
     if (question->complete) return on_request(std::move(question->message));
-    send_answer({.request = question->message.request,
-          .outcome = Outcome::try_later,
-          .text = fmt::format("reports on very many recipients are being made, of more than {} MiB",
-                              proto::report::largest_questions >> 20)});
+    send_answer(
+        {.request = question->message.request,
+         .outcome = Outcome::try_later,
+         .text = fmt::format("reports that are being written have too many recipients (more than {} MiB)",
+                             proto::report::largest_questions >> 20)});
 }
 
 // While the connection is down it is asked again, and remembered.
@@ -174,7 +175,7 @@ void Bounce::store_undeliverable(const WorkPtr& work, const Addressee& addressee
         const bool header = copied && *copied == CopiedPart::header;
         spool_writer_->pool().complete([this, work, addressee, header] {
             if (work->why.empty()) {
-                log_.warning("{}: undeliverable, and it has no sender to be told: {}kept in bad/",
+                log_.warning("{}: undeliverable, and it has no sender to notify: {}kept in bad/",
                              work->report.queue_id.text(), header ? "its header is " : "");
                 if (work->answer.outcome != Outcome::submitted) work->answer.outcome = Outcome::kept_in_bad;
                 reported_.add(work->report, addressee, work->answer);

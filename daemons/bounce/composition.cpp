@@ -58,13 +58,14 @@ smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spoo
     out.original_recipient = wishes.original_recipient(reported.number);
     out.reason = reported.reason;
     if (reported.reason.remote_reply.empty() && reported.reason.suppressed)
-        out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
-                                 "administrator can take it off (postrider suppress remove {}).",
+        out.advice = fmt::format("This mail system does not send mail to that address, because it is on the "
+                                 "system's suppression list. The administrator can remove it from the list "
+                                 "(postrider suppress remove {}).",
                                  out.final_recipient);
     if (reported.reason.remote_reply.empty() && key_was_reused(state.envelope))
         out.advice =
-            "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
-            "message. It has to name each by a key of its own.";
+            "The program that sent it identifies its messages by keys (Idempotency-Key:), and has already "
+            "used this key for another message. Each message needs a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
     return out;
 }
@@ -175,7 +176,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
 
     spool::EnvelopeRecipient sender;
     sender.address = addressee.postmaster ? dsn.copy_to : dsn.sender;
-    if (addressee.postmaster) sender.notify = spool::Notify::never; // nobody is told that a copy did not arrive
+    if (addressee.postmaster) sender.notify = spool::Notify::never; // no report if the copy cannot be delivered
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
     out.envelope.lifetime = settings.lifetime;

@@ -22,7 +22,7 @@ struct Settings {
     std::uint64_t full_content_limit = 0;
     bool over_quota_few_headers = true;
     std::uint32_t lifetime = 0; // of a report, as its envelope has it
-    bool dry = false; // nobody is told
+    bool dry = false; // no report is sent
     struct {
         bool failed = false, delayed = false, undeliverable = false;
     } postmaster_copy;

@@ -42,7 +42,7 @@ static Result<CopiedPart> keep_header(spool::Disk& disk, spool::QueueId id, spoo
     const std::string_view part = *header;
     TRY(disk.write(to, 0, {&part, 1}));
     TRY(disk.sync(to));
-    TRY(write_why(disk, name, fmt::format("only the header is kept of {} bytes\n{}", reader->size(), why)));
+    TRY(write_why(disk, name, fmt::format("only the header of {} bytes is kept\n{}", reader->size(), why)));
     return CopiedPart::header;
 }
 

@@ -40,7 +40,8 @@ Categorizer::Categorizer(common::DaemonContext& context, const config::Config& c
                           else if (auto* list = std::get_if<proto::categorize::Suppressions>(&message))
                               suppressions_.set_any(list->any), announce_suppressions();
                           else
-                              queue_manager_.fail("only Categorize and Suppressions are said here");
+                              queue_manager_.fail("unexpected message: only Categorize and Suppressions are "
+                                                  "accepted here");
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
@@ -104,7 +105,8 @@ void Categorizer::add_client(std::unique_ptr<CheckChannel> client) {
                                 if (question)
                                     start(Check{number, std::move(*question)});
                                 else
-                                    check_channels_.at(number)->fail("only Check is said here");
+                                    check_channels_.at(number)->fail(
+                                        "unexpected message: only Check is accepted here");
                             },
                             [this, number](const std::string&) {
                                 auto gone = check_channels_.extract(number); // its callback is running
@@ -119,9 +121,10 @@ void Categorizer::on_request_part(Categorize&& part) {
     auto question = questions_.add(std::move(part));
     if (!question) return; // more of it follows
     if (question->complete) return start(std::move(question->message));
-    answers_to_send_.refuse(question->message.request,
-                    fmt::format("its recipients are more than the {} MiB that the categorizer takes at a time",
-                                proto::categorize::largest_questions >> 20));
+    answers_to_send_.refuse(
+        question->message.request,
+        fmt::format("its recipients exceed the {} MiB that the categorizer can handle at a time",
+                    proto::categorize::largest_questions >> 20));
     reply();
 }
 
@@ -208,7 +211,7 @@ void Categorizer::reply() {
         auto part = answers_to_send_.next();
         const auto request = part.request;
         if (queue_manager_.send(part) == ipc::SendResult::too_long)
-            answers_to_send_.refuse(request, "what one of its addresses leads to is too long to be told");
+            answers_to_send_.refuse(request, "the expansion of one of its addresses is too long");
     }
 }
 

@@ -74,7 +74,7 @@ private:
 
     common::DaemonContext& context_;
     common::Problems problems_;
-    common::Timer recheck_timer_; // while something is wrong: it may be mended, and nobody asks
+    common::Timer recheck_timer_; // while something is wrong: it may be fixed, and nobody asks
     LookupSources sources_;
     Suppressions suppressions_;
     DeliveredToLookup delivered_to_lookup_;

@@ -27,10 +27,10 @@ namespace {
 std::expected<std::string, std::string> read_regular(const std::string& path) {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) return std::unexpected(std::string(std::strerror(errno)));
-    if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("this is no regular file"));
+    if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("not a regular file"));
     if (static_cast<std::uint64_t>(info.st_size) > postfix::max_file_size)
         return std::unexpected(
-            fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::max_file_size));
+            fmt::format("too large: {} bytes, limit {}", info.st_size, postfix::max_file_size));
     auto text = common::read_file(path);
     if (!text) return std::unexpected(std::string(std::strerror(text.error().code)));
     return *std::move(text);
@@ -110,7 +110,7 @@ std::vector<config::Problem> drop_rejected_quantities(ImportResult& imported, st
 int write_file(const std::string& path, const std::string& text) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST)
-        return print_error(fmt::format("{} is there already, and is left alone: name another file", path)),
+        return print_error(fmt::format("{} already exists and is not overwritten: choose another file", path)),
                cannot_create;
     if (fd < 0) return print_error(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
     std::string_view rest = text;
@@ -177,11 +177,11 @@ int import_from_postfix(const Arguments& arguments) {
     for (const auto& problem : problems) print_error(problem.to_string());
     if (std::fflush(stdout) != 0)
         return print_error(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
-    print_error(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0],
+    print_error(fmt::format("{}: imported {}, with remarks {}, without a counterpart {}", arguments.words[0],
                          imported->count(SettingResult::Kind::converted), imported->count(SettingResult::Kind::with_remark),
                          imported->count(SettingResult::Kind::unsupported)));
     if (!problems.empty())
-        return print_error("the result is not ready: settle what these lines are about, and ask postrider check"),
+        return print_error("the result is incomplete: resolve the remarks above, then run postrider check"),
                bad_config;
     return ok;
 }

@@ -36,9 +36,10 @@ Local::Local(common::DaemonContext& context, const config::Config& config,
       queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
                      conversation, context.identity,
                      {[this](Message&& message) { on_message(message); }, [this] { on_connected(); },
-                      [this](const std::string&) { on_disconnected(); }, [this] { to_queue_manager_.drained(); }}),
+                      [this](const std::string&) { on_disconnected(); },
+                      [this] { to_queue_manager_.drained(); }}),
       to_queue_manager_(queue_manager_, [this] {
-          context_.log.error("a message to the queue-manager is too long for a frame and was left out");
+          context_.log.error("a message to the queue-manager is too long for a frame and was dropped");
       }) {
     common::size_thread_pool(threads_);
     checks_.configure(config);
@@ -53,8 +54,9 @@ void Local::reconfigure(common::DaemonConfig daemon_config) {
     settings_ = std::make_shared<Settings>(settings_of(daemon_config.config, settings_->born));
     checks_.configure(daemon_config.config);
     if (const auto wanted = daemon_config.config.queue.connections_local; wanted > threads_)
-        context_.log.info("queue.connections_local = {}: more than {} deliveries at a time from the next start on", wanted,
-                               threads_);
+        context_.log.info("queue.connections_local = {}: more than {} deliveries at a time only after the "
+                          "next start",
+                          wanted, threads_);
     user_files_.configure(daemon_config);
 }
 
@@ -108,7 +110,7 @@ void Local::on_message(const Message& message) {
     } else if (const auto* acknowledged = std::get_if<Acknowledged>(&message)) {
         unacknowledged_.erase(acknowledged->delivery);
     } else {
-        queue_manager_.fail("an agent's word from the queue-manager");
+        queue_manager_.fail("unexpected message from the queue-manager");
     }
 }
 

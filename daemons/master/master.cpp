@@ -56,7 +56,7 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
       }),
       reload_bound_(loop, [this] {
           for (auto peer : std::exchange(reloading_, {}))
-              control_->refuse(peer, "not everybody has taken over the new configuration yet: " + unready_names());
+              control_->refuse(peer, "not all processes have applied the new configuration yet: " + unready_names());
       }),
       since_(Loop::now().wall) {}
 
@@ -96,7 +96,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
 // Those who may not read the configuration, or find it broken one day, still find us.
 void Master::publish() {
     if (auto done = common::publish_effective_config(config_); !done)
-        log_.info("{}: while {} has mistakes, commands will refuse to work", done.error().what, config_.file);
+        log_.info("{}: while {} has errors, commands will not work", done.error().what, config_.file);
 }
 
 void Master::log_warnings() {
@@ -109,7 +109,7 @@ void Master::log_warnings() {
 // A port that is taken is no reason not to carry mail.
 void Master::bind_metrics() {
     if (auto bound = runtime_directory_.bind_metrics(config_.metrics); !bound)
-        log_.error("metrics.listen: {}: nobody can read metrics there; \"postrider reload\" tries again",
+        log_.error("metrics.listen: {}: metrics cannot be read there; \"postrider reload\" tries again",
                    bound.error().what);
 }
 
@@ -220,7 +220,7 @@ void Master::heartbeat() {
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
     if (!news) return log_.error("{}", keys_.problem());
-    for (const auto& file : keys_.renewed()) log_.info("{}: it has changed, and is in use", file);
+    for (const auto& file : keys_.renewed()) log_.info("{}: changed and applied", file);
     if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
         account_tokens_.use(keys_.credentials());
     for (auto& child : children_)
@@ -354,7 +354,7 @@ void Master::ended(Child& child, bool crashed) {
     report_status();
     if (child.state() == Child::State::ended) return sweep_.schedule();
     if (!announced_ && child.deaths_in_a_row() >= deaths_limit)
-        fail_to_start(fmt::format("{} ends as soon as it is started{}{}", child.name(),
+        fail_to_start(fmt::format("{} exits as soon as it is started{}{}", child.name(),
                                   child.problem().empty() ? "" : ": ", child.problem()));
 }
 

@@ -44,7 +44,7 @@ std::string beyond_confinement(const config::Config& old, const config::Config& 
             common::missing_rights(common::access_rights_of(process.role, process.instance, old),
                            common::access_rights_of(process.role, process.instance, fresh));
         if (!paths.empty())
-            return fmt::format("the {} that runs cannot reach {}: what a process may reach is settled when it starts",
+            return fmt::format("the running {} has no access to {}: access rights of a process are set when it starts",
                                process.name, paths.front());
     }
     return {};
@@ -56,7 +56,7 @@ Result<> Master::reload() {
     if (stopping_) return std::unexpected(Error{0, "it is being stopped"});
     auto outcome = load_new_configuration();
     if (!outcome) {
-        log_.error("reload refused, the former configuration stays in force: {}", outcome.error().what);
+        log_.error("reload refused, the previous configuration stays in force: {}", outcome.error().what);
         return outcome;
     }
     systemd_.reloading();
@@ -80,9 +80,10 @@ Result<> Master::load_new_configuration() {
         return std::unexpected(Error{0, problems});
     }
     if (auto key = needs_restart(config_, *fresh); !key.empty())
-        return std::unexpected(Error{0, key + " has changed: that needs \"postrider stop\" and \"postrider start\""});
+        return std::unexpected(Error{0, key + " has changed: this requires \"postrider stop\" and "
+                                              "\"postrider start\""});
     if (auto why = beyond_confinement(config_, *fresh); !why.empty())
-        return std::unexpected(Error{0, why + ": that needs \"postrider stop\" and \"postrider start\""});
+        return std::unexpected(Error{0, why + ": this requires \"postrider stop\" and \"postrider start\""});
     auto text_file = TRY(sealed(*text));
     auto log_file = TRY(RuntimeDirectory::open_log(*fresh));
     TRY(runtime_directory_.make_slots(*fresh));
@@ -120,7 +121,7 @@ void Master::update_workers() {
 Result<> Master::reopen_log() {
     auto log_file = RuntimeDirectory::open_log(config_);
     if (!log_file) {
-        log_.error("{}: going on with the old one", log_file.error().what);
+        log_.error("{}: continuing with the old one", log_file.error().what);
         return std::unexpected(log_file.error());
     }
     use_log(*std::move(log_file));
@@ -138,7 +139,7 @@ void Master::check_syslog() {
     if (!log_file || (!answers && !*log_file)) return; // no other destination either
     use_log(*std::move(log_file));
     for (auto& child : children_) child->resend_orders();
-    if (answers) log_.info("a syslog daemon listens at {} again: log lines go there", config_.log.syslog_socket);
+    if (answers) log_.info("a syslog daemon is listening at {} again: log lines go there", config_.log.syslog_socket);
     else log_.warning("{}", common::syslog_warning(config_));
 }
 
@@ -269,7 +270,7 @@ void Master::control(const ipc::JsonServer::Request& request, const json& body) 
         if (auto done = reopen_log(); done) control_->finish(peer);
         else control_->refuse(peer, done.error().what);
     } else {
-        control_->refuse(peer, "master knows no operation \"" + op + "\": it knows status, stop, reload and reopen-logs");
+        control_->refuse(peer, "unknown operation \"" + op + "\": expected status, stop, reload or reopen-logs");
     }
 }
 

@@ -86,12 +86,12 @@ int run(const Options& given) {
     Master master(loop, log, options, *std::move(text), *std::move(config), *std::move(users));
     if (auto opened = master.open(*std::move(log_file), *std::move(listening)); !opened) {
         if (opened.error().code == EMFILE)
-            opened.error().what += fmt::format(" (a process may open {} here: {})", descriptors, more_descriptors);
+            opened.error().what += fmt::format(" (the limit for a process is {}: {})", descriptors, more_descriptors);
         if (opened.error().code != EALREADY) log.critical("{}", opened.error().what);
         return refuse(opened.error().what, status_for(opened.error()));
     }
     if (descriptors < enough_descriptors)
-        log.warning("only {} files may be open at a time in a process, connections included: {}", descriptors,
+        log.warning("a process may have only {} files open at a time, including connections: {}", descriptors,
                     more_descriptors);
     loop.run();
     log.flush();

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view hint = "Postrider's figures for Prometheus are at /metrics.\n";
+constexpr std::string_view hint = "The metrics of Postrider for Prometheus are at /metrics.\n";
 constexpr std::size_t connection_memory = 16 * 1024; // headers of a request and of its answer
 
 struct Answer {
@@ -150,7 +150,7 @@ spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, 
     static_cast<void>(fd.release());
     const auto* facts = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
     if (facts) server->poll = common::make_poll(loop.uv(), server.get(), facts->epoll_fd);
-    if (!server->poll) return std::unexpected(spool::Error{0, "the HTTP server cannot be waited for"});
+    if (!server->poll) return std::unexpected(spool::Error{0, "the HTTP server cannot be polled"});
     uv_poll_start(server->poll.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
         if (auto* self = common::owner_of<Server>(poll)) self->run();
     });

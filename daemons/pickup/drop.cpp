@@ -100,7 +100,7 @@ bool Drop::open_file(const std::string& name) {
         return false;
     }
     if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        context_.log.warning("drop/{} is no regular file of one owner and one name; left alone", name);
+        context_.log.warning("drop/{} is not a regular file with a single owner and link; ignored", name);
         return false;
     }
     if (throttled_users_.contains(st.st_uid)) return false;
@@ -146,8 +146,8 @@ void Drop::leave_in_place() {
                      std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(st.st_mtime) >
                          broken_off_after;
     if (old) {
-        context_.log.warning("drop/{}: it has no end, so nobody was told that it was taken", name_);
-        finish_name("it has no end");
+        context_.log.warning("drop/{}: incomplete, so its acceptance was never reported", name_);
+        finish_name("it is incomplete");
     }
     close_file();
 }

@@ -44,7 +44,7 @@ void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     limits.user_bytes = std::max(daemon_config.config.submit.drop_user_bytes, 2 * limits.message_size);
     limits.user_messages = daemon_config.config.submit.drop_user_messages;
     const auto left = common::publish_drop_limits(spool.directory + "/drop", limits);
-    if (!left) context_.log.warning("{}: programs that leave mail there go by earlier limits", left.error().what);
+    if (!left) context_.log.warning("{}: programs that submit mail there use the earlier limits", left.error().what);
     if (auto fd = daemon_config.take("submit"); fd && !listener_)
         listener_ = std::make_unique<SubmitListener>(context_, std::move(fd));
 }

@@ -56,7 +56,7 @@ void Submission::take(const Message& message) {
     }
     if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
     if (std::holds_alternative<End>(message)) return end();
-    refuse(EX_PROTOCOL, "an answer that nobody asked for");
+    refuse(EX_PROTOCOL, "unexpected answer");
 }
 
 void Submission::begin(const Begin& begin) {
@@ -82,7 +82,7 @@ void Submission::begin(const Begin& begin) {
     envelope_.smtputf8 = envelope_.smtputf8 || begin.smtputf8;
     envelope_.require_tls = begin.require_tls;
     if (begin.envid.size() > 100 || !is_one_line(begin.envid) || !smtp::is_ascii(begin.envid))
-        return refuse(EX_USAGE, "the envelope id is not one of printable characters, at most 100");
+        return refuse(EX_USAGE, "the envelope id must have at most 100 printable characters");
     envelope_.envid = begin.envid;
 
     smtp::SubmissionOptions options;
@@ -123,7 +123,7 @@ void Submission::import(const Import& import) {
     if (encoded_envelope_.size() > largest_envelope) return refuse(EX_DATAERR, "the envelope is too large");
     if (import.more) return;
     auto envelope = spool::decode(encoded_envelope_);
-    if (!envelope) return refuse(EX_DATAERR, "the envelope is none: " + envelope.error().why);
+    if (!envelope) return refuse(EX_DATAERR, "invalid envelope: " + envelope.error().why);
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
     envelope_ = *std::move(envelope);
     if (!admit()) return;
@@ -140,11 +140,11 @@ bool Submission::read_sender(const Begin& begin) {
     if (begin.sender.empty()) return true;
     const auto list = smtp::complete_addresses(begin.sender, context_.config->mta.origin);
     const auto bad = [&](std::string_view why) {
-        refuse(EX_DATAERR, "the sender is no address: " + std::string(why));
+        refuse(EX_DATAERR, "the sender is not a valid address: " + std::string(why));
         return false;
     };
     if (!list.problem.empty()) return bad(list.problem);
-    if (list.addresses.size() != 1) return bad("there must be one");
+    if (list.addresses.size() != 1) return bad("expected one address");
     if (const auto mailbox = smtp::Mailbox::parse(list.addresses.front()); !mailbox)
         return bad(mailbox.error().why);
     envelope_.reverse_path = list.addresses.front();
@@ -171,7 +171,7 @@ bool Submission::add_recipients(const std::vector<Recipient>& recipients) {
     for (const auto& given : recipients) {
         const auto list = smtp::complete_addresses(given.list, context_.config->mta.origin);
         if (!list.problem.empty()) {
-            refuse(EX_DATAERR, "a recipient is no address: " + list.problem);
+            refuse(EX_DATAERR, "a recipient is not a valid address: " + list.problem);
             return false;
         }
         for (const auto& address : list.addresses)
@@ -182,11 +182,11 @@ bool Submission::add_recipients(const std::vector<Recipient>& recipients) {
 
 bool Submission::add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify) {
     if (const auto mailbox = smtp::Mailbox::parse(address); !mailbox) {
-        refuse(EX_DATAERR, "a recipient is no address: " + mailbox.error().why);
+        refuse(EX_DATAERR, "a recipient is not a valid address: " + mailbox.error().why);
         return false;
     }
     if (notify > 15 || ((notify & 1) != 0 && notify != 1) || orcpt.size() > 500 || !is_one_line(orcpt)) {
-        refuse(EX_USAGE, "a recipient's delivery status options make no sense");
+        refuse(EX_USAGE, "a recipient's delivery status options are invalid");
         return false;
     }
     if (envelope_.recipients.size() >= context_.config->submit.recipients) {
@@ -258,7 +258,7 @@ bool Submission::header_complete() {
 
 void Submission::write_rewritten() {
     scan_.feed(rewritten_);
-    if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle", "5.4.6");
+    if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message is looping", "5.4.6");
     writer_->append(rewritten_);
     if (fingerprint_) fingerprint_->feed(rewritten_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key

@@ -30,13 +30,14 @@ void Submission::claimed(common::idempotency::Decision decision) {
         return proceed();
     }
     if (decision.duplicate_of) {
-        context_.log.info("{}: duplicate of {}: nothing is sent, by its idempotency key {}", id_.text(),
+        context_.log.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_.text(),
                           decision.duplicate_of->text(), envelope_.idempotency_key);
         stage_ = Stage::over;
         writer_.reset();
         return answer(
             {EX_OK, decision.duplicate_of->text(),
-             fmt::format("nothing is sent: by its idempotency key it is {} again", decision.duplicate_of->text())});
+             fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
+                         decision.duplicate_of->text())});
     }
     deferred_ = !decision.reply.permanent();
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);

@@ -48,14 +48,14 @@ private:
     }
     void on_closed(const std::string& reason) override {
         if (!answered_ && !submission_->ended())
-            listener_.context_.log.warning("a submission by uid={} broke off: {}", uid_, reason);
+            listener_.context_.log.warning("a submission by uid={} was interrupted: {}", uid_, reason);
         listener_.gone(*this);
     }
     void say(const Answer& answer) {
         answered_ = true;
         ipc::encode<Message>(answer, connection_->begin());
         if (connection_->end() == ipc::Connection::Ended::too_long) {
-            ipc::encode<Message>(Answer{answer.status, answer.queue_id, "the reason is too long to be told"},
+            ipc::encode<Message>(Answer{answer.status, answer.queue_id, "the reason is too long to be reported"},
                                  connection_->begin());
             static_cast<void>(connection_->end());
         }
@@ -113,12 +113,12 @@ bool SubmitListener::accept() {
 void SubmitListener::admit(common::Fd fd) {
     const auto& limits = context_.config->submit;
     const auto peer = common::peer_credentials(fd.number());
-    if (!peer) return turn_away(std::move(fd), "the kernel does not say who you are");
+    if (!peer) return turn_away(std::move(fd), "the kernel does not identify the caller");
     if (clients_.size() >= limits.connections)
         return turn_away(std::move(fd), "too many submissions at once, try again later");
     auto& mine = per_user_[peer->uid];
     if (mine >= limits.connections_per_user)
-        return turn_away(std::move(fd), "too many submissions of yours at once, try again later");
+        return turn_away(std::move(fd), "too many simultaneous submissions by this user, try again later");
     ++mine;
     clients_.push_back(std::make_unique<Client>(*this, std::move(fd), *peer));
 }

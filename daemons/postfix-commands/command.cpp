@@ -132,13 +132,14 @@ int run(std::vector<std::string> words) {
     const auto program = std::ranges::find(programs, invocation.program, &Program::name);
     if (program == programs.end())
         return fatal(invocation,
-                     "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
+                     "called by an unknown name: expected postqueue, postsuper, postcat, postconf, postmap "
+                     "or postalias");
 
     invocation.failure_status = program->failure_status;
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    optind = 0; // start anew
+    optind = 0; // start again
     const auto count = static_cast<int>(words.size());
     for (int letter; (letter = ::getopt(count, argv.data(), program->letters)) != -1;) {
         if (letter == '?') return fatal(invocation, program->usage); // behind what getopt(3) said itself

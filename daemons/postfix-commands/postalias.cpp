@@ -33,7 +33,8 @@ int postalias(const Invocation& invocation) {
     for (const char letter : {'d', 'i', 'r'})
         if (invocation.has(letter))
             return fatal(invocation,
-                         fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
+                         fmt::format("-{} is not supported: edit the file itself, which is read again when "
+                                     "it changes",
                                      letter));
     if (invocation.words.empty()) return EX_USAGE;
     bool any = false;

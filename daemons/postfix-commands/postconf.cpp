@@ -71,8 +71,8 @@ int postconf(const Invocation& invocation) {
     for (const char letter : {'e', 'X', '#', 'M', 'P', 'F', 'b', 't', 'T'})
         if (invocation.has(letter))
             return fatal(invocation,
-                         fmt::format("-{} has no meaning here: settings stand in postrider.toml; see "
-                                     "postrider.toml(5), and \"postrider check\" after a change",
+                         fmt::format("-{} is not supported: settings are in postrider.toml; see "
+                                     "postrider.toml(5), and run \"postrider check\" after a change",
                                      letter));
     if (invocation.has('m')) return fmt::print("{}\n", kinds_of_tables), EX_OK;
     if (invocation.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;

@@ -159,7 +159,9 @@ int insert(const Invocation& invocation, const MapName& map) {
             case tables::Writer::Put::there:
                 problems.add(entry->line, fmt::format("duplicate entry: \"{}\"", entry->key));
                 break;
-            case tables::Writer::Put::too_long: problems.add(entry->line, "the key is too long; passed over"); break;
+            case tables::Writer::Put::too_long:
+                problems.add(entry->line, "the key is too long; skipped");
+                break;
             }
         return {};
     });
@@ -188,7 +190,9 @@ int postmap(const Invocation& invocation) {
     for (const char letter : {'b', 'h', 'm', 'F'})
         if (invocation.has(letter))
             return fatal(invocation,
-                         fmt::format("-{} is not to be had: it asks tables in a way that nothing here does", letter));
+                         fmt::format("-{} is not supported: it queries tables in a way that Postrider never "
+                                     "does",
+                                     letter));
     std::vector<MapName> maps;
     for (const auto& word : invocation.words) maps.push_back(parse_map(word));
     if (maps.empty() || invocation.has('q') + invocation.has('d') + invocation.has('s') + invocation.has('i') > 1)

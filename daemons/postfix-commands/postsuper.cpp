@@ -116,8 +116,8 @@ private:
         else
             check_reply(answer);
         if (in_flight > 0)
-            warning(invocation_, fmt::format("{} message{} being delivered and could not be stopped any more", in_flight,
-                                       in_flight == 1 ? " is" : "s are"));
+            warning(invocation_, fmt::format("{} message{} being delivered and could no longer be stopped",
+                                             in_flight, in_flight == 1 ? " is" : "s are"));
         return changed;
     }
 

@@ -11,7 +11,7 @@ using decide::LookupStatus;
 
 namespace {
 
-constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
+constexpr std::uint32_t configured_valid = 3600; // a reload asks again anyway
 
 } // namespace
 

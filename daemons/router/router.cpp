@@ -59,12 +59,13 @@ Router::Router(common::DaemonContext& context, const config::Config& config, con
                           else if (state)
                               down_.erase(state->link);
                           else
-                              queue_manager_.fail("only Route and LinkState are said here");
+                              queue_manager_.fail("unexpected message: only Route and LinkState are accepted "
+                                                  "here");
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
                           for (auto& [domain, job] : jobs_) job.questions.clear();
-                          down_.clear(); // it tells anew
+                          down_.clear(); // it reports all again
                       }}) {
     apply(config);
 }
@@ -112,7 +113,7 @@ void Router::set_reporter(const config::Config& config) {
     if (!config.tls_reports.enabled) return reporter_.reset();
     const auto directory = config.spool.directory + "/state/tls-reports";
     if (const auto made = common::make_state_directory(directory); !made)
-        return context_.log.error("{}; there are no TLS reports", made.error().what);
+        return context_.log.error("{}; no TLS reports are sent", made.error().what);
     if (!reporter_)
         reporter_ = std::make_unique<TlsReporter>(context_.loop, context_.log, directory,
                                                   context_.run_directory + "/submit");
@@ -172,7 +173,7 @@ void Router::on_question(proto::route::Route&& route) {
     if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
         return answer(question, route.domain,
                       {decide::Destination::refuse(decide::RouteKind::permanent, "5.1.2",
-                                                   route.domain + " is no name of a domain"),
+                                                   route.domain + " is not a valid domain name"),
                        3600});
     const auto* rule = routes_.find(route.domain);
     const auto connections = rule ? rule->connections : 0;

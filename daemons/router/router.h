@@ -77,7 +77,7 @@ private:
     LocalIdentity local_identity_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;
-    StsPolicies sts_; // its look-ups end before the resolver
+    StsPolicies sts_; // its lookups end before the resolver
     decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
     std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
     std::unique_ptr<ipc::Listener> listener_;

@@ -167,10 +167,10 @@ void StsPolicies::fetched(const std::string& domain, const common::Https::Answer
         return failed(domain, answer.failure == Trouble::certificate ? Failure::certificate : Failure::fetch,
                       answer.why);
     if (answer.status != 200)
-        return failed(domain, Failure::fetch, fmt::format("the web server answers {}", answer.status));
+        return failed(domain, Failure::fetch, fmt::format("the web server answered {}", answer.status));
     if (answer.content_type != "text/plain")
         return failed(domain, Failure::fetch,
-                      fmt::format("it is \"{}\", not \"text/plain\"", answer.content_type));
+                      fmt::format("its type is \"{}\", not \"text/plain\"", answer.content_type));
     auto policy = decide::sts::parse_policy(answer.content);
     if (!policy) return failed(domain, Failure::invalid, policy.error());
     store(domain, *std::move(policy), checks_.at(domain).id);
@@ -180,9 +180,11 @@ void StsPolicies::fetched(const std::string& domain, const common::Https::Answer
 void StsPolicies::failed(const std::string& domain, Failure failure, const std::string& why) {
     postpone_fetch(domain);
     const auto* known = valid_policy(domain);
-    log_.warning("{}: the MTA-STS policy at https://mta-sts.{}/.well-known/mta-sts.txt cannot be had: {}; mail goes {}",
+    log_.warning("{}: the MTA-STS policy at https://mta-sts.{}/.well-known/mta-sts.txt is not available: {}; "
+                 "mail is sent {}",
                  domain, domain, why,
-                 known ? fmt::format("by the one of before (id {})", known->id) : "without one until it can");
+                 known ? fmt::format("under the previous policy (id {})", known->id)
+                       : "without a policy until it is");
     if (callbacks_.failed) callbacks_.failed(domain, failure, why);
     checks_.at(domain).valid = static_cast<std::uint32_t>(failed_for / 1s);
     finish(domain);
@@ -229,7 +231,7 @@ void StsPolicies::store(const std::string& domain, decide::sts::Policy policy, c
 
 void StsPolicies::save(const std::string& domain) {
     if (const auto saved = store_.save(domain, policies_.at(domain)); !saved)
-        log_.warning("{}: the MTA-STS policy of {} will not survive a restart", saved.error().what, domain);
+        log_.warning("{}: the MTA-STS policy of {} will be lost at a restart", saved.error().what, domain);
 }
 
 smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& policy) const {

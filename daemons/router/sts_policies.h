@@ -66,7 +66,7 @@ private:
         smtp::Monotonic asked{}; // when
         LookupLimiter::Ticket ticket = 0;
         dns::Lookup record, a, aaaa;
-        std::size_t open = 0; // address look-ups
+        std::size_t open = 0; // address lookups
         std::vector<common::IpAddress> v6, v4;
         std::unique_ptr<common::Https::Exchange> exchange;
         std::uint32_t valid = 60; // seconds an answer "none" holds

@@ -51,7 +51,7 @@ std::expected<StsPolicy, std::string> decode_sts_policy(std::string_view text) {
     if (!json.is_object() || !number("fetched") || !number("used") || !word("id") || !word("policy"))
         return std::unexpected("it is damaged");
     auto policy = decide::sts::parse_policy(json["policy"].get<std::string>());
-    if (!policy) return std::unexpected("the policy in it: " + policy.error());
+    if (!policy) return std::unexpected("invalid policy: " + policy.error());
     return StsPolicy{*std::move(policy), json["id"].get<std::string>(), time_of(json["fetched"].get<std::int64_t>()),
                      time_of(json["used"].get<std::int64_t>())};
 }
@@ -66,7 +66,7 @@ StsStore::Loaded StsStore::load() const {
         std::error_code odd;
         if (dns::canonical_name(domain) != domain || !entry->is_regular_file(odd) ||
             entry->file_size(odd) > max_policy_file) {
-            trouble("it is no policy");
+            trouble("it is not a policy");
             continue;
         }
         const auto text = common::read_file(path);

@@ -47,7 +47,7 @@ struct TlsReporter::Submission {
         }
         Begin begin;
         begin.sender = sender;
-        begin.recipients = {{to, "", 1}}; // NOTIFY=NEVER: nobody is told that a report did not arrive
+        begin.recipients = {{to, "", 1}}; // NOTIFY=NEVER: no report if this one cannot be delivered
         std::size_t at = 0;
         enum { beginning, content_pieces, end, all } stage = beginning;
         const auto frame = [](std::string& wire, const auto& message) {
@@ -72,7 +72,7 @@ struct TlsReporter::Submission {
             return common::Made::all;
         });
         if (!answer)
-            trouble = "pickup went away";
+            trouble = "pickup closed the connection";
         else if (answer->status != 0)
             trouble = answer->text;
     }
@@ -121,7 +121,7 @@ void TlsReporter::load() {
         if (totals)
             days_[std::chrono::floor<std::chrono::days>(*day)].totals = *std::move(totals);
         else
-            log_.warning("{}: no totals of TLS sessions can be read from it; ignored", entry->path().string());
+            log_.warning("{}: cannot read totals of TLS sessions; ignored", entry->path().string());
     }
 }
 
@@ -136,7 +136,8 @@ void TlsReporter::save() {
     for (auto& [day, totals] : days_) {
         if (!totals.dirty) continue;
         const auto saved = common::replace_file(directory_, smtp::iso_date(day) + ".json", totals.totals.encode());
-        if (!saved) log_.warning("{}: the totals of TLS sessions will not survive a restart", saved.error().what);
+        if (!saved)
+            log_.warning("{}: the totals of TLS sessions will be lost at a restart", saved.error().what);
         totals.dirty = !saved;
     }
 }
@@ -275,7 +276,7 @@ void TlsReporter::post(const std::string& domain) {
     request.content_type = "application/tlsrpt+gzip";
     sending.exchange = https_->start(request, [this, domain, to, failed](const common::Https::Answer& answer) {
         if (answer.failure != common::Https::Failure::none) return failed(answer.why);
-        if (answer.status / 100 != 2) return failed(fmt::format("the web server answers {}", answer.status));
+        if (answer.status / 100 != 2) return failed(fmt::format("the web server answered {}", answer.status));
         auto& sending = sending_.at(domain);
         log_.info("{}: TLS report for {} posted to {}", domain, smtp::iso_date(sending.of.day), text_of(to));
         sending.delivered = true;

@@ -53,7 +53,7 @@ private:
         std::size_t next = 0;
         bool delivered = false;
         dns::Lookup record, a, aaaa;
-        std::size_t open = 0; // address look-ups
+        std::size_t open = 0; // address lookups
         std::vector<common::IpAddress> addresses;
         std::unique_ptr<common::Https::Exchange> exchange;
     };

@@ -25,8 +25,8 @@ int fail(int status, const std::string& text) {
 
 std::string access_advice() {
     if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
-        return ": the caller runs with no_new_privs (systemd: NoNewPrivileges=yes), where postrider-drop cannot get its group; "
-               "mail is taken from it while the mail system runs";
+        return ": the caller runs with no_new_privs (systemd: NoNewPrivileges=yes), so postrider-drop cannot "
+               "get its group; such programs can submit mail only while the mail system is running";
     return ": postrider-drop must belong to the directory's group (mta.drop_group) and be set-gid to it, mode 2755";
 }
 
@@ -74,16 +74,17 @@ int main() {
         frames.feed(bytes);
         while (const auto frame = frames.next()) {
             const auto message = ipc::decode<proto::submit::Message>(*frame);
-            if (!message || !sequence.take(*message)) return fail(EX_DATAERR, "this is called by sendmail only");
+            if (!message || !sequence.take(*message))
+                return fail(EX_DATAERR, "only sendmail may call this program");
         }
         if (sequence.size() > file->limits().message_size)
             return fail(EX_DATAERR, "the message is larger than " + std::to_string(file->limits().message_size) +
                                         " bytes (submit.message_size)");
-        if (frames.broken()) return fail(EX_DATAERR, "this is called by sendmail only");
+        if (frames.broken()) return fail(EX_DATAERR, "only sendmail may call this program");
         frames.keep();
         if (auto put = file->write(bytes); !put) return fail(EX_TEMPFAIL, put.error().what);
     }
-    if (!sequence.ended() || frames.left_over() > 0) return fail(EX_DATAERR, "the message has no end");
+    if (!sequence.ended() || frames.left_over() > 0) return fail(EX_DATAERR, "the message is incomplete");
     if (auto kept = file->finish(); !kept) return fail(EX_TEMPFAIL, kept.error().what);
     return EX_OK;
 }

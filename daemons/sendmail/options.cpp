@@ -37,7 +37,7 @@ std::string take_mode(std::string_view text, Options& out) {
     else if (text == "d" || text == "D" || text == "l")
         return "-b" + std::string(text) + ": the mail system is started with `postrider start`";
     else
-        return "-b" + std::string(text) + " is not known";
+        return "-b" + std::string(text) + " is not supported";
     return {};
 }
 
@@ -45,9 +45,9 @@ std::string take_queue(std::string_view text, Options& out) {
     if (text.starts_with('I') || text.starts_with('R')) {
         out.mode = Mode::flush;
         (text.front() == 'I' ? out.only_message : out.only_site) = text.substr(1);
-        return text.size() == 1 ? "-q" + std::string(text) + " names nothing" : std::string();
+        return text.size() == 1 ? "-q" + std::string(text) + " requires a value" : std::string();
     }
-    if (text.starts_with('S')) return "-qS is not known";
+    if (text.starts_with('S')) return "-qS is not supported";
     if (out.mode == Mode::deliver)
         out.mode = Mode::nothing; // -q30m: how often the queue is looked at is configured
     return {};
@@ -61,7 +61,7 @@ std::string take_setting(std::string_view text, Options& out) {
                     : is(name, "requiretls") ? &out.require_tls
                                              : nullptr;
     if (setting == nullptr) return {}; // all others are accepted and mean nothing here
-    if (!is(value, "yes") && !is(value, "no")) return "-O " + std::string(name) + ": yes or no is wanted";
+    if (!is(value, "yes") && !is(value, "no")) return "-O " + std::string(name) + ": expected yes or no";
     *setting = is(value, "yes");
     return {};
 }
@@ -70,7 +70,7 @@ std::string take(int letter, const std::string& value, Options& out) {
     switch (letter) {
     case 'B':
         if (!is(value, "7BIT") && !is(value, "8BITMIME"))
-            return "-B " + value + ": 7BIT or 8BITMIME is wanted";
+            return "-B " + value + ": expected 7BIT or 8BITMIME";
         out.body = is(value, "7BIT") ? Body::seven_bit : Body::eight_bit;
         return {};
     case 'C': out.config = value; return {};
@@ -80,16 +80,16 @@ std::string take(int letter, const std::string& value, Options& out) {
         if (const auto notify = smtp::Notify::parse(value); notify && notify->given())
             out.notify = notify->bits();
         else
-            return "-N " + value + ": never, or a list of success, failure and delay is wanted";
+            return "-N " + value + ": expected never, or a list of success, failure and delay";
         return {};
     case 'O': return take_setting(value, out);
     case 'R':
-        if (!is(value, "full") && !is(value, "hdrs")) return "-R " + value + ": full or hdrs is wanted";
+        if (!is(value, "full") && !is(value, "hdrs")) return "-R " + value + ": expected full or hdrs";
         out.ret = is(value, "full") ? smtp::Ret::full : smtp::Ret::headers;
         return {};
     case 'V':
         if (value.size() > 100 || std::ranges::any_of(value, [](char c) { return c < 33 || c > 126; }))
-            return "-V: an envelope id has at most 100 printable characters and no blanks";
+            return "-V: an envelope id must have at most 100 printable characters and no spaces";
         out.envid = value;
         return {};
     case 'b': return take_mode(value, out);
@@ -119,7 +119,7 @@ std::expected<Options, std::string> parse_options(std::string_view name,
     argv.push_back(nullptr);
     const int argc = static_cast<int>(copies.size());
     opterr = 0;
-    optind = 0; // glibc: begin anew
+    optind = 0; // glibc: start again
     for (bool first = true;; first = false) {
         // -q alone takes no value, whatever the letters say.
         const int at = first ? 1 : optind;
@@ -141,8 +141,8 @@ std::expected<Options, std::string> parse_options(std::string_view name,
     for (int n = optind; n < argc; ++n) out.recipients.push_back(copies[static_cast<std::size_t>(n)]);
     const bool needs_recipients = out.mode == Mode::deliver || out.mode == Mode::verify;
     if (needs_recipients && out.recipients.empty() && !(out.from_header && out.mode == Mode::deliver))
-        return std::unexpected("recipients must be given as arguments, or in the header with -t");
-    if (out.from_header && out.mode == Mode::smtp) return std::unexpected("-t and -bs do not go together");
+        return std::unexpected("no recipients: give them as arguments, or in the header with -t");
+    if (out.from_header && out.mode == Mode::smtp) return std::unexpected("-t and -bs cannot be combined");
     return out;
 }
 

@@ -20,10 +20,10 @@ Answer data_error(std::string text) { return {EX_DATAERR, {}, std::move(text)}; 
 // Of a list as it was given.
 std::optional<Answer> check_list(const std::string& list, const std::string& origin, std::size_t& count) {
     const auto completed = smtp::complete_addresses(list, origin);
-    if (!completed.problem.empty()) return data_error("no address: " + completed.problem);
+    if (!completed.problem.empty()) return data_error("not an address: " + completed.problem);
     for (const auto& each : completed.addresses)
         if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox)
-            return data_error("no address: " + mailbox.error().why);
+            return data_error("not an address: " + mailbox.error().why);
     count += completed.addresses.size();
     return {};
 }
@@ -34,7 +34,7 @@ std::optional<Answer> check_submission(const config::Config& config, const Begin
     std::size_t senders = 0, recipients = 0;
     if (!begin.sender.empty()) {
         if (auto rejection = check_list(begin.sender, config.mta.origin, senders)) return rejection;
-        if (senders != 1) return data_error("the sender is no address");
+        if (senders != 1) return data_error("the sender is not a valid address");
     }
     for (const auto& each : begin.recipients)
         if (auto rejection = check_list(each.list, config.mta.origin, recipients)) return rejection;
@@ -62,7 +62,7 @@ std::optional<Answer> check_submission(const config::Config& config, const Begin
     control.finish(kept);
     smtp::HeaderScan scan;
     scan.feed(kept);
-    if (scan.received() >= smtp::max_hops) return data_error("the message has travelled in a circle"); // one more is added
+    if (scan.received() >= smtp::max_hops) return data_error("the message is looping"); // one more is added
     if (config.pools.empty()) return {}; // it may be that the configuration is not for us to read
     if (config.idempotency.enabled)
         if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return data_error(key.error());

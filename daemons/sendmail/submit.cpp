@@ -118,7 +118,7 @@ Result<int> run_drop_helper(SubmissionFrames frames) {
 
 Answer submit_to_drop(const config::Config& config, const Begin& begin, std::string_view content) {
     if (auto rejection = check_submission(config, begin, content)) return *rejection;
-    const std::string down = "the mail system is not running, and the message cannot be left for it: ";
+    const std::string down = "the mail system is not running, and the message cannot be queued for it: ";
     if (!config.mta.users) {
         const auto left = write_drop_file(config.spool.directory + "/drop", SubmissionFrames(begin, content));
         return left ? Answer{} : temporary_failure(down + left.error().what);
@@ -126,7 +126,7 @@ Answer submit_to_drop(const config::Config& config, const Begin& begin, std::str
     const auto status = run_drop_helper(SubmissionFrames(begin, content));
     if (!status) return temporary_failure(down + status.error().what);
     if (*status == EX_OK) return {};
-    return {static_cast<std::uint8_t>(*status), {}, down + "postrider-drop says why"};
+    return {static_cast<std::uint8_t>(*status), {}, down + "see the message of postrider-drop"};
 }
 
 } // namespace

@@ -150,12 +150,12 @@ int run_simulation(const Arguments& arguments) {
     simulate::Simulation simulation(*config, *scenario, simulate::chart_columns(lines));
     run_with_progress(simulation);
     for (const auto& name : simulation.unused_names())
-        print_error(fmt::format("warning: no mail had to do with {}; is its name right?", name));
+        print_error(fmt::format("warning: no mail involved {}; check its name", name));
     if (arguments.json) {
         print_json(simulate::report_json(simulation.timeline()));
         return ok;
     }
-    fmt::print("{} with {}, {} played, seed {}\n\n{}", *file, config->file,
+    fmt::print("{} with {}, {} simulated, seed {}\n\n{}", *file, config->file,
                duration_text(std::chrono::duration_cast<std::chrono::seconds>(scenario->duration).count()),
                scenario->seed, simulate::report(simulation.timeline(), lines));
     return ok;

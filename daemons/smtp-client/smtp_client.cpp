@@ -13,7 +13,7 @@ constexpr std::uint64_t own_number_bit = std::uint64_t{1} << 63;
 
 ProbeResult stopped_probe(std::uint64_t attempt) {
     ProbeResult out{attempt, Outcome::deferred, {}, ""};
-    out.reason.text = "the delivery agent stopped before it was through: try again";
+    out.reason.text = "the delivery agent stopped before it was done: try again";
     return out;
 }
 } // namespace
@@ -48,7 +48,7 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
                      {[this](Message&& message) { on_message(std::move(message)); }, [this] { on_connected(); },
                       [this](const std::string&) { on_disconnected(); }, [this] { to_queue_manager_.drained(); }}),
       to_queue_manager_(queue_manager_, [this] {
-          context_.log.error("a message to the queue-manager is too long for a frame and was left out");
+          context_.log.error("a message to the queue-manager is too long for a frame and was dropped");
       }) {
     client_context_.connect_to = daemon_config.config.testing.connect_to;
     client_context_.listeners = daemon_config.config.listeners;
@@ -98,13 +98,13 @@ void SmtpClient::configure_tls(const config::Config& config) {
     client_context_.resumptions = {}; // they know how certificates were judged before
     client_context_.tls = context ? *std::move(context) : nullptr;
     if (!context)
-        context_.log.error("{}; mail that requires TLS waits, other mail goes in plain text",
+        context_.log.error("{}; mail that requires TLS waits, other mail is sent in plain text",
                                 context.error().what);
     const bool dane = asks_dane(settings.tls) ||
                       std::ranges::any_of(config.routes, [](auto& r) { return asks_dane(r.tls); });
     if (dane && !client_context_.resolver->trusts_ad())
-        context_.log.warning("smtp_client.tls: DANE cannot be had: that needs a name server on this host "
-                                  "(dns.servers) that validates, and dns.trust_ad");
+        context_.log.warning("smtp_client.tls: DANE is not available: it requires a validating name server "
+                             "on this host (dns.servers), and dns.trust_ad");
 }
 
 // Connections that stand go on as who they are.
@@ -168,7 +168,7 @@ void SmtpClient::on_message(Message&& message) {
             place->second = std::make_unique<Connection>(client_context_, static_cast<Connection::Owner&>(*this),
                                                          std::move(*connect));
         } else {
-            queue_manager_.fail("a connection's number given twice");
+            queue_manager_.fail("duplicate connection number");
         }
     } else if (auto* deliver = std::get_if<Deliver>(&message)) {
         // To a connection that has just closed: Closed is under way and says that this was not tried.
@@ -193,7 +193,7 @@ void SmtpClient::on_message(Message&& message) {
     } else if (auto* end = std::get_if<EndProbe>(&message)) {
         end_probe(end->attempt);
     } else {
-        queue_manager_.fail("said what only an agent may say");
+        queue_manager_.fail("unexpected message: only agents may send it");
     }
 }
 
@@ -222,7 +222,7 @@ void SmtpClient::begin(Probe&& order) {
                              end_probe(attempt);
                          }});
     if (!probes_.try_emplace(attempt, std::move(probe)).second)
-        queue_manager_.fail("an attempt's number given twice");
+        queue_manager_.fail("duplicate attempt number");
 }
 
 void SmtpClient::end_probe(std::uint64_t attempt) {

@@ -14,7 +14,7 @@ void Smtpd::accepted(const std::shared_ptr<const Rules>& rules, common::Fd socke
     if (balancers.empty()) return admit(rules, std::move(socket), client_of(from));
     if (common::contains(balancers, from.address)) return await_proxy_header(rules, std::move(socket), from);
     reject_connection(std::move(socket), client_of(from),
-              {554, {5, 7, 1}, rules->normal.hostname + " Error: clients come by way of the load balancer here"});
+              {554, {5, 7, 1}, rules->normal.hostname + " Error: connect through the load balancer"});
 }
 
 void Smtpd::await_proxy_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
@@ -80,7 +80,7 @@ bool Smtpd::make_room_for(const Rules& rules, const Client& newcomer) {
     for (const auto i : leaving) all[i]->evict();
     if (!leaving.empty() && now - last_eviction_log_ > 1s) {
         last_eviction_log_ = now;
-        log_.warning("all {} sessions are in use: idle ones of the networks with most of them give way",
+        log_.warning("all {} sessions are in use: closing idle ones of the networks with the most sessions",
                      rules.listener.sessions);
     }
     return connections_.size() < all.size();

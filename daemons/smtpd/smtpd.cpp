@@ -75,7 +75,7 @@ std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Da
     const auto& path = daemon_config.config.auth.passwords;
     problems_->set("passwords", file ? "" : path + ": " + file.error().why);
     if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
-    log_.error("nobody can authenticate: {}: {}", path, file.error().why);
+    log_.error("authentication is not available: {}: {}", path, file.error().why);
     return std::make_shared<const auth::PasswordFile>();
 }
 
@@ -149,9 +149,9 @@ void Smtpd::update_stress() {
     if (stressed == worker_.stressed) return;
     worker_.stressed = stressed;
     if (stressed)
-        log_.warning("{} of {} sessions are in use: idle ones are let go sooner", now, most);
+        log_.warning("{} of {} sessions are in use: idle ones are closed sooner", now, most);
     else
-        log_.info("{} of {} sessions are in use: limits are as usual again", now, most);
+        log_.info("{} of {} sessions are in use: idle limits are back to normal", now, most);
     for (auto& connection : connections_) connection->stress_changed();
 }
 
@@ -168,7 +168,8 @@ void Smtpd::free_memory() {
                 most = held;
             }
         if (!largest) return;
-        log_.warning("memory is scarce: the session of {}, idle with {} bytes, gives way", largest->client().peer(), most);
+        log_.warning("memory is scarce: closing the idle session of {}, which holds {} bytes",
+                     largest->client().peer(), most);
         largest->evict();
     }
 }

@@ -64,7 +64,7 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
     if (mechanism_ == SaslMechanism::login) { // how it asks is up to every server
         if (step == 0) return Secret(user_);
         if (step == 1) return secret_.copy();
-        return unusable_challenge("it asks for more than user and password");
+        return unusable_challenge("unexpected challenge after user and password");
     }
     if (step == 1 && needs_token(mechanism_)) { // an error, and a reply only when it has been taken note of
         server_error_ = printable(challenge, 200);
@@ -81,7 +81,7 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
         return Secret();
     }
     step_ = step; // what was not proven stays so
-    return unusable_challenge("it asks for more than there is to say");
+    return unusable_challenge("unexpected challenge at the end");
 }
 
 bool SaslClient::is_revealed_by(std::string_view text) const {

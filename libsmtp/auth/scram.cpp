@@ -79,13 +79,13 @@ std::expected<std::string, Malformed> ScramServer::first(std::string_view messag
     const auto whole = message;
     const auto flag = take_field(message);
     if (plus_ == Plus::chosen) {
-        if (!flag.starts_with("p=")) return malformed("the channel is not bound");
+        if (!flag.starts_with("p=")) return malformed("the channel binding is missing");
         bound_ = binding_ ? binding_(flag.substr(2)) : std::string();
         if (bound_.empty()) return malformed("that kind of channel binding is not available");
     } else if (flag == "y") {
-        if (plus_ == Plus::offered) return malformed("somebody between us hides channel binding");
+        if (plus_ == Plus::offered) return malformed("channel binding was removed by a third party");
     } else if (flag != "n") {
-        return malformed("odd channel binding flag");
+        return malformed("invalid channel binding flag");
     }
     const auto authorization = take_field(message);
     header_ = whole.substr(0, whole.size() - message.size());
@@ -95,10 +95,10 @@ std::expected<std::string, Malformed> ScramServer::first(std::string_view messag
     const auto user = name.starts_with("n=") ? decode_name(name.substr(2)) : std::nullopt;
     if (!user) return malformed("no user name");
     if (!nonce.starts_with("r=") || nonce.size() < 3 || nonce.size() > 200) return malformed("no nonce");
-    if (!std::ranges::all_of(nonce, is_printable)) return malformed("odd nonce");
+    if (!std::ranges::all_of(nonce, is_printable)) return malformed("invalid nonce");
     if (!authorization.empty() &&
         (!authorization.starts_with("a=") || decode_name(authorization.substr(2)) != user))
-        return malformed("nobody may act for somebody else");
+        return malformed("acting for another user is not allowed");
     nonce_ = std::string(nonce.substr(2)) + nonce_;
     return *user;
 }
@@ -117,8 +117,8 @@ std::expected<std::string, Malformed> ScramServer::final(std::string_view messag
     auto fields = without_proof;
     const auto binding = take_field(fields), nonce = take_field(fields);
     if (!binding.starts_with("c=") || decode_base64(binding.substr(2)) != header_ + bound_)
-        return malformed("the channel is another one");
-    if (nonce != "r=" + nonce_) return malformed("the nonce is another one");
+        return malformed("channel binding mismatch");
+    if (nonce != "r=" + nonce_) return malformed("nonce mismatch");
     if (!proof || proof->size() != 32) return malformed("no proof");
     const auto said = fmt::format("{},{},{}", client_first_, server_first_, without_proof);
     auto client_key = crypto_.hmac(keys_.stored_key, said);
@@ -142,7 +142,7 @@ std::expected<std::string, Malformed> ScramClient::final(std::string_view messag
     if (message.size() > longest) return malformed("its first message is too long");
     auto fields = message;
     const auto nonce = take_field(fields);
-    if (nonce.starts_with("m=")) return malformed("it demands an extension nobody knows");
+    if (nonce.starts_with("m=")) return malformed("it requires an unknown extension");
     const auto salt_field = take_field(fields), count = take_field(fields);
     if (!nonce.starts_with("r=") || !nonce.substr(2).starts_with(nonce_) || nonce.size() <= 2 + nonce_.size() ||
         !std::ranges::all_of(nonce, is_printable))
@@ -150,10 +150,10 @@ std::expected<std::string, Malformed> ScramClient::final(std::string_view messag
     const auto salt = salt_field.starts_with("s=") ? decode_base64(salt_field.substr(2)) : std::nullopt;
     if (!salt || salt->empty()) return malformed("no salt");
     const auto iterations = count.starts_with("i=") ? parse_number(count.substr(2)) : std::nullopt;
-    if (!iterations) return malformed("no number of iterations");
+    if (!iterations) return malformed("the number of iterations is missing");
     if (*iterations < min_iterations || *iterations > max_iterations)
-        return malformed(fmt::format("it wants {} iterations, which is no number between {} and {}", *iterations,
-                               min_iterations, max_iterations));
+        return malformed(fmt::format("it requires {} iterations: expected {} to {}", *iterations,
+                                     min_iterations, max_iterations));
     const auto salted = derive_(password_.reveal(), *salt, static_cast<std::uint32_t>(*iterations));
     auto proof = crypto_.hmac(salted.reveal(), "Client Key");
     const auto without_proof = fmt::format("c={},{}", encode_base64(header_ + bound_), nonce);
@@ -170,7 +170,7 @@ std::expected<void, Malformed> ScramClient::verify(std::string_view message) {
     if (field.starts_with("e=")) return malformed(fmt::format("it says {}", printable(field.substr(2), 100)));
     const auto signature = field.starts_with("v=") ? decode_base64(field.substr(2)) : std::nullopt;
     if (server_signature_.empty() || !signature || !same_secret(*signature, server_signature_))
-        return malformed("it does not prove that it knows the password");
+        return malformed("it did not prove that it knows the password");
     return {};
 }
 

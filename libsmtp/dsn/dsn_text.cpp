@@ -36,26 +36,25 @@ std::string_view advice(std::string_view status) {
     if (status.size() < 5) return {};
     const std::string_view detail = status.substr(2);
     if (detail == "1.1" || detail == "1.3" || detail == "1.6")
-        return "Nobody is known there by this address. Check its spelling, or ask the recipient for the "
-               "right one.";
+        return "There is no such address. Check its spelling, or ask the recipient for the correct one.";
     if (detail == "1.2" || detail == "1.10" || detail == "4.4")
         return "No mail can be sent to that domain. Check the part after the @ for mistakes.";
-    if (detail == "2.1") return "The mailbox has been switched off. Reach the recipient by other means.";
+    if (detail == "2.1") return "The mailbox is disabled. Contact the recipient by other means.";
     if (detail == "2.2")
-        return "The recipient's mailbox is full. Tell them by other means, or try again in some days.";
+        return "The recipient's mailbox is full. Tell them by other means, or try again in a few days.";
     if (detail == "2.3" || detail == "3.4")
-        return "The message is larger than the recipient's system takes. Send less, or share the files "
-               "another way.";
+        return "The message is larger than the recipient's system accepts. Make it smaller, or share the "
+               "files in another way.";
     if (detail == "4.6")
-        return "The mail went round in a circle. The administrator of that domain has to mend this.";
+        return "The mail was caught in a loop. Only the administrator of that domain can fix this.";
     if (detail == "4.7" || (status[0] == '4' && detail.starts_with("4.")))
         return "The recipient's system could not be reached for a long time. Try again, or tell them by "
                "other means.";
     if (detail.starts_with("6."))
-        return "The recipient's system cannot take this form of message. Send it as plain text without "
+        return "The recipient's system does not accept this kind of message. Send it as plain text without "
                "attachments.";
     if (detail.starts_with("7."))
-        return "The recipient's system refused the message by its rules. What it said above may tell why.";
+        return "The recipient's system rejected the message by its policy. Its reply above may say why.";
     return {};
 }
 
@@ -213,47 +212,60 @@ Wording default_wording(ReportKind kind) {
     switch (kind) {
     case ReportKind::failed:
         return {"Undelivered Mail Returned to Sender",
-                "This is the mail system at {host}.\n\n"
+                "This is the mail system at {host}.\n"
+                "\n"
                 "Your message of {arrival}\n"
-                "could not be delivered to the recipients listed here. It is not being tried\n"
-                "any longer for them. Recipients that are not listed are not affected.\n\n"
+                "could not be delivered to the recipients listed here. There will be\n"
+                "no further attempts. Recipients that are not listed are not affected.\n"
+                "\n"
                 "{recipients}\n"
-                "What was said by another mail system is quoted as it came. If you need help,\n"
+                "Replies of other mail systems are quoted unchanged. If you need help,\n"
                 "write to {postmaster} and include this report.\n"};
     case ReportKind::delayed:
         return {"Delayed Mail (still being retried)",
-                "This is the mail system at {host}.\n\n"
-                "THIS IS ONLY A NOTICE. YOU NEED NOT SEND YOUR MESSAGE AGAIN.\n\n"
+                "This is the mail system at {host}.\n"
+                "\n"
+                "THIS IS ONLY A NOTICE. YOU NEED NOT SEND YOUR MESSAGE AGAIN.\n"
+                "\n"
                 "Your message of {arrival}\n"
-                "has not yet reached the recipients listed here. It is tried again until\n"
-                "{retry_until}.\n\n"
+                "has not yet reached the recipients listed here. It will be retried until\n"
+                "{retry_until}.\n"
+                "\n"
                 "{recipients}\n"
-                "If it cannot be delivered by then, you will be told. For help, write to\n"
+                "If it cannot be delivered by then, you will be notified. For help, write to\n"
                 "{postmaster} and include this notice.\n"};
     case ReportKind::delivered:
-        return {"Successful Mail Delivery Report", "This is the mail system at {host}.\n\n"
-                                                   "As you asked to be told: your message of {arrival}\n"
-                                                   "has been delivered to these recipients.\n\n"
+        return {"Successful Mail Delivery Report", "This is the mail system at {host}.\n"
+                                                   "\n"
+                                                   "As you requested: your message of {arrival}\n"
+                                                   "has been delivered to these recipients.\n"
+                                                   "\n"
                                                    "{recipients}"};
     case ReportKind::relayed:
         return {"Successful Mail Delivery Report",
-                "This is the mail system at {host}.\n\n"
-                "As you asked to be told: your message of {arrival}\n"
+                "This is the mail system at {host}.\n"
+                "\n"
+                "As you requested: your message of {arrival}\n"
                 "has been handed to the mail systems of these recipients. Those systems do not\n"
-                "send reports of this kind, so you will hear no more unless it fails there.\n\n"
+                "send reports of this kind, so you will not be notified again unless it fails there.\n"
+                "\n"
                 "{recipients}"};
     case ReportKind::expanded:
         return {"Successful Mail Delivery Report",
-                "This is the mail system at {host}.\n\n"
-                "As you asked to be told: your message of {arrival}\n"
-                "has reached these addresses, each of which stands for several recipients, and\n"
-                "was sent on to them.\n\n"
+                "This is the mail system at {host}.\n"
+                "\n"
+                "As you requested: your message of {arrival}\n"
+                "has reached these addresses, each of which has several recipients, and\n"
+                "was sent on to them.\n"
+                "\n"
                 "{recipients}"};
     case ReportKind::status:
         return {"Mail Delivery Status Report",
-                "This is the mail system at {host}.\n\n"
-                "You asked what becomes of your message of {arrival}.\n"
-                "This is what is known of each recipient:\n\n"
+                "This is the mail system at {host}.\n"
+                "\n"
+                "You requested the status of your message of {arrival}.\n"
+                "This is what is known of each recipient:\n"
+                "\n"
                 "{recipients}"};
     }
     return {};

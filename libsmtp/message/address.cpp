@@ -38,7 +38,7 @@ std::expected<std::string, Malformed> unquote(std::string_view quoted) { // with
     for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
         if (quoted[i] == '\\') ++i;
         if (!is_printable(quoted[i]) && !is_beyond_ascii(quoted[i]))
-            return bad("odd character in quoted local part");
+            return bad("invalid character in quoted local part");
         out.push_back(quoted[i]);
     }
     if (out.empty()) return bad("empty local part");
@@ -60,7 +60,7 @@ std::expected<std::string, Malformed> take_local_part(std::string_view& text) {
     if (!is_utf8_text(written)) return bad("local part is not UTF-8");
     text.remove_prefix(end);
     if (quoted) return unquote(written);
-    if (!is_dot_string(written)) return bad("odd character in local part");
+    if (!is_dot_string(written)) return bad("invalid character in local part");
     return std::string(written);
 }
 
@@ -150,7 +150,7 @@ std::expected<Mailbox, Malformed> Mailbox::parse_bare_allowed(std::string_view t
     auto local_part = take_local_part(text);
     if (!local_part) return std::unexpected(std::move(local_part).error());
     if (text.empty()) return Mailbox{*std::move(local_part), {}};
-    if (text.front() != '@') return bad("odd character after local part");
+    if (text.front() != '@') return bad("invalid character after local part");
     text.remove_prefix(1);
     if (text.size() > max_domain) return bad("domain longer than 255");
     if (text.starts_with('[') ? !valid_literal(text) : !valid_domain(text)) return bad("bad domain");

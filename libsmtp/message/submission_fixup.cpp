@@ -48,7 +48,7 @@ std::string phrase(std::string_view name) {
 // Bare names of a list completed in place, the rest left as it was; nothing if there is nothing to do.
 std::string complete_in_place(std::string_view list, std::string_view origin) {
     const auto parsed = parse_address_list(list);
-    if (!parsed) return {}; // not for us to mend
+    if (!parsed) return {}; // not for us to fix
     std::string out;
     std::size_t from = 0;
     for (const ListedAddress& address : *parsed) {

@@ -108,7 +108,7 @@ void MimeWalk::header_line(const LinePiece& piece) {
     if (piece.begins_line && !(folded && !first_line_)) {
         const auto name = field_name(piece.text);
         if (name.empty()) {
-            end_header(false, "has a header that ends in no empty line");
+            end_header(false, "has a header that does not end with an empty line");
             return visitor_.body(piece);
         }
         name_field(name);
@@ -168,15 +168,15 @@ void MimeWalk::judge(std::string_view fault, std::string& boundary, bool& digest
                                          : ContentType{};
     if (!type || content_type_.size() > value_limit) {
         entity_.text = false;
-        return close("has a Content-Type that makes no sense");
+        return close("has an invalid Content-Type");
     }
     entity_.text = type->type == "text";
     const bool several = type->type == "multipart", message = type->is("message", "rfc822");
     if (!fault.empty()) return close(fault);
     if (content_types_ > 1 || transfer_encodings_ > 1)
-        return close("says twice what it is (Content-Type or Content-Transfer-Encoding)");
+        return close("has a duplicate field (Content-Type or Content-Transfer-Encoding)");
     if (entity_.encoding == TransferEncoding::unknown)
-        return close("has a Content-Transfer-Encoding that nobody knows");
+        return close("has an unknown Content-Transfer-Encoding");
     if (entity_.encoding == TransferEncoding::quoted_printable || entity_.encoding == TransferEncoding::base64)
         return close("is marked as encoded already (Content-Transfer-Encoding)");
     if (type->is("multipart", "signed")) return close("is signed; any change would break the signature");
@@ -190,7 +190,7 @@ void MimeWalk::judge(std::string_view fault, std::string& boundary, bool& digest
         return;
     }
     if (type->boundary.empty() || type->boundary.size() > boundary_limit)
-        return close("is of several parts without a boundary between them");
+        return close("is multipart without a boundary");
     entity_.kind = Kind::multipart;
     boundary = std::move(type->boundary);
     digest = type->subtype == "digest";

@@ -32,7 +32,7 @@ struct MimeEntity {
     bool is_message = false;       // a message's header, not a part's
     bool has_content_type = false; // the fields are there
     bool has_mime_version = false;
-    std::string_view why; // of closed: "has a header that makes no sense"
+    std::string_view why; // of closed: "has a header that is invalid"
 };
 
 class MimeWalk {

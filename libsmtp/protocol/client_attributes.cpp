@@ -67,7 +67,9 @@ std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand com
                    (command == ClientCommand::xclient ? r.xclient : r.xforward);
         });
         if (row == std::end(rows) || equals == pair.npos)
-            return malformed_attribute("Error: \"" + printable(name, 64) + "\" is no attribute=value of this command");
+            return malformed_attribute("Error: \"" + printable(name, 64) +
+                                       "\" is not a valid "
+                                       "attribute=value of this command");
         auto& place = out.*row->place;
         if (place) return malformed_attribute("Error: " + std::string(row->name) + " is given twice");
         const auto text = pair.substr(equals + 1);

@@ -171,7 +171,7 @@ std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text
     if (read && read->hold_for && read->hold_until)
         return refused(501, "HOLDFOR and HOLDUNTIL exclude each other");
     if (read && read->hold_for.value_or(0) > offered.future_release)
-        return refused(501, "HOLDFOR is longer than is offered");
+        return refused(501, "HOLDFOR exceeds the offered maximum");
     return read;
 }
 
@@ -191,12 +191,13 @@ std::expected<Notify, Malformed> Notify::parse(std::string_view text) {
                            : same_ignoring_case(word, "DELAY")   ? &out.delay
                                                                  : nullptr;
         if (!flag) return bad("unknown word in NOTIFY");
-        if (*flag) return bad("word given twice in NOTIFY");
+        if (*flag) return bad("duplicate word in NOTIFY");
         *flag = true;
         if (end == text.size()) break;
         text.remove_prefix(end + 1);
     }
-    if (out.never && (out.success || out.failure || out.delay)) return bad("NEVER stands alone in NOTIFY");
+    if (out.never && (out.success || out.failure || out.delay))
+        return bad("NEVER must be the only word in NOTIFY");
     return out;
 }
 
@@ -231,9 +232,9 @@ std::expected<std::string, Malformed> decode_xtext(std::string_view text) {
         if (c == '+') {
             if (i + 2 >= text.size()) return bad("xtext cut short");
             const int high = hex_digit(text[i + 1]), low = hex_digit(text[i + 2]);
-            if (high < 0 || low < 0) return bad("odd hexadecimal in xtext");
+            if (high < 0 || low < 0) return bad("invalid hexadecimal in xtext");
             c = static_cast<char>(high << 4 | low);
-            if (!is_printable(c)) return bad("xtext stands for an unprintable character");
+            if (!is_printable(c)) return bad("xtext encodes an unprintable character");
             i += 2;
         }
         out.push_back(c);
@@ -299,7 +300,7 @@ std::expected<std::string, Malformed> decode_utf8_address(std::string_view text)
         if (!text.starts_with("\\x{")) {
             const auto length = utf8_length(text);
             if (length == 0 || (length == 1 && !is_qchar(text[0])))
-                return bad("odd character in a utf-8 address");
+                return bad("invalid character in a utf-8 address");
             out += text.substr(0, length);
             text.remove_prefix(length);
             continue;
@@ -310,7 +311,7 @@ std::expected<std::string, Malformed> decode_utf8_address(std::string_view text)
         const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), point, 16);
         if (end == text.npos || digits.size() < 2 || digits.size() > 6 || error != std::errc() ||
             stop != digits.data() + digits.size() || point > 0x10FFFF)
-            return bad("odd \\x{…} in a utf-8 address");
+            return bad("invalid \\x{…} in a utf-8 address");
         append_utf8(out, point);
         text.remove_prefix(end + 1);
     }
@@ -328,7 +329,7 @@ std::expected<std::string, Malformed> decode_orcpt(std::string_view text) {
     if (semicolon == text.npos || semicolon == 0) return bad("no address type");
     const auto type = text.substr(0, semicolon);
     for (char c : type)
-        if (!is_letter(c) && !is_digit(c) && c != '-') return bad("odd address type");
+        if (!is_letter(c) && !is_digit(c) && c != '-') return bad("invalid address type");
     const auto written = text.substr(semicolon + 1);
     auto address = is_utf8_type(type) ? decode_utf8_address(written) : decode_xtext(written);
     if (!address) return address;

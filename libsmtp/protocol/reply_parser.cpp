@@ -34,7 +34,7 @@ ReplyParser::Result ReplyParser::take_line(std::string_view line, std::size_t ke
     const int code = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
     if (lines_ > 0 && code != reply_.code)
         return Malformed{"one reply with two codes: " + printable(line, 80)};
-    if (++lines_ > lines_limit) return Malformed{"reply of too many lines"};
+    if (++lines_ > lines_limit) return Malformed{"reply with too many lines"};
     line.remove_prefix(std::min<std::size_t>(4, line.size()));
 
     const auto word = line.substr(0, line.find(' '));

@@ -42,14 +42,14 @@ void ClientSession::begin_auth() {
         return;
     }
     if (extensions_.auth.empty())
-        return end_without_auth("4.7.4", fmt::format("we are to authenticate, but AUTH was not offered by host {}{}",
+        return end_without_auth("4.7.4", fmt::format("there is an account, but AUTH was not offered by host {}{}",
                                             options_.peer, secure_ ? "" : " (there is no TLS)"));
     end_without_auth(
         "4.7.4",
         needs_cover
-            ? fmt::format("the mechanisms of AUTH that host {} offers show the password, and there is no TLS",
+            ? fmt::format("the AUTH mechanisms that host {} offers reveal the password, and there is no TLS",
                           options_.peer)
-            : fmt::format("none of the mechanisms of AUTH that host {} offers can be used: {}", options_.peer,
+            : fmt::format("none of the AUTH mechanisms that host {} offers can be used: {}", options_.peer,
                           printable(extensions_.auth, shown_mechanisms_limit)));
 }
 
@@ -97,9 +97,9 @@ void ClientSession::take_auth(const Reply& reply) {
         return ready();
     }
     if (reply.positive() && auth_cancelled_.empty())
-        auth_cancelled_ = "it does not prove that it knows the password";
+        auth_cancelled_ = "it did not prove that it knows the password";
     if (!auth_cancelled_.empty())
-        return end_without_auth("4.7.0", fmt::format("AUTH {} with host {} makes no sense: {}",
+        return end_without_auth("4.7.0", fmt::format("AUTH {} with host {} failed: {}",
                                             name_of(sasl_->mechanism()), options_.peer, auth_cancelled_));
     auto verdict = verdict_of(Stage::auth, reply);
     if (!sasl_->server_error().empty() && !sasl_->is_revealed_by(sasl_->server_error()))
@@ -110,12 +110,12 @@ void ClientSession::take_auth(const Reply& reply) {
 
 void ClientSession::answer_challenge(const Reply& reply) {
     if (!auth_cancelled_.empty())
-        return end_without_auth("4.5.0", fmt::format("host {} goes on with AUTH after it was cancelled: {}",
+        return end_without_auth("4.5.0", fmt::format("host {} continues AUTH after it was cancelled: {}",
                                             options_.peer, auth_cancelled_));
     if (const auto first = std::exchange(withheld_, std::nullopt)) return send_secret("", *first);
     const auto challenge = decode_base64(reply.text);
     auto answer =
-        challenge ? sasl_->respond(*challenge) : std::unexpected(Malformed{"a challenge is no base64"});
+        challenge ? sasl_->respond(*challenge) : std::unexpected(Malformed{"a challenge is not base64"});
     if (answer) return send_secret("", *answer);
     auth_cancelled_ = std::move(answer.error().why);
     send("*\r\n", Awaited::auth);

@@ -207,7 +207,7 @@ void ClientSession::take_data(const Reply& reply) {
     }
     codec_ = OutgoingContent(front.transaction.longest_line);
     if (front.accepted.empty()) { // for nobody: RFC 2920, 3.1. In LMTP nobody would answer
-        if (options_.protocol == Protocol::lmtp) return mismatch("content wanted for nobody");
+        if (options_.protocol == Protocol::lmtp) return mismatch("content requested without an accepted recipient");
         return send_content(front, {}, true);
     }
     restart_round(front);

@@ -172,11 +172,11 @@ void ClientSession::reject_unsendable(Active& active) const {
         return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
                                                extensions_.size_limit, options_.peer));
     if (message.require_tls && !(verified_ && extensions_.require_tls))
-        return refuse_all("5.7.30", fmt::format("message requires TLS all the way (REQUIRETLS), and host {} {}",
+        return refuse_all("5.7.30", fmt::format("message requires TLS on the whole path (REQUIRETLS), and host {} {}",
                                                 options_.peer,
                                                 !secure_     ? "was reached without"
                                                 : !verified_ ? "has no certificate that proves its name"
-                                                             : "does not promise it"));
+                                                             : "does not offer REQUIRETLS"));
     if (message.parameters.body == Body::eight_bit_mime && !extensions_.eight_bit_mime)
         return refuse_all(
             "5.6.3",
@@ -276,7 +276,7 @@ void ClientSession::end_round(Active& active) {
         Verdict later;
         later.stage = Stage::mail;
         later.status = "4.5.3";
-        later.text = printable(fmt::format("host {} takes {} transactions in one session; the rest goes with the next",
+        later.text = printable(fmt::format("host {} accepts {} transactions per session; the rest follows in the next",
                                            options_.peer, extensions_.transactions));
         set_verdict(active.result, active.pending, std::move(later));
         active.pending.clear();

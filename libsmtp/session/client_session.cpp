@@ -121,7 +121,7 @@ void ClientSession::quit(Monotonic now) {
 
 void ClientSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
-    if (handshaking_ && !over_ && !bytes.empty()) return mismatch("it spoke in plain text");
+    if (handshaking_ && !over_ && !bytes.empty()) return mismatch("it sent plain text");
     while (!over_ && !bytes.empty()) {
         const bool awaits = expected_front_ < expected_.size();
         const bool hello = awaits && expected_[expected_front_].what == Awaited::ehlo;
@@ -132,7 +132,7 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
         if (auto* reply = std::get_if<Reply>(&result)) {
             take(*reply);
             // Bytes behind that reply came in plain text, and would be believed to have come by TLS.
-            if (handshaking_ && !bytes.empty()) mismatch("it went on in plain text");
+            if (handshaking_ && !bytes.empty()) mismatch("it continued in plain text");
         } else if (auto* malformed = std::get_if<Malformed>(&result))
             mismatch(malformed->why);
     }
@@ -160,11 +160,11 @@ void ClientSession::expired(Monotonic now) {
     Verdict why = connection_lost("conversation with");
     why.details.timed_out = bound_ == Bound::silence;
     why.text = bound_ == Bound::rate
-                   ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer,
+                   ? fmt::format("{} accepts the message too slowly: {} bytes in {} s", options_.peer,
                                  written_ - content_from_,
                                  std::chrono::duration_cast<std::chrono::seconds>(now - content_began_).count())
                : bound_ == Bound::transaction
-                   ? fmt::format("{} is too slow: the time for one message was over while {}", options_.peer,
+                   ? fmt::format("{} is too slow: the time limit for one message was reached while {}", options_.peer,
                                  doing(why.stage))
                    : fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage));
     why.text = printable(why.text, text_limit);
@@ -293,7 +293,7 @@ Verdict ClientSession::verdict_of(Stage stage, const Reply& reply) const {
     out.status = reply.status.given() ? reply.status.text() : fmt::format("{}.0.0", reply.code / 100);
     out.remote_reply = printable(reply.line(), text_limit);
     if (sasl_ && sasl_->is_revealed_by(reply.text))
-        out.remote_reply = fmt::format("{} (its words are not shown: they repeat the password)", reply.code);
+        out.remote_reply = fmt::format("{} (its reply is not shown: it repeats the password)", reply.code);
     const std::string_view line = out.remote_reply;
     if (out.outcome == Outcome::delivered) {
         out.text = line;

@@ -104,7 +104,7 @@ static std::optional<std::string_view> after_keyword(std::string_view argument, 
 }
 
 // RFC 6531, 3.5. The code differs by command.
-static constexpr std::string_view smtputf8_missing = "Address is not ASCII, and MAIL did not say SMTPUTF8";
+static constexpr std::string_view smtputf8_missing = "Address is not ASCII, and MAIL had no SMTPUTF8";
 
 std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     const auto rest = after_keyword(argument, "FROM:");
@@ -208,7 +208,7 @@ std::optional<ServerEvent> ServerSession::on_vrfy(std::string_view argument) {
     if (unicode) argument = argument.substr(0, cut);
     if (argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: VRFY address");
     if (!unicode && !is_ascii(argument))
-        return refuse(553, {5, 6, 7}, "Address is not ASCII, and VRFY did not say SMTPUTF8");
+        return refuse(553, {5, 6, 7}, "Address is not ASCII, and VRFY had no SMTPUTF8");
     std::string address(argument);
     count_junk();
     if (state_ == State::over) return {};

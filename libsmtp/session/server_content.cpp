@@ -51,7 +51,7 @@ std::optional<ServerEvent> ServerSession::next_content() {
 std::optional<Reply> ServerSession::content_refusal() const {
     const bool reject = settings_->content_lines == ServerSettings::ContentLines::reject;
     if (!rights_.bare_newlines && (decoder_.smuggled_dot() || (reject && decoder_.bare_line_break())))
-        return Reply{550, {5, 5, 2}, "Message refused: a line of it ends in a bare CR or LF"};
+        return Reply{550, {5, 5, 2}, "Message rejected: a line ends in a bare CR or LF"};
     if (settings_->message_size != 0 && content_ > settings_->message_size)
         return Reply{552, {5, 3, 4}, "Message size exceeds fixed limit"};
     return {};

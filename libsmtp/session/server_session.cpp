@@ -108,7 +108,7 @@ std::optional<ServerEvent> ServerSession::next_command() {
         if (std::ranges::any_of(line.text, [](char c) { return is_noise(c) && c != '\r'; }))
             return not_smtp(line.text);
         note_unknown();
-        refuse(500, {5, 5, 2}, "Error: a line must end in CR LF, and neither may stand alone");
+        refuse(500, {5, 5, 2}, "Error: lines must end in CR LF; bare CR or LF is not allowed");
         if (++bare_lines_ >= settings_->bare_lines && state_ != State::over) {
             note_unexpected_input(line.text);
             end(Cause::not_smtp);
@@ -129,7 +129,7 @@ std::optional<ServerEvent> ServerSession::next_auth_line() {
     skipped_ = 0;
     const bool lf = line.kind == Line::Kind::bare_lf && rights_.bare_newlines;
     if (line.kind != Line::Kind::complete && !lf)
-        return refuse(500, {5, 5, 2}, "Error: that line cannot be part of an authentication");
+        return refuse(500, {5, 5, 2}, "Error: invalid line in an authentication exchange");
     return ask(Question::auth, event::AuthLine{Secret(std::string(line.text))});
 }
 

@@ -186,7 +186,7 @@ Result<std::vector<std::string>> RealDisk::list(const std::string& path) {
 
 Result<Space> RealDisk::space() {
     struct statvfs st;
-    if (::fstatvfs(directory_, &st) != 0) return failed("look at free space");
+    if (::fstatvfs(directory_, &st) != 0) return failed("get free space");
     return Space{st.f_bavail * st.f_frsize, st.f_blocks * st.f_frsize, st.f_favail, st.f_files};
 }
 

@@ -28,7 +28,7 @@ struct Facts {
 Result<Facts> facts_of(const RealDisk& disk, const std::string& path) {
     struct stat st;
     if (::fstatat(disk.directory(), path.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0)
-        return std::unexpected(Error::from_errno("look at " + path));
+        return std::unexpected(Error::from_errno("examine " + path));
     return Facts{S_ISDIR(st.st_mode), static_cast<std::uint64_t>(st.st_blocks) * 512,
                  std::chrono::system_clock::from_time_t(st.st_ctime)};
 }

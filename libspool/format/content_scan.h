@@ -15,7 +15,7 @@ struct ContentFacts {
     bool eight_bit = false;         // a byte above 127 anywhere
     bool eight_bit_header = false;  // … in the header
     bool dot_line = false;          // a line begins with a dot
-    bool bare_lf_or_cr = false;     // a CR or LF that is no CRLF: the writer's caller should have mended it
+    bool bare_lf_or_cr = false;     // a CR or LF that is no CRLF: the writer's caller should have fixed it
     bool ends_with_newline = true;  // the last line is whole (or there is none)
     bool nul = false;               // a NUL byte anywhere
     bool operator==(const ContentFacts&) const = default;

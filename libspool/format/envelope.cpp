@@ -17,7 +17,7 @@ std::expected<Envelope, Malformed> decode(std::string_view bytes) {
     auto envelope = fields::read<Envelope>(bytes, "envelope");
     if (!envelope) return envelope;
     const auto odd = [](std::string_view what) {
-        return std::unexpected(Malformed{"envelope: " + std::string(what) + " holds a control character"});
+        return std::unexpected(Malformed{"envelope: " + std::string(what) + " contains a control character"});
     };
     if (!is_one_line(envelope->reverse_path)) return odd("the reverse-path");
     if (!is_one_line(envelope->envid)) return odd("the envelope id");

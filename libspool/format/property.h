@@ -284,7 +284,7 @@ struct Requeued {
     smtp::WallTime time{};
     std::string who, why;
     std::optional<RetryValues> retry_values; // of `policy`
-    bool redo = false; // what an expansion brought is to come of it anew: its origin is asked about
+    bool redo = false; // what an expansion brought is expanded again: its origin is asked about
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.policy);

@@ -89,11 +89,12 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     if (number_at<std::uint32_t>(bytes, 124) != crc32c(bytes.substr(0, 124), seed_of(h.id)))
         return fault(HeaderFault::damaged, "checksum is wrong");
     if (number_at<std::uint16_t>(bytes, 10) > format_version)
-        return fault(HeaderFault::newer, "written in version " + std::to_string(number_at<std::uint16_t>(bytes, 8)) +
-                                             " of the format, to be read from version " +
-                                             std::to_string(number_at<std::uint16_t>(bytes, 10)) +
-                                             " on; this program knows version " + std::to_string(format_version) +
-                                             ": a Postrider as new as the one that wrote it can deliver it");
+        return fault(HeaderFault::newer,
+                     "written in version " + std::to_string(number_at<std::uint16_t>(bytes, 8)) +
+                         " of the format, to be read from version " +
+                         std::to_string(number_at<std::uint16_t>(bytes, 10)) +
+                         " on; this program knows version " + std::to_string(format_version) +
+                         ": use a Postrider at least as new as the one that wrote it");
     if (!h.id.valid()) return fault(HeaderFault::damaged, "not a queue id");
     if (number_at<std::uint32_t>(bytes, 72) != sealed) return fault(HeaderFault::unsealed, "not sealed");
     h.envelope_offset = number_at<std::uint64_t>(bytes, 24);
@@ -117,7 +118,7 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
         (h.content_offset < h.envelope_offset + h.envelope_size &&
          h.envelope_offset < h.content_offset + h.content.size) ||
         h.content.body_offset > h.content.size)
-        return fault(HeaderFault::damaged, "offsets make no sense");
+        return fault(HeaderFault::damaged, "invalid offsets");
     return h;
 }
 

@@ -47,7 +47,7 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
 // Where the log begins after it was restarted. Two marks take turns, so that a torn one does no harm.
 struct LogMark {
     std::uint64_t offset = 0;
-    std::uint32_t generation = 0;     // 0: the log begins behind the content and was never started anew
+    std::uint32_t generation = 0;     // 0: the log begins behind the content and was never restarted
     std::uint32_t first_sequence = 1; // of the record found there
     bool operator==(const LogMark&) const = default;
 };

@@ -131,7 +131,7 @@ bool MessageReader::held_by_another() {
 ReadResult<> MessageReader::edit() {
     const auto& edits = envelope().edits;
     if (edits.header_size > content_.size || edits.header_size > largest_edited_header)
-        return damaged("edits: of more header than there is");
+        return damaged("edits: beyond the end of the header");
     skipped_ = edits.header_size;
     std::string header;
     if (content_at_hand_) {
@@ -154,7 +154,7 @@ ReadResult<> MessageReader::edit() {
 }
 
 ReadResult<std::string_view> MessageReader::small_content() {
-    if (!content_at_hand_) return failed(Error{EFBIG, "content is not at hand"});
+    if (!content_at_hand_) return failed(Error{EFBIG, "content is not in memory"});
     if (!content_checked_) {
         const auto crc = edited_.empty() ? crc32c(buffer_) : stored_crc_;
         if (crc != content_.crc)
@@ -166,7 +166,8 @@ ReadResult<std::string_view> MessageReader::small_content() {
 
 ReadResult<std::string_view> MessageReader::piece(std::uint64_t offset, std::size_t max) {
     if (offset >= content_.size) {
-        if (content_.size == 0 && content_.crc != 0) return damaged("content: checksum of nothing is not 0");
+        if (content_.size == 0 && content_.crc != 0)
+            return damaged("content: checksum of empty content is not 0");
         return std::string_view();
     }
     auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, content_.size - offset));

@@ -67,7 +67,7 @@ public:
     std::uint64_t log_begin() const { return folded_->log_begin; }
     std::uint32_t next_sequence() const { return folded_->next_sequence; }
     std::uint32_t unsynced_records() const { return folded_->unsynced_records; }
-    std::uint32_t log_generation() const { return folded_->log_generation; } // how often it was started anew
+    std::uint32_t log_generation() const { return folded_->log_generation; } // how often it was restarted
     bool torn_tail() const { return folded_->torn_tail; } // something unreadable behind log_end, to be overwritten
 
     MessageReader(MessageReader&&) = default;

@@ -234,7 +234,7 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     for (std::size_t n = 0; n < read->recipients.size(); ++n) {
         const auto& r = read->recipients[n];
         if (r.address.empty() || r.origin > n || r.envelope >= m.envelope.recipients.size())
-            return malformed("checkpoint: odd recipient");
+            return malformed("checkpoint: invalid recipient");
     }
     m.recipients = std::move(read->recipients);
     m.problem = read->problem;

@@ -45,7 +45,7 @@ struct RecipientState {
     Status status = Status::pending;
     bool list = false;     // as in ResolvedRecipient
     std::string delivered_to; // as in ResolvedRecipient
-    bool redo = false; // came of an expansion that an operator wants done anew
+    bool redo = false; // came of an expansion that an operator wants done again
     bool reported = false; // NDR or report of success issued, or none wanted
     SuccessReport success = SuccessReport::none; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already

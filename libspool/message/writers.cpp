@@ -21,10 +21,12 @@ std::string violates_writer_rights(const Envelope& envelope, std::uint8_t slot) 
     if (slot == submission_slot) return {};
     for (const auto& recipient : envelope.recipients)
         if (const auto field = decided(recipient); !field.empty())
-            return "recipient " + recipient.address + " has a " + std::string(field) + ", which its writer has no say in";
-    if (!envelope.rerouted_to.empty()) return "it is rerouted, which its writer has no say in";
+            return "recipient " + recipient.address + " has a " + std::string(field) +
+                   ", which its writer "
+                   "may not set";
+    if (!envelope.rerouted_to.empty()) return "it is rerouted, which its writer may not set";
     const bool report = envelope.origin == Origin::report || envelope.parent || envelope.pass != 0;
-    if (report && slot != report_slot) return "it is a report, which its writer does not make";
+    if (report && slot != report_slot) return "it is a report, which its writer may not create";
     return {};
 }
 

@@ -23,7 +23,7 @@ struct Finding {
 struct SpoolReport {
     std::uint64_t messages = 0, bytes = 0;  // whole ones; of contents
     std::uint64_t unfinished = 0;           // in incoming/: being written, or never finished
-    std::uint64_t quarantined = 0, bad = 0; // put aside earlier, with their reasons beside them
+    std::uint64_t quarantined = 0, bad = 0; // set aside earlier, with their reasons beside them
     std::vector<Finding> findings;
 };
 

@@ -50,7 +50,7 @@ Result<std::optional<Copy>> read_mark(Disk& disk, const File& file) {
         if (copy.magic != mark_magic || copy.crc != crc_of(copy)) continue;
         if (!best || copy.generation > best->generation) best = copy;
     }
-    if (!best) return std::unexpected(Error{EBADMSG, "the writer's mark of spent queue ids is damaged"});
+    if (!best) return std::unexpected(Error{EBADMSG, "the writer's record of used queue ids is damaged"});
     return best;
 }
 
@@ -90,7 +90,7 @@ struct QueueIdSource::Mark {
         if (done)
             copy = next;
         else
-            broken = Error{done.error().code, "the writer's mark of spent queue ids: " + done.error().what};
+            broken = Error{done.error().code, "the writer's record of used queue ids: " + done.error().what};
         raised.notify_all();
         if (broken) return std::unexpected(*broken);
         return {};
@@ -125,7 +125,7 @@ Result<std::unique_ptr<QueueIdSource>> QueueIdSource::open(Disk& disk, std::uint
         locked = TRY(disk.lock(mark->file, Lock::exclusive));
     }
     if (locked == Locked::held_by_another)
-        return std::unexpected(Error{EAGAIN, directory + ": another writer lives there"});
+        return std::unexpected(Error{EAGAIN, directory + ": used by another writer"});
     auto found = read_mark(disk, mark->file);
     if (!found)
         return std::unexpected(Error{found.error().code, directory + "/writer: " + found.error().what});
@@ -163,7 +163,7 @@ Result<> QueueIdSource::renew(smtp::WallTime now) {
     if (auto gone = disk.unlink(fresh); !gone && gone.error().code != ENOENT) return gone;
     File file = TRY(disk.open(fresh, Open::create));
     if (TRY(disk.lock(file, Lock::exclusive)) == Locked::held_by_another)
-        return std::unexpected(Error{EAGAIN, fresh + ": somebody else has it"});
+        return std::unexpected(Error{EAGAIN, fresh + ": in use by another process"});
     Copy next = mark_->copy;
     next.generation = (next.generation + 1) | 1; // the second place: as the first mark of a file
     next.ceiling = std::max({next.ceiling, tick_of(now), last_}) + block;
@@ -183,7 +183,7 @@ Result<> QueueIdSource::renew(smtp::WallTime now) {
 Result<QueueId> QueueIdSource::next(smtp::WallTime now) {
     const auto tick = std::max(tick_of(now), last_ + 1);
     if (tick + 2 * block > last_tick)
-        return std::unexpected(Error{ERANGE, "the clock is beyond what queue ids can hold"});
+        return std::unexpected(Error{ERANGE, "the clock is beyond the range of queue ids"});
     {
         std::unique_lock lock(mark_->mutex);
         if (tick >= mark_->copy.ceiling) TRY(mark_->raise(lock, tick + block));

@@ -113,7 +113,7 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
                           std::uint64_t size, const std::string& path) {
     const auto begin = mark ? mark->offset : header.log_offset();
     if (begin > size || size - begin > largest_payload)
-        return std::unexpected(Error{EBADMSG, path + ": property log: begins nowhere"});
+        return std::unexpected(Error{EBADMSG, path + ": property log: has no start"});
     std::string bytes(static_cast<std::size_t>(size - begin), '\0');
     bytes.resize(TRY(disk.read(file, begin, bytes)));
     const auto log = parse_log(bytes, header.id, mark ? mark->first_sequence : 1);
@@ -408,7 +408,8 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
                          for (std::uint32_t n = 0; n < recipients.size(); ++n)
                              if (recipients[n].status == Status::removed) pending.recipients.push_back(n);
                          if (pending.recipients.empty() && reader->state().finished())
-                             return std::unexpected(Error{ENODATA, id.text() + ": none of its recipients is open any more"});
+                             return std::unexpected(
+                                 Error{ENODATA, id.text() + ": it has no open recipients"});
                      }
                      std::optional<LogTail> tail;
                      bool finished = false;

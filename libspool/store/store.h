@@ -17,7 +17,7 @@ namespace spool {
 enum class Sync : std::uint8_t { no, yes };
 
 struct StoreOptions {
-    std::uint64_t log_limit = 64 * 1024; // a property log longer than this is started anew with a checkpoint
+    std::uint64_t log_limit = 64 * 1024; // a property log longer than this is restarted with a checkpoint
     std::uint64_t long_log = 16 * 1024;  // of one longer than this it is remembered where it ends
 };
 

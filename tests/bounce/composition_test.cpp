@@ -104,8 +104,8 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
         return text;
     };
     CHECK(has(text_of(""), "(postrider suppress remove r0@example.net)."));
-    CHECK_FALSE(has(text_of(""), "refused the message by its rules"));
-    CHECK(has(text_of("550 5.7.1 no"), "refused the message by its rules"));
+    CHECK_FALSE(has(text_of(""), "rejected the message by its policy"));
+    CHECK(has(text_of("550 5.7.1 no"), "rejected the message by its policy"));
     CHECK_FALSE(has(text_of("", false), "postrider suppress remove")); // the words decide nothing
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
                                .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
         const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s,
                                   {asked.queue_id, "Subject: s\r\n\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002}, {});
-        return has(made.content, "The program that sent it names its messages by keys");
+        return has(made.content, "The program that sent it identifies its messages by keys");
     };
     CHECK(is_told(true, "5.6.0 in other words"));
     CHECK_FALSE(is_told(false, "5.6.0 in other words"));

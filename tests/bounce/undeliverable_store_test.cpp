@@ -49,7 +49,7 @@ TEST_CASE("of a message larger than its share, or that the disk has no room for,
     CHECK(*keep({.message = 50'000}) == bounce::CopiedPart::header);
     CHECK(directory.text("bad/" + id.text() + ".header") == "Subject: large\r\nX-More: y\r\n");
     const auto why = directory.text("bad/" + id.text() + ".header.why");
-    CHECK(why.starts_with("only the header is kept of 100031 bytes\n"));
+    CHECK(why.starts_with("only the header of 100031 bytes is kept\n"));
     CHECK(why.size() < 70'000);
     CHECK_FALSE(std::filesystem::exists(root / "bad" / id.text()));
     CHECK(*keep({.floor = {std::uint64_t{1} << 60, 0}}) == bounce::CopiedPart::header);

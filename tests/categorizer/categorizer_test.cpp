@@ -94,7 +94,7 @@ TEST_CASE("while the suppression list is examined after a start, mail waits unti
     common::Fd keeper(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(::flock(keeper.number(), LOCK_EX) == 0);
     common::Timer done(w.premises.loop, [&] {
-        if (w.premises.trouble.find("being examined") == std::string::npos) return done.start(std::chrono::milliseconds(10));
+        if (w.premises.trouble.find("being checked") == std::string::npos) return done.start(std::chrono::milliseconds(10));
         keeper.reset();
     });
     done.start(std::chrono::milliseconds(10));

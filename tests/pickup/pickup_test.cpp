@@ -254,7 +254,7 @@ TEST_CASE("the drop directory: what is refused becomes a message that its sender
     CHECK(loops.envelope().reverse_path == "ann@example.org");
     REQUIRE(loops.envelope().recipients.size() == 1);
     CHECK(loops.envelope().recipients[0].fate == spool::Fate::failed);
-    CHECK(loops.envelope().verdict_reason == "5.4.6 the message has travelled in a circle");
+    CHECK(loops.envelope().verdict_reason == "5.4.6 the message is looping");
     CHECK(loops.read_content()->find("all of it") != std::string::npos);
     CHECK_FALSE(aside());
 

@@ -44,7 +44,7 @@ def test_what_belongs_to_another_package_is_left_alone(mta, root):
     done = mta.run("postrider", "activate", "--root", root)
     assert done.returncode == 73
     assert f"{root}/usr/sbin/sendmail: it belongs to the package exim4-daemon-light\n" in done.stderr
-    assert f"{root}/usr/sbin/postqueue: it is there already, and no package owns it\n" in done.stderr
+    assert f"{root}/usr/sbin/postqueue: it already exists and belongs to no package\n" in done.stderr
     assert "nothing was changed" in done.stderr
     assert linked(root) == {"usr/sbin/postqueue": "elsewhere"}
     assert mta.run("postrider", "deactivate", "--root", root).returncode == 2

@@ -197,9 +197,9 @@ open: "never closed
     mta.wait_until_empty()
 
     queue_id = mta.submit(["inject@test.example", "open@test.example", "bad@lists.example"])
-    for address, why in {"inject@test.example": r'alias inject: line 3: "".*" is no address: bad domain',
+    for address, why in {"inject@test.example": r'alias inject: line 3: "".*" is not a valid address: bad domain',
                          "open@test.example": r'alias open: line 4: .*quoted string is not closed',
-                         "bad@lists.example": r'text:.*/virtual says of <bad@lists.example>: ".*" is no address'}.items():
+                         "bad@lists.example": r'text:.*/virtual: invalid value for <bad@lists.example>: ".*" is not a valid address'}.items():
         mta.wait_log(rf"{queue_id}: to=<{address}>, .*dsn=4.3.5, status=deferred \({why}")
     mta.wait_log(rf"warning: {mta.aliases}, line 4: .*quoted string is not closed")
     assert not any("x@" in one for message in sink.messages for one in message.recipients) and len(mta.mailbox()) == 1
@@ -222,7 +222,7 @@ def test_a_bad_member_keeps_nobody_else_waiting(mta, remote):
     mta.aliases.write_text(text.format("foo@@remote.example"))
     mta.start()
     queue_id = mta.submit("team@test.example", sender="writer@remote.example")
-    why = 'alias team: line 1: "foo@@remote.example" is no address: domain expected after @'
+    why = 'alias team: line 1: "foo@@remote.example" is not a valid address: domain expected after @'
     mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.5, status=deferred \({re.escape(why)}")
     for name in ("one", "two", "boss"):
         sink.wait_for_one_to(f"{name}@remote.example")
@@ -280,9 +280,9 @@ def test_check_looks_addresses_over(mta):
     virtual = table(mta, "virtual", "good@lists.example a@b.example\nbad@lists.example x@b.example> NOTIFY=NEVER\n")
     mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [virtual]}
     mta.write_config()
-    aliases = (f'{mta.aliases}, line 2: "a@@b" is no address: domain expected after @',
-               f'{more}, line 2: ""open" is no address: quoted string is not closed')
-    of_table = 'line 2: bad@lists.example: "x@b.example> NOTIFY=NEVER" is no address: expected a comma'
+    aliases = (f'{mta.aliases}, line 2: "a@@b" is not a valid address: domain expected after @',
+               f'{more}, line 2: ""open" is not a valid address: quoted string is not closed')
+    of_table = 'line 2: bad@lists.example: "x@b.example> NOTIFY=NEVER" is not a valid address: expected a comma'
     checked = mta.command("check")
     assert checked.returncode == 0
     warnings = checked.stderr.splitlines()
@@ -309,14 +309,14 @@ def test_what_cannot_be_looked_up_waits(mta, remote):
     queue_id = mta.submit("team@test.example")
     # The others get it; what the file was meant for waits.
     mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred "
-                 rf"\(alias team: line 2: :include:{more}: others may write to it")
+                 rf"\(alias team: line 2: :include:{more}: writable by others")
     mta.wait_mailbox(1)
     sink.wait_for_one_to("first@remote.example")
     for words in (("message", "list"), ("message", "show", queue_id), ("explain", queue_id)):
-        shown = wait_until(lambda: (lambda s: s if "others may write" in s else None)(mta.command(*words).stdout), 10,
+        shown = wait_until(lambda: (lambda s: s if "writable by others" in s else None)(mta.command(*words).stdout), 10,
                            lambda: f"{' '.join(words)} to say why it waits: {mta.command(*words).stdout}")
         assert "no answer" not in shown
-    assert any("others may write" in reason for entry in mta.queue() for reason in entry[4])
+    assert any("writable by others" in reason for entry in mta.queue() for reason in entry[4])
     more.unlink()
     mta.restart()
     mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred \(alias team: line 2: :include:{more}: No such file")

@@ -22,15 +22,15 @@ def test_parts_of_an_address_are_no_parts_of_commands(mta):
     mta.write_config()
     for command in (("check",), ("map", "--check")):
         said = mta.command(*command, check=False)
-        assert f"{path}, line 2: \"echo $1\": $1 … is replaced by what the sender of a message writes" in said.stderr, said.stderr
+        assert f"{path}, line 2: \"echo $1\": $1 … is replaced by text that the sender of a message chooses" in said.stderr, said.stderr
         assert f"{path}, line 3: " in said.stderr and "not in the name of a file" in said.stderr
         assert "line 4" not in said.stderr
     mta.start()
     for local_part in (f"do-x;touch {owned}", "do-x", "file-owned"):
         done = mta.sendmail("-i", f'"{local_part}"@test.example')
         assert done.returncode == 0, done.stderr
-    mta.wait_log(rf"regexp:{path}, line 2: \"echo \$1\": .*allowed in addresses only, not in a command", count=2)
-    mta.wait_log(rf"regexp:{path}, line 3: .*allowed in addresses only, not in the name of a file")
+    mta.wait_log(rf"regexp:{path}, line 2: \"echo \$1\": .*allowed only in addresses, not in a command", count=2)
+    mta.wait_log(rf"regexp:{path}, line 3: .*allowed only in addresses, not in the name of a file")
     assert len(mta.queued_ids()) == 3 and not owned.exists()
 
 
@@ -43,7 +43,7 @@ def test_parts_of_an_address_make_no_other_addresses(mta, remote):
     mta.submit("ann-at@test.example")
     sink.wait_for_one_to("ann@far.example")
     mta.sendmail("-i", '"victim@stranger.example,x-at"@test.example')
-    mta.wait_log(r"becomes .*victim@stranger.example,x@far.example.* for this address, which names other places")
+    mta.wait_log(r"becomes .*victim@stranger.example,x@far.example.* for this address, which names other targets")
     with mta.client() as c:
         c.say("MAIL FROM:<sender@client.example>")
         assert c.say('RCPT TO:<"victim@stranger.example,x-at"@test.example>')[0] != "2"
@@ -68,7 +68,7 @@ def test_what_the_spool_says_is_not_run(rooted, place):  # noqa: F811
     mta.command("resume", "queue", queue)
     mta.wait_log(rf"{queue_id}: to=<robot@test.example>, .*dsn=4.3.5, status=deferred \(refused: \"\|touch {owned}\" as user {OWNER}")
     assert not owned.exists()
-    assert "comes from no alias file" in mta.command("explain", queue_id).stdout
+    assert "is no longer in any alias file" in mta.command("explain", queue_id).stdout
     mta.command("reload")  # the categorizer reads the aliases anew
     mta.command("message", "requeue", queue_id)
     mta.wait_until_empty()

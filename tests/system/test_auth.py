@@ -236,7 +236,7 @@ def test_a_network_is_locked_out_as_a_whole_unless_it_is_exempt(users, metered):
         for n in range(10):
             assert tries(address, f"user{n}", "x").startswith("535")
         assert tries(address, "ann", "secret").startswith(then)
-    assert len(mta.logged(r"warning: everybody from 192\.0\.2\.7 is locked out")) == 1
+    assert len(mta.logged(r"warning: every user from 192\.0\.2\.7 is locked out")) == 1
     figures = wait_figures(mta, lambda f: f("postrider_smtpd_lockouts_total", scope="user") == 20)
     assert figures("postrider_smtpd_lockouts_total", scope="network") == 1
 

@@ -26,8 +26,8 @@ def backlog(mta):
     mta.stop()
     subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, str(MESSAGES), "0"], check=True)
     mta.start()
-    mta.wait_log(rf"all of it is loaded: {MESSAGES} messages", 120)
-    mta.wait_log("idempotency keys: those of all messages in the spool are known", 60)
+    mta.wait_log(rf"spool: loaded: {MESSAGES} messages", 120)
+    mta.wait_log("idempotency keys: all messages in the spool have been read", 60)
     return mta, alone
 
 
@@ -55,8 +55,8 @@ def test_what_is_due_next_is_read_first(mta, remote):
     mta.spool.mkdir()
     subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, "5000", "0"], check=True)
     mta.start()
-    mta.wait_log("all of it is loaded: 5000 messages", 60)
-    assert not mta.logged("is read first"), "there was no stop before"
+    mta.wait_log("spool: loaded: 5000 messages", 60)
+    assert not mta.logged("are read first"), "there was no stop before"
     queue_id = mta.submit("user@remote.example")
     mta.wait_log(rf"{queue_id}: .*status=deferred")
     assert mta.stop() == 0
@@ -67,8 +67,8 @@ def test_what_is_due_next_is_read_first(mta, remote):
     mta.forget_the_log()
     mta.start()
     sink.wait_for(1)
-    mta.wait_log(r"what was due next at the last stop is read first: 1000 messages")
-    mta.wait_log(r"all of it is loaded: 500[01] messages", 60)
+    mta.wait_log(r"messages that were due next at the last stop are read first: 1000 messages")
+    mta.wait_log(r"spool: loaded: 500[01] messages", 60)
     mta.wait_log(rf"{queue_id}: removed")
     wait_until(lambda: {file.name for file in mta.spool_files()} == waiting - {queue_id}, 10, "the others to be left alone")
     assert mta.status()["queue"]["messages"] == 5000
@@ -77,5 +77,5 @@ def test_what_is_due_next_is_read_first(mta, remote):
     mta.kill_everything()  # leaves no snapshot: the next start reads in any order
     mta.forget_the_log()
     mta.start()
-    mta.wait_log(r"all of it is loaded: 5000 messages", 60)
-    assert not mta.logged("is read first")
+    mta.wait_log(r"spool: loaded: 5000 messages", 60)
+    assert not mta.logged("are read first")

@@ -43,22 +43,22 @@ def running(block):
 
 def misspelt_key(mta, text):
     mta.file.write_text(text.replace("hostname =", "hostnam ="))
-    return r":\d+:1: unknown key mta\.hostnam: did you mean hostname\?; what the running MTA goes by is used"
+    return r":\d+:1: unknown key mta\.hostnam: did you mean hostname\?; using the configuration of the running MTA"
 
 
 def misspelt_spool(mta, text):
     mta.file.write_text(text.replace("directory =", "directry =").replace("[log]", "[logg]"))
-    return r":\d+:1: unknown key spool\.directry: did you mean directory\? \(and 1 more\); what the running MTA goes by is used"
+    return r":\d+:1: unknown key spool\.directry: did you mean directory\? \(and 1 more\); using the configuration of the running MTA"
 
 
 def no_toml(mta, text):
     mta.file.write_text(text.replace("[spool]", "[spool"))
-    return r":\d+:\d+: .*; what the running MTA goes by is used"
+    return r":\d+:\d+: .*; using the configuration of the running MTA"
 
 
 def gone(mta, _):
     mta.file.unlink()
-    return ": No such file or directory.*; what the running MTA goes by is used"
+    return ": No such file or directory.*; using the configuration of the running MTA"
 
 
 def table_gone(mta, _):
@@ -143,7 +143,7 @@ def test_nothing_runs(mta):
     mta.file.write_text(good.replace("hostname =", "hostnam ="))
     (mta.spool / "drop").mkdir(parents=True)
     done = mta.sendmail(f"{mta.user}@test.example", input="Subject: for later\n\n")
-    assert done.returncode == 0 and f"unknown key mta.hostnam: did you mean hostname?; the spool is taken to be {mta.spool} (" in done.stderr
+    assert done.returncode == 0 and f"unknown key mta.hostnam: did you mean hostname?; assuming that the spool is {mta.spool} (" in done.stderr
     done = mta.command("status", check=False)
     assert done.returncode == 3 and "it is not running" in done.stderr, done
     for bad in (good.replace("directory =", "directry ="), good.replace("[spool]", "[spool")):

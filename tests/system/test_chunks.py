@@ -87,7 +87,7 @@ def test_mail_for_later_leaves_later(shared):
         assert c.deliver("a@test.example", ["user@remote.example"], message("now"), " MT-PRIORITY=3").startswith("250")
         assert c.say("MAIL FROM:<a@test.example> HOLDFOR=7776001").startswith("501 5.5.4")
         assert c.say("MAIL FROM:<a@test.example> HOLDUNTIL=2999-01-01T00:00:00Z") == \
-            "501 5.5.4 HOLDUNTIL is later than is offered"
+            "501 5.5.4 HOLDUNTIL exceeds the offered maximum"
     first, second = sink.wait_for(2)
     assert b"Subject: now" in first.content and b"Subject: later" in second.content
     assert time.time() - asked >= 3

@@ -64,7 +64,7 @@ def test_every_verb_and_every_option_is_offered(verbs):
     (["sta"], {"start", "status"}),
     (["message", "re"], {"release", "remove", "requeue", "reroute", "restore", "retry"}),
     (["--json", "message", "sh"], {"show"}),
-    (["message", "hold", "--why", "a reason", "--dr"], {"--dry-run"}),
+    (["message", "hold", "--reason", "a reason", "--dr"], {"--dry-run"}),
     (["message", "hold", "se"], {"sender="}),
     (["message", "hold", "su"], {"submitter=", "subject="}),
     (["message", "list", "--sort", "n"], {"newest", "next"}),
@@ -75,7 +75,7 @@ def test_every_verb_and_every_option_is_offered(verbs):
     (["message", "cat", "one", ""], set()),  # nothing follows
     (["status", ""], set()),
     (["nonsense", ""], set()),
-    (["message", "hold", "--why", "", ], set()),  # a text is the writer's own
+    (["message", "hold", "--reason", "", ], set()),  # a text is the writer's own
 ])
 def test_places(words, wanted):
     assert set(offers(*words)) == wanted

@@ -136,7 +136,7 @@ def test_only_root_and_operators_give_orders(whole):
         # In the group by mistake it may connect, and is not obeyed.
         said = json.loads(ask(path, {"version": 1, "op": "stop"}, user=SERVICE, group=GROUP, extra_groups=[operators]))
         assert said == {"done": True, "code": "not-permitted",
-                        "error": "only root and members of mta.admin_group may give orders here"}
+                        "error": "only root and members of mta.admin_group may use this socket"}
     assert mta.logged(rf"control: uid={pwd.getpwnam(SERVICE).pw_uid} refused: neither root nor an operator")
     assert mta.process.poll() is None
 
@@ -273,7 +273,7 @@ def test_a_writer_taken_over_does_not_say_who_serves_its_mail(whole, taken_over,
     attacker = taken_over(role)
     queue_id = attacker.does("forge", f"{OWNER}@test.example", OWNER, f"|touch {mta.folder}/mail/owned")
     assert re.fullmatch("[0-9A-F]{14}", queue_id), queue_id
-    refused = rf"recipient {OWNER}@test\.example has a fate, which its writer has no say in"
+    refused = rf"recipient {OWNER}@test\.example has a fate, which its writer may not set"
     mta.wait_log(rf"{queue_id}.*{refused}")
     assert not (mta.folder / "mail" / "owned").exists() and not mta.mailbox(OWNER)
     # Nor by a queue-manager that finds it (if the first one did not come so far): it is put aside, though its writer lives.

@@ -107,7 +107,7 @@ def test_errors_of_the_disk_are_never_a_250(mta, remote, error, reply, call):
             assert answer.startswith(reply), answer
             if error == "EIO":  # and no new mail for a while
                 assert c.say("MAIL FROM:<a@test.example>").startswith("451 4.3.0")
-                assert len(mta.logged("the spool cannot be written, no new mail is taken until it can")) == 1
+                assert len(mta.logged("the spool cannot be written, no new mail is accepted until it can")) == 1
     finally:
         injection.end()
     if error != "EIO":

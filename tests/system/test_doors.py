@@ -322,10 +322,10 @@ def test_an_idle_crowd_gives_way(mta):
         said = [c.reply() for c in crowd]
         busy = "421 4.3.2 mta.test.example All server ports are busy, try again later"
         assert {s for s in said if not s.startswith("220 mta")} <= {busy} and said.count(busy) <= 10, said
-        mta.wait_log("of 50 sessions are in use: idle ones are let go sooner")
+        mta.wait_log("of 50 sessions are in use: idle ones are closed sooner")
         wait_until(mta.answers, 10, "an honest client to be served")
         gave_way = [c for c in crowd if select.select([c.socket], [], [], 0)[0]]
-        words = "421 4.3.2 mta.test.example Error: too little was heard, and others are waiting"
+        words = "421 4.3.2 mta.test.example Error: session too slow, and other clients are waiting"
         assert all(words in c.reply() for c in gave_way if busy not in said[crowd.index(c)])
     finally:
         for c in crowd:

@@ -95,7 +95,7 @@ def test_a_bad_line_of_a_forward_file_is_told_of(rooted, home, place, remote):  
     queue_id = mta.submit(f"{OWNER}@test.example")
     sink.wait_for_one_to("friend@remote.example")
     wait_until(lambda: mailbox(place), 15, mta.last_words)
-    mta.wait_log(rf'warning: {path}, line 2: .*quoted string is not closed; mail for {OWNER} goes to the others it names, '
+    mta.wait_log(rf'warning: {path}, line 2: .*quoted string is not closed; mail for {OWNER} is delivered to the other targets, '
                  "and waits for this one")
     mta.wait_log(rf"{queue_id}: to=<{OWNER}@test.example>, .*dsn=4.3.5, status=deferred \({OWNER}'s .forward: line 2: ")
     theirs(path, f"\\{OWNER}\nfriend@remote.example\n")

@@ -23,7 +23,7 @@ from harness.watch import wait_until
     ("[queue]\nglitch_interval = \"soon\"\n", r"postrider\.toml:2:\d+: .*soon"),
     ("[smptd]\nworkers = 3\n", r"postrider\.toml:1:\d+: .*smtpd"),
     ("[smtpd\n", r"postrider\.toml:1:\d+: "),
-], ids=["unknown key", "wrong kind", "bad duration", "unknown section", "no TOML"])
+], ids=["unknown key", "wrong type", "bad duration", "unknown section", "no TOML"])
 def test_configuration_is_refused_before_anything_starts(mta, text, message):
     mta.file.write_text(text)
     for verb in ("check", "run", "start"):
@@ -135,7 +135,7 @@ def test_no_descriptors_for_going_out(mta, remote):
     have = next(number for number in range(10_000) if number not in taken)  # the next one it would get
     subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have}:"], check=True)
     queue_id = mta.submit("user@remote.example")
-    mta.wait_log("Too many open files: deliveries wait until this host has what they need")
+    mta.wait_log("Too many open files: deliveries wait until this host has enough resources")
     subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have + 500}:"], check=True)
     sink.wait_for(1)
     mta.wait_until_empty()

@@ -36,7 +36,7 @@ def say(mta, key, body="Hello.", port=None, subject="test", recipients=("user@re
 def start(mta):
     """And waits until the spool has been read for keys: until then keyed mail is put off."""
     mta.start()
-    mta.wait_log("idempotency keys: those of all messages in the spool are known")
+    mta.wait_log("idempotency keys: all messages in the spool have been read")
 
 
 def queued(reply):
@@ -72,7 +72,7 @@ def test_one_message_however_often_it_is_sent(outbox):
     start(mta)
     first = queued(say(mta, "order-1"))
     assert all(queued(say(mta, "order-1")) == first for _ in range(6)), "on whichever worker"
-    assert mta.wait_log(rf"duplicate of {first}: nothing is sent, by its idempotency key order-1$", count=6)
+    assert mta.wait_log(rf"duplicate of {first}: not sent, because of its idempotency key order-1$", count=6)
     sink.wait_for(1)
     assert sink.messages[0].header("Idempotency-Key") is None, "the key is ours"
     mta.wait_until_empty()
@@ -165,7 +165,7 @@ def test_programs_on_this_host(outbox):
     sent()
     mta.wait_log(rf"pickup.*duplicate of {first}: nothing is sent")
     again = mta.sendmail("-oi", "-v", "user@remote.example", input=text)
-    assert (again.returncode, again.stdout) == (0, f"sendmail: nothing is sent: by its idempotency key it is {first} again\n"), again
+    assert (again.returncode, again.stdout) == (0, f"sendmail: not sent: according to its idempotency key it is a duplicate of {first}\n"), again
     other = mta.sendmail("-oi", "user@remote.example", input=text + "More.\n")
     assert other.returncode == 65 and f"was used for other content, which was queued as {first}" in other.stderr, other
     # Left while nothing ran: the same file comes twice by the drop directory, and is one.
@@ -251,7 +251,7 @@ def test_everything_dies_and_the_store_is_lost(outbox):
     (mta.spool / "state" / "idempotency" / "data.mdb").write_bytes(b"x" * 40000)
     mta.start()
     assert {key: taken(mta, key) for key in first} == first
-    assert mta.logged(r"the store of idempotency keys was put aside as .*/data\.mdb\.damaged: .*damaged")
+    assert mta.logged(r"the store of idempotency keys was moved aside as .*/data\.mdb\.damaged: .*damaged")
     sink.well_behaved()
     sink.wait_for(3)
     mta.wait_until_empty()
@@ -276,7 +276,7 @@ def test_a_store_that_cannot_be_had_puts_keyed_mail_off(outbox):
             reply = c.reply()
     assert reply == "451 4.3.0 Error: Idempotency-Key cannot be looked up now, try again later"
     assert n > 500
-    assert mta.wait_log(r"mail with an Idempotency-Key is put off: .*it has reached its largest size")
+    assert mta.wait_log(r"mail with an Idempotency-Key is rejected temporarily: .*it has reached its maximum size")
     assert queued(say(mta, "before")), "what is known is answered"
     with mta.client(mta.submission_port) as c:
         assert c.deliver("sender@test.example", ["user@remote.example"], message("plain")).startswith("250"), "other mail goes on"

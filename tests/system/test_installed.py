@@ -69,7 +69,7 @@ def test_the_hint_names_our_own_command(installed, root):
     (root / "usr/sbin/sendmail").write_text("theirs")
     done = installed.run("postrider", "activate", "--root", root)
     assert done.returncode == 73
-    assert f"call our commands by their own names: {installed.libexecdir}/sendmail\n" in done.stderr
+    assert f"use Postrider's commands under their own names: {installed.libexecdir}/sendmail\n" in done.stderr
 
 
 def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
@@ -89,7 +89,7 @@ def test_commands_that_are_programs_of_their_own(installed, tmp_path):
     (installed.sbin / "simulate").chmod(0o755)
     simulate = ("simulate", "-c", tmp_path / "postrider.toml", "--world", tmp_path / "world.toml", "--until", "1h")
     done = installed.run("postrider", *simulate)
-    assert (done.returncode, done.stderr) == (0, "") and "In short: in 60 min, " in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "Summary: in 60 min, " in done.stdout
     done = installed.run("postrider", "import-postfix", tmp_path)
     assert done.returncode == 0 and "here.example" in done.stdout, done.stderr
     done = installed.shell(f'rm "{installed.libexecdir}/simulate"; exec "$@"', f"{installed.sbindir}/postrider", *simulate)

@@ -158,8 +158,8 @@ def test_reload_says_what_a_confined_process_cannot_reach(mta):
     mta.config["bounce"]["templates"] = str(second)
     mta.write_config()
     done = mta.command("reload", check=False)
-    assert done.returncode != 0 and f"the bounce that runs cannot reach {second}: what a process may reach" in done.stdout + done.stderr
-    mta.wait_log("reload refused, the former configuration stays in force: .* is settled when it starts: that needs \"postrider stop\"")
+    assert done.returncode != 0 and f"the running bounce has no access to {second}: access rights of a process" in done.stdout + done.stderr
+    mta.wait_log("reload refused, the previous configuration stays in force: .* are set when it starts: this requires \"postrider stop\"")
     mta.restart()
     mta.command("reload")
 
@@ -185,7 +185,7 @@ def test_a_daemon_that_keeps_dying_is_restarted_ever_more_slowly(relaying):
         died += [mta.wait_for_role("router", other_than=died)[0]]
         kill(died[-1], signal.SIGKILL)
     mta.wait_for_role("router", other_than=died)
-    waits = [int(found) for line in mta.log() for found in re.findall(r"router is started again in (\d+) ms", line)]
+    waits = [int(found) for line in mta.log() for found in re.findall(r"router will be restarted in (\d+) ms", line)]
     assert len(waits) >= 3 and all(after == 2 * before for before, after in zip(waits, waits[1:])), waits
     mta.submit("user@remote.example")
     sink.wait_for(1, 30)
@@ -280,11 +280,11 @@ def test_start_beside_an_orphan_that_has_a_client(mta, remote):
         mta.output.close()
         mta.process = None
         mta.start(wait=False)
-        mta.wait_log(r"smtpd/0: waiting for .* of the master before", 20)
+        mta.wait_log(r"smtpd/0: waiting for .* of the previous master", 20)
         assert orphan in mta.pids("smtpd")
         assert c.say(".").startswith("250")
         c.say("QUIT")
     wait_until(mta.answers, 30, lambda: f"the MTA to serve\n{mta.last_words()}")
     sink.wait_for(1)
-    assert not mta.logged("ends as soon as it is started"), mta.last_words()
+    assert not mta.logged("exits as soon as it is started"), mta.last_words()
     assert not any("waiting for" in json.dumps(p) for p in mta.status()["processes"])

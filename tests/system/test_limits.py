@@ -153,7 +153,7 @@ def test_dovecot_is_asked_a_few_things_at_a_time(single, monkeypatch):
         t.start()
     wait_until(lambda: replies, 20, "one to be told to come back, the other waits")
     assert [r[:9] for r in replies.values()] == ["454 4.7.0"] and len(dovecot.questions) == 1
-    mta.wait_log("too many questions to the auth service are open")
+    mta.wait_log("too many requests to the auth service are pending")
     dovecot.say_yes(0)
     assert asking.reply().startswith("235")
     wait_until(lambda: len(dovecot.questions) == 2, 20, "the second question")

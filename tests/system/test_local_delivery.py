@@ -76,7 +76,7 @@ def test_as_many_deliveries_at_a_time_as_the_setting_says(commanding):
     mta.config["queue"]["connections_local"] = 500
     mta.write_config()
     mta.command("reload")
-    mta.wait_log(rf"queue.connections_local = 500: more than {most} deliveries at a time from the next start on")
+    mta.wait_log(rf"queue.connections_local = 500: more than {most} deliveries at a time only after the next start")
     assert len(list(mta.folder.glob("slow.*"))) == most
     (mta.folder / "finish").touch()
     mta.wait_until_empty()

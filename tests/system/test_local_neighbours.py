@@ -43,7 +43,7 @@ def test_a_locked_mailbox_holds_up_its_user_alone(mta):
     # The rest waits for the mailbox, not each for a lock of its own.
     mta.wait_log(rf"to=<{mta.user}@test.example>, .*dsn=4.2.0, status=deferred \({box} is locked by another program\)")
     explained = mta.command("explain", ids[-1]).stdout
-    assert "queue holds it up" in explained and f"{box} is locked by another program" in explained, explained
+    assert "blocked by queue" in explained and f"{box} is locked by another program" in explained, explained
     wait_until(lambda: f"mail for {mta.user} waits: {box} is locked" in mta.command("status").stdout, 15, mta.last_words)
     assert len(mta.logged(r"status=deferred")) < 20
     Path(f"{box}.lock").unlink()

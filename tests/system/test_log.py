@@ -147,7 +147,7 @@ def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
     heard.bind(str(place / "log"))
     heard.settimeout(10)
     mta.command("status")
-    while b"a syslog daemon listens at" not in heard.recv(4096):
+    while b"a syslog daemon is listening at" not in heard.recv(4096):
         pass
     assert "no syslog daemon" not in mta.command("status").stdout
     before = mta.log_file.read_text()

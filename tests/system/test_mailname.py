@@ -50,7 +50,7 @@ def test_check_says_where_the_names_come_from(named):
     named.name("this is no name\n")
     done = check(named)
     assert "Origin      mx.example.com (the host name)" in done.stdout
-    assert 'warning: /etc/mailname says "this is no name", which is no domain name' in done.stderr
+    assert 'warning: /etc/mailname: "this is no name" is not a valid domain name' in done.stderr
 
 
 def test_bare_names_get_it_and_are_users_of_this_host(named):

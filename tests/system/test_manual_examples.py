@@ -28,7 +28,7 @@ def literal_blocks(text):
 def is_configuration(text):
     ours = set(re.findall(r"^#?\[([a-z_]+)", (SOURCE / "conf/postrider.toml").read_text(), re.M))
     heads = re.findall(r"^\[([a-z_]+)[].]", text, re.M)
-    return bool(heads) and set(heads) <= ours and "In short:" not in text
+    return bool(heads) and set(heads) <= ours and "Summary:" not in text
 
 
 def configurations():

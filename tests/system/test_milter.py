@@ -156,7 +156,7 @@ TROUBLE = {
     "a length of nothing": {"R": (b"\0\0\0\0",)}, "a length of 4 GiB": {"E": (b"\xff\xff\xff\xffc",)},
     "nonsense": {"L": (b"HTTP/1.1 400 Bad Request\r\n\r\n",)}, "half a change, then death": {"E": (b"\0\0\0\x0chX-A\0half",)},
     "a change too early": {"R": b"hX-A\0b\0"}, "no header field": {"E": (b"\0\0\0\x09hX A\0b\0xc",)},
-    "an unknown word": {"T": b"Z"},
+    "an unknown reply": {"T": b"Z"},
 }
 
 
@@ -188,7 +188,7 @@ def test_what_it_did_not_ask_for_it_may_not_change(mta, filters):
     mta.start()
     send(mta)
     assert "another body" not in mta.wait_mailbox(1)[0]
-    mta.wait_log("warning: milter one: an odd or unannounced modification")
+    mta.wait_log("warning: milter one: an invalid or unannounced modification")
 
 
 def test_steps_it_does_not_want_are_left_out(mta, filters):
@@ -263,9 +263,9 @@ def test_status_names_the_services_that_do_not_answer(mta, filters, block):
     one.stop()
     assert try_to_send(mta).startswith("451 4.7.1")
     assert mta.sendmail(f"{mta.user}@test.example").returncode == 75
-    told = rf"milter one: inet:{address}:{port}: .*connection refused; until it answers, mail it should see is put off"
+    told = rf"milter one: inet:{address}:{port}: .*connection refused; until it answers, mail that it should check is rejected temporarily"
     status = wait_until(lambda: (s := mta.command("status").stdout) and len(re.findall(told, s)) == 2 and s, 10, "smtpd and pickup to tell")
-    assert re.search(r"policy service grey: .*connection refused; until it answers, mail it should see is taken without it", status)
+    assert re.search(r"policy service grey: .*connection refused; until it answers, mail that it should check is accepted without it", status)
     again = Milter(address, port, 0x1ff, 0)
     assert try_to_send(mta).startswith("250") and mta.sendmail(f"{mta.user}@test.example").returncode == 0
     wait_until(lambda: "milter one" not in (s := mta.command("status").stdout) and "policy service grey" in s, 10, "the milter to be well")

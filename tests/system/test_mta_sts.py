@@ -98,7 +98,7 @@ def test_a_web_server_that_never_answers_delays_mail_and_does_not_stop_it(mta, d
         mta.start()
         mta.submit("user@remote.example")
         domain.sink.wait_for_one_to("user@remote.example", 30)
-        assert not mta.logged("cannot be had"), "the policy is still being asked for"
+        assert not mta.logged("is not available"), "the policy is still being asked for"
     finally:
         silent.close()
 
@@ -128,14 +128,14 @@ def test_only_hosts_the_policy_names_are_used(mta, domain):
     mta.start()
     mta.submit("user@remote.example")
     domain.sink.wait_for_one_to("user@remote.example")
-    mta.wait_log(r"host better.example\[.*\] is none of those in the MTA-STS policy of remote.example \(id 1\)")
+    mta.wait_log(r"host better.example\[.*\] is not listed in the MTA-STS policy of remote.example \(id 1\)")
     assert not better.messages and not better.commands
 
 
 def test_no_host_of_the_policy(mta, domain):
     domain.publish(mx=["*.host.example"])
     mta.start()
-    waits_for(mta, mta.submit("user@remote.example"), "is none of those in the MTA-STS policy")
+    waits_for(mta, mta.submit("user@remote.example"), "is not listed in the MTA-STS policy")
     assert not domain.sink.commands
 
 
@@ -153,7 +153,7 @@ def test_a_policy_that_is_not_in_force_stops_nothing(mta, domain, mode):
     ("enforce", ["host.example"], GOOD, "good", "policy 1 of remote.example, mode enforce: host.example is one of"),
     ("enforce", ["*.host.example"], WAITS, "notice", "policy 1 of remote.example, mode enforce: host.example is none of"),
     ("testing", ["nobody.example"], GOOD, "notice", "policy 1 of remote.example, mode testing: host.example is none of"),
-    (None, [], GOOD, "good", "none: no policy of remote.example is known"),
+    (None, [], GOOD, "good", "none: remote.example has no known policy"),
 ])
 def test_a_try_shows_the_policy(mta, domain, mode, mx, status, finding, text):
     if mode:
@@ -165,7 +165,7 @@ def test_a_try_shows_the_policy(mta, domain, mode, mx, status, finding, text):
     assert of(steps, "tlsa"), "the level asks for both"
     if status == WAITS:
         [given_up] = of(steps, "tls")
-        assert given_up["finding"] == "temporary" and "is none of those in the MTA-STS policy" in given_up["text"]
+        assert given_up["finding"] == "temporary" and "is not listed in the MTA-STS policy" in given_up["text"]
         assert given_up["text"] in result["text"] and "mta-sts.remote.example" in result["advice"]
     assert not domain.sink.messages
 
@@ -226,7 +226,7 @@ def test_a_policy_is_renewed_without_mail_until_it_cannot_be_had(mta, domain):
     mta.wait_log(r"MTA-STS policy: mode=testing, id=1, max_age=10", seconds=30)
     assert len(domain.web.requests) == 2 and len(domain.sink.messages) == 1
     domain.web.put(POLICY, "gone", status=404)
-    mta.wait_log(r"cannot be had: the web server answers 404; mail goes by the one of before \(id 1\)", seconds=30)
+    mta.wait_log(r"is not available: the web server answered 404; mail is sent under the previous policy \(id 1\)", seconds=30)
     mta.wait_log(r"remote.example: MTA-STS policy 1 has expired", seconds=30)
     assert len(domain.web.requests) == 3
     assert not (mta.spool / "state/mta-sts/remote.example").exists()
@@ -272,7 +272,7 @@ def test_what_is_known_stays_in_force(mta, domain, trouble):
     mta.restart()
     waits_for(mta, mta.submit("two@remote.example"), "does not prove")
     if trouble == "fetch":
-        mta.wait_log(r"cannot be had: the web server answers 404; mail goes by the one of before \(id 1\)")
+        mta.wait_log(r"is not available: the web server answered 404; mail is sent under the previous policy \(id 1\)")
     else:
         assert len(domain.web.requests) == 1
 
@@ -288,19 +288,19 @@ def test_what_is_damaged_on_the_disk_is_fetched_anew(mta, domain):
     (kept.parent / "no name").write_text("x")
     mta.start()
     mta.wait_log(r"state/mta-sts/remote.example: it is damaged; ignored")
-    mta.wait_log(r"state/mta-sts/no name: it is no policy; ignored")
+    mta.wait_log(r"state/mta-sts/no name: it is not a policy; ignored")
     mta.submit("two@remote.example")
     domain.sink.wait_for_one_to("two@remote.example")
     assert len(domain.web.requests) == 2 and '"id": "1"' in kept.read_text()
 
 
 @pytest.mark.parametrize("what, why", [
-    ({"status": 301, "headers": {"Location": "https://mta-sts.remote.example/other"}}, "the web server answers 301"),
-    ({"status": 500}, "the web server answers 500"),
-    ({"kind": "text/html"}, r'it is "text/html", not "text/plain"'),
+    ({"status": 301, "headers": {"Location": "https://mta-sts.remote.example/other"}}, "the web server answered 301"),
+    ({"status": 500}, "the web server answered 500"),
+    ({"kind": "text/html"}, r'its type is "text/html", not "text/plain"'),
     ({"text": "x" * 70000}, "the answer is too large"),
-    ({"text": "version: STSv1\nmode: enforce\nmax_age: 1\n"}, "it names no mx"),
-    ({"text": b"\xff\xfe\0"}, 'a line of it is no "key: value"'),
+    ({"text": "version: STSv1\nmode: enforce\nmax_age: 1\n"}, "it has no mx value"),
+    ({"text": b"\xff\xfe\0"}, 'one of its lines is not "key: value"'),
     ("certificate", "certificate"),
     ("no server", "."),
     ("no address", "mta-sts.remote.example has no address"),
@@ -321,7 +321,7 @@ def test_what_cannot_be_fetched_is_no_policy(mta, domain, what, why):
     mta.start()
     mta.submit("one@remote.example")
     domain.sink.wait_for_one_to("one@remote.example")
-    mta.wait_log(rf"https://mta-sts.remote.example/.well-known/mta-sts.txt cannot be had: .*{why}.*; mail goes without one")
+    mta.wait_log(rf"https://mta-sts.remote.example/.well-known/mta-sts.txt is not available: .*{why}.*; mail is sent without one")
     asked = len(domain.web.requests)
     mta.submit("two@remote.example")
     domain.sink.wait_for_one_to("two@remote.example")

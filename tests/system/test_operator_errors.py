@@ -54,7 +54,7 @@ def fails_to_start(mta, status, *patterns, prefix=()):
 def test_port_taken(mta):
     with socket.create_server((mta.address, mta.relay_port)):
         fails_to_start(mta, UNAVAILABLE, rf"listen on {mta.address}:{mta.relay_port}: Address already in use: \S+ \(pid {os.getpid()}\) "
-                       r"has that port; stop it, or change listen\.<name>\.addresses")
+                       r"uses that port; stop it, or change listen\.<name>\.addresses")
 
 
 @pytest.mark.needs("root")
@@ -64,13 +64,13 @@ def test_port_below_1024_without_root(open_place):
         pytest.skip("this machine does not offer: own network")
     mta.config["listen.relay"]["addresses"] = [f"{mta.address}:25"]
     mta.folder.chmod(0o777)
-    fails_to_start(mta, NO_PERMISSION, rf"listen on {mta.address}:25: Permission denied: ports below 1024 are for root .*higher port",
+    fails_to_start(mta, NO_PERMISSION, rf"listen on {mta.address}:25: Permission denied: ports below 1024 require root .*higher port",
                    prefix=as_stranger())
 
 
 def test_address_of_another_host(mta):
     mta.config["listen.relay"]["addresses"] = ["192.0.2.77:2525"]
-    fails_to_start(mta, UNAVAILABLE, r"listen on 192\.0\.2\.77:2525: .*this host has no such address \(yet\)")
+    fails_to_start(mta, UNAVAILABLE, r"listen on 192\.0\.2\.77:2525: .*this host does not have this address \(yet\)")
 
 
 # -- the spool
@@ -117,7 +117,7 @@ def test_spool_on_a_full_disk(open_place):
 
 def test_spool_that_is_a_file(mta):
     mta.spool.write_text("")
-    fails_to_start(mta, CANNOT_CREATE, rf"{mta.spool}.*(Not a directory|is no directory)")
+    fails_to_start(mta, CANNOT_CREATE, rf"{mta.spool}.*(Not a directory|is not a directory)")
 
 
 # -- the configuration and its files
@@ -162,7 +162,7 @@ def fails_and_check_says_so(mta, pattern, status=BAD_CONFIG):
 
 def test_certificate_that_is_none(mta, with_tls):
     with_tls[0].write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
-    fails_and_check_says_so(mta, rf"{with_tls[0]}: there is no usable certificate in it")
+    fails_and_check_says_so(mta, rf"{with_tls[0]}: contains no usable certificate")
 
 
 def test_key_of_another_certificate(mta, with_tls):
@@ -198,7 +198,7 @@ def test_secrets_that_others_may_read(mta, with_tls):
     mta.config["listen.submission"]["auth"] = False
     mta.start()
     for file in (with_tls[1], passwords):
-        mta.wait_log(rf'warning: {file} .*may be read by anybody on this host \(mode 0644\): "chmod 600 {file}"')
+        mta.wait_log(rf'warning: {file} .*is readable by every user of this host \(mode 0644\): "chmod 600 {file}"')
         assert f"chmod 600 {file}" in mta.command("check").stderr
     credentials = mta.folder / "credentials"
     credentials.write_text("")
@@ -206,9 +206,9 @@ def test_secrets_that_others_may_read(mta, with_tls):
     mta.config["smtp_client"]["credentials"] = str(credentials)
     mta.write_config()
     done = mta.command("reload", check=False)  # what would send passwords elsewhere is refused
-    assert done.returncode == BAD_CONFIG and f'"chmod 600 {credentials}" mends that' in done.stderr
+    assert done.returncode == BAD_CONFIG and f'"chmod 600 {credentials}" fixes this' in done.stderr
     mta.stop()
-    fails_and_check_says_so(mta, rf'{credentials} .* is open to others \(mode 0644\)')
+    fails_and_check_says_so(mta, rf'{credentials} .* is accessible to other users \(mode 0644\)')
 
 
 # -- users
@@ -217,7 +217,7 @@ def test_user_or_group_that_is_missing(mta):
     mta.config["mta"].update(multi_user=True, user="nobody-of-that-name")
     mta.config["local"].update(users=[])
     if os.geteuid() == 0:
-        fails_to_start(mta, NO_USER, no_user := r'there is no user nobody-of-that-name to run the daemons as: make one with "adduser ')
+        fails_to_start(mta, NO_USER, no_user := r'there is no user nobody-of-that-name to run the daemons as: create one with "adduser ')
         done = mta.command("check", check=False)
         assert done.returncode == BAD_CONFIG and re.search(no_user, done.stderr) and not done.stdout, done
         mta.config["mta"].update(user="nobody", admin_group="no-such-group", drop_group="nor-this-one")
@@ -226,9 +226,9 @@ def test_user_or_group_that_is_missing(mta):
         done = mta.command("check", check=False) if mta.write_config() is None else None
         assert re.search(r"warning: mta\.admin_group: there is no group no-such-group: only root .*addgroup --system no-such-group", done.stderr)
         assert re.search(r"warning: mta\.drop_group: there is no group nor-this-one: .*addgroup --system nor-this-one", done.stderr)
-        assert f'"ln -s {mta.spool} /var/spool/postrider" makes them one' in done.stderr and "closed to" not in done.stderr
+        assert f'"ln -s {mta.spool} /var/spool/postrider" makes them the same' in done.stderr and "not readable for" not in done.stderr
         mta.file.chmod(0o640)
-        assert f'warning: {mta.file} is closed to ordinary users (mode 0640): ' in mta.command("check").stderr
+        assert f'warning: {mta.file} is not readable for ordinary users (mode 0640): ' in mta.command("check").stderr
     else:
         fails_to_start(mta, NO_PERMISSION, r"only root can start daemons as the user nobody-of-that-name")
 
@@ -257,7 +257,7 @@ def test_running_already_and_not_running(mta):
     other.symlink_to(mta.file)
     assert mta.run("postrider", "start", "-c", other).returncode == 0, "the same by another name"
     done = mta.command("message", "show", "sender=a@b.example", check=False)
-    assert done.returncode == USAGE and '"postrider message list sender=a@b.example" looks for messages' in done.stderr
+    assert done.returncode == USAGE and '"postrider message list sender=a@b.example" finds messages' in done.stderr
     mta.stop()
     for verb in (["status"], ["reload"], ["logs", "reopen"], ["queue", "list"], ["pause", "all"]):
         done = mta.run("postrider", *verb, "-c", mta.file)
@@ -292,7 +292,7 @@ def test_dns_that_does_not_answer(mta):
     mta.start()
     queue_id = mta.submit("ann@elsewhere.example")
     line = mta.wait_log(rf"{queue_id}: to=<ann@elsewhere\.example>, .*status=deferred").string
-    asked = "asked 127.0.0.1:9, as dns.servers has it"
+    asked = "asked 127.0.0.1:9 (from dns.servers)"
     assert "dsn=4.4.3" in line and asked in line, line
     for verb in (["explain"], ["message", "show"]):
         said = mta.command(*verb, queue_id).stdout
@@ -308,7 +308,7 @@ def test_disk_that_fills_up(open_place):
     (mta.spool / "ballast").write_bytes(b"x" * (3 << 20))
     with mta.client() as client:
         assert client.say("MAIL FROM:<a@test.example>").startswith("452 4.3.1")
-    mta.wait_log(r"warning: not enough free space in the spool, no mail is taken: \d+ bytes and \d+ files are free")
+    mta.wait_log(r"warning: not enough free space in the spool, no mail is accepted: \d+ bytes and \d+ files are free")
     done = mta.command("status")
-    assert re.search(r"Accepting +NO: \d+ bytes are free on the spool's disk, 1048576 must be \(spool\.minimum_free\)", done.stdout), done.stdout
+    assert re.search(r"Accepting +NO: \d+ bytes are free on the spool's disk, 1048576 are required \(spool\.minimum_free\)", done.stdout), done.stdout
     mta.stop()

@@ -41,10 +41,10 @@ def test_message_of_a_newer_postrider(mta):
     struct.pack_into("<HH", newer, 8, 9, 2)  # written in version 9, read from version 2 on
     struct.pack_into("<I", newer, 124, crc32c(newer[:124], crc32c(newer[16:24])))
     file.write_bytes(newer)
-    says = r"written in version 9 of the format, .*version 2 on; this program knows version 1: a Postrider as new as .* can deliver it"
+    says = r"written in version 9 of the format, .*version 2 on; this program knows version 1: use a Postrider at least as new as"
     mta.start()
     mta.wait_log(rf"error: spool: {file.relative_to(mta.spool)}: header: {says}: left where it is")
-    assert re.search(rf"Trouble +{file.relative_to(mta.spool)}: .*{says}", mta.command("status").stdout)
+    assert re.search(rf"Problem +{file.relative_to(mta.spool)}: .*{says}", mta.command("status").stdout)
     done = mta.command("spool", "check", check=False)
     assert done.returncode == DATA_ERROR and re.search(rf"{file}: newer: .*{says}", done.stdout), done
     done = mta.command("message", "cat", queue_id, check=False)
@@ -74,7 +74,7 @@ def test_a_directory_of_the_spool_that_belongs_to_somebody_else(open_place):
     mta.stop()
     for lost in (mta.spool / "incoming/01", mta.spool / "index"):
         shutil.chown(lost, "games")
-        fails_to_start(mta, NO_PERMISSION, rf'write to {lost}: Permission denied.*"chown -R nobody: {mta.spool}" mends that')
+        fails_to_start(mta, NO_PERMISSION, rf'write to {lost}: Permission denied.*"chown -R nobody: {mta.spool}" fixes this')
         shutil.chown(lost, "nobody")
     mta.start()
 
@@ -91,9 +91,9 @@ def test_the_queue_of_another_mail_system_is_left_alone(mta, other, directories)
 
 def test_log_that_cannot_be_written(mta):
     (mta.folder / "a-file").touch()
-    for log, says in ((mta.folder / "nowhere/log", rf'No such file or directory \("mkdir -p {mta.folder}/nowhere" makes its directory'),
-                      (mta.folder, r"Is a directory \(log\.file must name a file"),
-                      (mta.folder / "a-file/log", rf"Not a directory \({mta.folder}/a-file is none: .*log\.file")):
+    for log, says in ((mta.folder / "nowhere/log", rf'No such file or directory \("mkdir -p {mta.folder}/nowhere" creates its directory'),
+                      (mta.folder, r"Is a directory \(log\.file must be a file"),
+                      (mta.folder / "a-file/log", rf"Not a directory \({mta.folder}/a-file is not a directory: .*log\.file")):
         mta.config["log"]["file"] = str(log)
         fails_to_start(mta, CANNOT_CREATE, f"open the log file {log}: {says}")
 
@@ -101,8 +101,8 @@ def test_log_that_cannot_be_written(mta):
 @pytest.mark.needs("root")
 def test_log_of_somebody_else(open_place):
     (open_place.folder / "log").touch(mode=0o600)
-    fails_to_start(open_place, CANNOT_CREATE, rf"open the log file {open_place.folder}/log: Permission denied \(this runs as user \d+, who must "
-                   r"be let write it .*log\.file\)", prefix=as_stranger())
+    fails_to_start(open_place, CANNOT_CREATE, rf"open the log file {open_place.folder}/log: Permission denied \(running as user \d+, which needs "
+                   r"write permission on the file .*log\.file", prefix=as_stranger())
 
 
 # -- the configuration
@@ -146,12 +146,12 @@ def test_mistakes_while_it_runs(mta):
     done = mta.run("postrider", "reload", "-c", mta.file)
     assert done.returncode == BAD_CONFIG and re.search(mistake, done.stderr) and "nothing was changed" in done.stderr, done
     os.kill(mta.process.pid, signal.SIGHUP)
-    mta.wait_log(rf"error: reload refused, the former configuration stays in force: {mistake}")
+    mta.wait_log(rf"error: reload refused, the previous configuration stays in force: {mistake}")
     mta.submit(f"{mta.user}@test.example")
     mta.wait_mailbox(1)
     for verb in (["status"], ["queue", "list"], ["spool", "check"], ["logs", "reopen"]):
         done = mta.run("postrider", *verb, "-c", mta.file)
-        assert done.returncode == 0 and re.search(rf"warning: {mistake}", done.stderr) and "what the running MTA goes by is used" in done.stderr, done
+        assert done.returncode == 0 and re.search(rf"warning: {mistake}", done.stderr) and "using the configuration of the running MTA" in done.stderr, done
     assert mta.run("postrider", "start", "-c", mta.file).returncode == BAD_CONFIG
     mta.file.write_text(good.replace("[spool]", "[spol]"))
     done = mta.run("postrider", "status", "-c", mta.file)
@@ -171,13 +171,13 @@ def test_too_few_descriptors(mta):
     mta.write_config()
     done = subprocess.run(["prlimit", "--nofile=24:24", mta.programs / "postrider", "run", "-c", mta.file], capture_output=True, text=True, timeout=60)
     assert done.returncode == SYSTEM_ERROR, done
-    assert re.search(r'Too many open files \(a process may open 24 here: raise "ulimit -n", or LimitNOFILE= of the unit', done.stderr), done.stderr
+    assert re.search(r'Too many open files \(the limit for a process is 24: raise "ulimit -n", or LimitNOFILE= of the unit', done.stderr), done.stderr
 
 
 def test_few_descriptors_are_warned_of(mta):
     mta.prefix = ["prlimit", "--nofile=200:200"]
     mta.start()
-    mta.wait_log(r'warning: only 200 files may be open at a time in a process, connections included: raise "ulimit -n"')
+    mta.wait_log(r'warning: a process may have only 200 files open at a time, including connections: raise "ulimit -n"')
     mta.submit(f"{mta.user}@test.example")
     mta.wait_mailbox(1)
 
@@ -186,7 +186,7 @@ def test_programs_that_are_missing(mta):
     mta.write_config()
     (mta.programs / "router").unlink()
     (mta.programs / "smtpd").unlink()
-    says = [rf"the program \S+/{name} is missing: install Postrider anew" for name in ("router", "smtpd")]
+    says = [rf"the program \S+/{name} is missing: reinstall Postrider" for name in ("router", "smtpd")]
     fails_to_start(mta, UNAVAILABLE, *says)
     done = mta.command("check", check=False)
     assert done.returncode == UNAVAILABLE and all(re.search(each, done.stderr) for each in says), done
@@ -196,7 +196,7 @@ def test_programs_that_are_missing(mta):
 
 def test_what_there_is_not(mta):
     mta.start()
-    for words, status, says in ((["message", "show", "nonsense"], USAGE, '"nonsense" is no queue id such as'),
+    for words, status, says in ((["message", "show", "nonsense"], USAGE, '"nonsense" is not a queue id such as'),
                                 (["link", "show", "nowhere"], 1, '"postrider link list" shows the links'),
                                 (["queue", "show", "nowhere"], 1, '"postrider queue list" shows the queues'),
                                 (["spool", "import", mta.folder / "none"], NO_INPUT, f"{mta.folder}/none: No such file or directory")):

@@ -45,16 +45,16 @@ def fails(mta, status, *arguments, **options):
 
 def test_the_status_page(deferring):
     mta, sink = deferring
-    mta.wait_log("spool: all of it is loaded")
+    mta.wait_log("spool: loaded")
     mta.wait_log(r"/master\[\d+\]: ready")
     page = mta.command("status").stdout
     assert re.search(r"^Accepting   yes$", page, re.M) and re.search(r"^Delivering  yes$", page, re.M)
     assert re.search(r"^Queue       0 messages$", page, re.M)
     [old] = waiting(mta, "user@remote.example")
     page = mta.command("status").stdout
-    assert re.search(rf"^Queue       1 message; the oldest has been here \d+ s \({old}\)$", page, re.M)
+    assert re.search(rf"^Queue       1 message; the oldest arrived \d+ s ago \({old}\)$", page, re.M)
     assert "1 retrying" in page
-    mta.command("pause", "all", "--why", "moving house")
+    mta.command("pause", "all", "--reason", "moving house")
     page = mta.command("status").stdout
     assert re.search(r"^Delivering  NO: .*moving house", page, re.M)
     assert re.search(r"^Paused      everything by \S+, \d+ s ago: moving house$", page, re.M)
@@ -105,7 +105,7 @@ def test_listing_and_cat(deferring):
     assert f"{first}  retrying" in listed and "two@remote.example (retrying" in listed and "Not now" in listed
     assert [json.loads(l)["id"] for l in mta.command("message", "list", "recipient=two@*", "--json").stdout.splitlines()] == [second]
     part = mta.command("message", "list", "--limit", "1").stdout
-    assert part.splitlines()[-1] == f"1 message; there may be more: --behind {first} goes on" and second not in part
+    assert part.splitlines()[-1] == f"1 message; there may be more: continue with --start-after {first}" and second not in part
     assert second not in mta.command("message", "list", first).stdout
     cat = mta.command("message", "cat", first).stdout
     assert "Subject: test" in cat and cat.rstrip().endswith("Hello.")
@@ -130,15 +130,15 @@ def test_lists_in_order_and_in_parts(deferring):
     parts, last = [], []
     while part := listed("--limit", "2", *last):
         parts.append(part)
-        last = ["--behind", part[-1]]
+        last = ["--start-after", part[-1]]
     assert parts == [ids[0:2], ids[2:4], ids[4:]]
     mta.command("message", "remove", ids[2])
-    assert listed("--behind", ids[2]) == ids[3:], "ids are in order, even of what has gone"
+    assert listed("--start-after", ids[2]) == ids[3:], "ids are in order, even of what has gone"
     assert mta.command("message", "list", "--count").stdout == "4\n"
     assert json.loads(mta.command("message", "list", "recipient=user[01]@*", "recipient=user0@*", "--count", "--json").stdout) == {"count": 1}
     fails(mta, 64, "message", "list", ids[0], "--sort", "newest")
     fails(mta, 64, "message", "list", "--sort", "prettiest")
-    fails(mta, 1, "message", "list", "--sort", "largest", "--behind", "0123456789ABCD")
+    fails(mta, 1, "message", "list", "--sort", "largest", "--start-after", "0123456789ABCD")
 
 
 def test_messages_by_what_they_say_of_themselves(deferring):
@@ -171,15 +171,15 @@ def test_changes_by_id_filter_and_standard_input(deferring):
     ids = waiting(mta, *[f"user{n}@remote.example" for n in range(4)])
     done = mta.command("message", "hold", "recipient=user0@*", "recipient=user1@*", "--dry-run")
     assert done.stdout == "2 messages would be held; nothing was changed\n"
-    assert mta.command("message", "hold", ids[0], ids[1], "--why", "look first").stdout == "2 messages held\n"
+    assert mta.command("message", "hold", ids[0], ids[1], "--reason", "look first").stdout == "2 messages held\n"
     assert "look first" in mta.command("message", "show", ids[0]).stdout
     assert mta.command("message", "hold", "-", input=f"{ids[2]}\n").stdout == "1 message held\n"
     fails(mta, 2, "message", "hold", ids[0])
     facts = json.loads(mta.command("message", "release", ids[2], "--json").stdout)
     assert facts["changed"] == 1 and facts["matched"] == 1 and facts["dry_run"] is False
-    assert mta.command("message", "remove", "state=held", "--why", "spam").stdout == "2 messages removed\n"
+    assert mta.command("message", "remove", "state=held", "--reason", "spam").stdout == "2 messages removed\n"
     assert mta.queued_ids() == {ids[2], ids[3]}
-    assert mta.command("message", "priority", "bulk", ids[3]).stdout == "1 message put into the lane bulk\n"
+    assert mta.command("message", "priority", "bulk", ids[3]).stdout == "1 message moved to the lane bulk\n"
     assert message(mta, ids[3])["lane"] == "bulk"
     sink.well_behaved()
     assert "tried now" in mta.command("message", "retry", "all").stdout
@@ -197,7 +197,7 @@ def test_what_makes_no_sense_changes_nothing(deferring):
     fails(mta, 64, "message", "priority", "fastest", "all")
     for nonsense in ("nowhere:at:all", "foo", "mx", "[]", "[192.0.2.1]:x", "192.0.2.1", "host.example:0"):
         assert "no next hop" in fails(mta, 64, "message", "reroute", nonsense, queue_id)
-    assert "come back for ever" in fails(mta, 64, "message", "reroute", f"[{mta.address}]:{mta.relay_port}", queue_id)
+    assert "would loop" in fails(mta, 64, "message", "reroute", f"[{mta.address}]:{mta.relay_port}", queue_id)
     fails(mta, 64, "message", "requeue", queue_id, "--policy", "nonesuch")
     fails(mta, 1, "message", "remove", "sender=nobody@*")
     fails(mta, 1, "message", "remove", "0123456789ABCD")
@@ -209,7 +209,7 @@ def test_what_makes_no_sense_changes_nothing(deferring):
         assert "is not paused" in fails(mta, 2, "resume", scope, "nowhere")
     assert "no link" in fails(mta, 1, "pause", "link", "nowhere")
     assert "no pool" in fails(mta, 1, "pause", "pool", "nowhere")
-    assert "named by its domain" in fails(mta, 64, "pause", "queue", "no domain")
+    assert "named after its domain" in fails(mta, 64, "pause", "queue", "no domain")
     fails(mta, 2, "resume", "all")
     assert json.loads(mta.command("status", "--json").stdout)["queue"]["pauses"] == []
     fails(mta, 64, "explain")
@@ -220,7 +220,7 @@ def test_a_place_may_be_paused_before_its_mail_comes(relaying):
     """A domain may be any; a link is one there is mail for, or one that a route leads to."""
     mta, sink = relaying
     link = f"[{sink.address}]:{sink.port}"
-    note = "; no mail is there now\n"
+    note = "; there is no mail for it now\n"
     assert mta.command("pause", "link", link).stdout == f"link {link} is paused{note}"
     assert mta.command("pause", "queue", "Other.Example").stdout == f"queue Other.Example is paused{note}"
     assert "paused already" in fails(mta, 2, "pause", "queue", "other.example")
@@ -252,7 +252,7 @@ def test_the_tries_of_a_link_are_shown_with_its_mail(relaying):
     assert recipient["attempts"] == []
     assert recipient["link_failures"][0]["phase"] == "connecting"
     shown = mta.command("message", "show", queue_id).stdout
-    assert "failed tries of its link since it came, not counted against it:" in shown
+    assert "failed attempts of its link since it arrived, not counted against it:" in shown
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*  at connecting\n +connect to .*Connection refused", shown)
     link = mta.command("link", "show", f"[{sink.address}]:{sink.port}").stdout
     assert re.search(r"^Failed +\d{4}-.*at connecting: connect to .*Connection refused", link, re.M)
@@ -263,20 +263,20 @@ def test_the_tries_of_a_link_are_shown_with_its_mail(relaying):
 
 def test_pause_resume_and_force(relaying):
     mta, sink = relaying
-    shown = mta.command("pause", "queue", "remote.example", "--why", "their move").stdout
-    assert shown == "queue remote.example is paused; no mail is there now\n"
+    shown = mta.command("pause", "queue", "remote.example", "--reason", "their move").stdout
+    assert shown == "queue remote.example is paused; there is no mail for it now\n"
     assert "paused already" in fails(mta, 2, "pause", "queue", "remote.example")
     queue_id = mta.submit("user@remote.example")
     wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "it to wait for the pause")
     why = mta.command("explain", queue_id).stdout
     assert re.search(r"=> pause +closed", why) and "their move" in why
-    assert "earliest next try: when that is resumed\n" in why and '"postrider resume queue remote.example"' in why
+    assert "earliest next attempt: when the pause is resumed\n" in why and '"postrider resume queue remote.example"' in why
     by_root = "queue remote.example is paused by root: their move"
     for listing in (["message", "list"], ["message", "show", queue_id], ["queue", "list"], ["link", "list"]):
         assert by_root in mta.command(*listing).stdout, listing
     assert [(entry[0], entry[4]) for entry in mta.queue()] == [(queue_id, [f"({by_root})"])]
-    assert mta.command("force", "queue", "remote.example").stdout == f"queue remote.example is tried when it is resumed: {by_root}\n"
-    assert "1 of them only when resumed" in mta.command("message", "retry", queue_id).stdout
+    assert mta.command("force", "queue", "remote.example").stdout == f"queue remote.example will be tried when it is resumed: {by_root}\n"
+    assert "1 of them only after \"postrider resume\"" in mta.command("message", "retry", queue_id).stdout
     # a recipient's address is no queue, though it looks like one with a pool
     assert "is no queue" in fails(mta, 64, "pause", "queue", "user@remote.example")
     mta.restart()
@@ -292,8 +292,8 @@ def test_pause_resume_and_force(relaying):
     [held] = [entry[0] for entry in mta.queue()]
     mta.command("message", "hold", held)
     assert f"{held} is held: release it first" in fails(mta, 2, "message", "retry", held)
-    assert f"{held} is held already" in fails(mta, 2, "message", "hold", held)
-    assert "earliest next try: when it is released\n" in mta.command("explain", held).stdout
+    assert f"{held} is already held" in fails(mta, 2, "message", "hold", held)
+    assert "earliest next attempt: when it is released\n" in mta.command("explain", held).stdout
     mta.command("message", "release", held)
     assert f"{held} is not held" in fails(mta, 2, "message", "release", held)
     assert mta.command("force", "all").stdout == "everything is tried now\n"
@@ -308,14 +308,14 @@ def test_expire_requeue_and_reroute(mta, remote):
     first = mta.submit("one@remote.example", sender=f"{mta.user}@test.example")
     second = mta.submit("two@remote.example")
     wait_until(lambda: "refused" in mta.command("link", "list").stdout, 15, "the link to have failed")
-    assert mta.command("message", "expire", first, "--why", "too late").stdout == "1 message expired\n"
+    assert mta.command("message", "expire", first, "--reason", "too late").stdout == "1 message expired\n"
     assert "Action: failed" in mta.wait_mailbox(1)[0]
     assert mta.command("message", "requeue", second).stdout == "1 message requeued\n"
     wait_until(lambda: message(mta, second)["recipients"][0]["link"], 15, "a link again")
     # by its domain a message is found wherever it goes, so what was ordered of a domain can be taken back
     of_the_domain = "domain=remote.example"
     assert mta.command("message", "reroute", "nowhere.example", of_the_domain).stdout == "1 message rerouted to nowhere.example\n"
-    assert mta.command("message", "reroute", "back", of_the_domain).stdout == "1 message back on the usual route\n"
+    assert mta.command("message", "reroute", "back", of_the_domain).stdout == "1 message returned to the usual route\n"
     target = f"[{there.address}]:{there.port}"
     assert mta.command("message", "reroute", target, second).stdout == f"1 message rerouted to {target}\n"
     there.wait_for(1)

@@ -18,7 +18,7 @@ ONE_MESSAGE = '[traffic.one]\ndomains = ["a.example"]\nprofile = "burst"\nmessag
 
 
 def outage(lasts, host="relay.example.net", more=""):
-    return f'[trouble.outage]\nhosts = ["{host}"]\nlasts = "{lasts}"\n{more}'
+    return f'[fault.outage]\nhosts = ["{host}"]\nlasts = "{lasts}"\n{more}'
 
 
 class Tool:
@@ -64,12 +64,12 @@ def test_the_relay_is_down_for_six_hours(simulate):
     done = simulate.run("--world", SAMPLE)
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[0].endswith(", 18 h 0 min played, seed 1")
+    assert lines[0].endswith(", 18 h 0 min simulated, seed 1")
     assert any("outage: relay.example.net does not answer" in l for l in lines)
     assert any("in retry after 3 failures" in l for l in lines)
-    assert any("the backlog is gone" in l for l in lines)
+    assert any("the backlog is cleared" in l for l in lines)
     assert any(l.startswith("     state  ...........ddd") for l in lines)
-    assert done.stdout.split("\n\n")[-1].startswith("In short: in 18 h 0 min, ")
+    assert done.stdout.split("\n\n")[-1].startswith("Summary: in 18 h 0 min, ")
     assert max(map(len, lines[1:])) == 80
     assert max(map(len, simulate.run("--world", SAMPLE, columns=132).stdout.splitlines()[1:])) == 132
 
@@ -104,12 +104,12 @@ def test_seed_and_end_from_the_command_line(simulate):
 
 @pytest.mark.parametrize("world, complaint", [
     ('[traffic.t]\ndomains = ["a.example"]\nmesages = 5\n', ":3:1: unknown key traffic.t.mesages: did you mean messages?"),
-    (ONE_MESSAGE + outage("0s"), ":7:9: trouble.outage.lasts: 0s is out of range: expected 1s to 400d"),
+    (ONE_MESSAGE + outage("0s"), ":7:9: fault.outage.lasts: 0s is out of range: expected 1s to 400d"),
     (ONE_MESSAGE + outage("1h", more='how = "explodes"\n'),
-     ':8:7: trouble.outage.how: "explodes" is not a valid value: expected one of "refuses", '),
-    (ONE_MESSAGE + outage("1h", more='how = "replies"\n'), ":5:10: trouble.outage.reply is missing: what does it say?"),
-    (ONE_MESSAGE + outage("1h", more='how = "replies"\nreply = "250 fine"\n'), ':9:9: trouble.outage.reply: "250 fine" is not a refusal'),
-    (ONE_MESSAGE + outage("1h", more='reply = "450 no"\n'), ":8:1: trouble.outage.reply is for how = "),
+     ':8:7: fault.outage.how: "explodes" is not a valid value: expected one of "refuses", '),
+    (ONE_MESSAGE + outage("1h", more='how = "replies"\n'), ":5:10: fault.outage.reply is missing: expected the server's reply"),
+    (ONE_MESSAGE + outage("1h", more='how = "replies"\nreply = "250 fine"\n'), ':9:9: fault.outage.reply: "250 fine" is not a rejection'),
+    (ONE_MESSAGE + outage("1h", more='reply = "450 no"\n'), ":8:1: fault.outage.reply is for how = "),
     (ONE_MESSAGE + 'peak = "9h"\n', ':5:1: traffic.one.peak is for profile = "daily" only'),
     (ONE_MESSAGE + 'retry_policy = "brief"\n', ":5:1: traffic.one.retry_policy: the configuration has no [retry.brief]"),
     (ONE_MESSAGE + 'sender = "nobody"\n', ':5:10: traffic.one.sender: "nobody" is not an address'),
@@ -134,7 +134,7 @@ def test_a_misspelt_host_is_told(simulate):
     world.write_text(SAMPLE.read_text().replace('hosts = ["relay.', 'hosts = ["rely.'))
     done = simulate.run("--world", world)
     assert done.returncode == 0
-    assert "no mail had to do with host rely.example.net" in done.stderr
+    assert "no mail involved host rely.example.net" in done.stderr
 
 
 # ---- against arithmetic

@@ -87,18 +87,18 @@ POSTRIDER = [
     row("message list", "--limit", "message", "list", "-c", "{file}", "--limit", "1", out="{id}|message"),
     row("message cat", "--header", "message", "cat", "{id}", "--header", "-c", "{file}", out="^Subject: options",
         then=lambda mta, i, done: (None, ) if "Hello." not in done.stdout else pytest.fail(done.stdout)),
-    *(row(f"message {verb}", "--why", "message", verb, *more, "{id}", "--why", WHY, "-c", "{file}", then=then) for verb, more, then in [
+    *(row(f"message {verb}", "--reason", "message", verb, *more, "{id}", "--reason", WHY, "-c", "{file}", then=then) for verb, more, then in [
         ("hold", [], shows(WHY)), ("release", [], None), ("remove", [], gone), ("expire", [], None), ("retry", [], None),
         ("requeue", [], None), ("reroute", ["[127.0.0.9]:9"], None), ("priority", ["bulk"], None)]),
     *(row(f"message {verb}", "--dry-run", "message", verb, *more, "{id}", "--dry-run", "-c", "{file}", out=r"1 message|would", then=unchanged)
       for verb, more in [("hold", []), ("release", []), ("remove", []), ("expire", []), ("retry", []), ("requeue", []),
                          ("reroute", ["[127.0.0.9]:9"]), ("priority", ["bulk"])]),
-    row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message given 9d to be delivered in"),
+    row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message given 9d from arrival to be delivered"),
     row("message requeue", "--policy", "message", "requeue", "{id}", "--policy", "patient", "-c", "{file}", then=shows("patient")),
-    row("pause", "--why", "pause", "queue", "other.example", "--why", WHY, "-c", "{file}",
+    row("pause", "--reason", "pause", "queue", "other.example", "--reason", WHY, "-c", "{file}",
         then=lambda mta, i, done: None if WHY in mta.command("status").stdout else pytest.fail("not in status")),
-    row("resume", "--why", "resume", "queue", "other.example", "--why", WHY, "-c", "{file}"),
-    row("force", "--why", "force", "queue", "remote.example", "--why", WHY, "-c", "{file}"),
+    row("resume", "--reason", "resume", "queue", "other.example", "--reason", WHY, "-c", "{file}"),
+    row("force", "--reason", "force", "queue", "remote.example", "--reason", WHY, "-c", "{file}"),
     row("try", "--from", "try", "ann@remote.example", "--from", "bob@test.example", "-v", "-c", "{file}", out="MAIL FROM:<bob@test.example>"),
     row("try", "--host", "try", "ann@elsewhere.example", "--host", "{sink}", "-v", "-c", "{file}", out="EHLO mta.test.example"),
     row("try", "--all", "try", "ann@remote.example", "--all", "-c", "{file}", out="250"),
@@ -236,7 +236,7 @@ def test_postfix_commands(busy, command, option, words, status, out):
     assert done.returncode == status, (done.stdout, done.stderr)
     assert re.search(out.format(id=queue_id), done.stdout, re.M), done.stdout
     if status:
-        assert re.search("usage: |invalid|queue id|stand in postrider.toml", done.stderr, re.I), done.stderr
+        assert re.search("usage: |invalid|queue id|are in postrider.toml", done.stderr, re.I), done.stderr
     if command == "postsuper" and option == "-d":
         gone(busy, queue_id, done)
     if command == "postsuper" and option == "-h":

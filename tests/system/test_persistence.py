@@ -32,7 +32,7 @@ def test_who_failed_without_a_try_is_reported_once_and_never_served(mta, remote,
     for address, status in failing.items():
         mta.wait_log(rf"{queue_id}: to=<{address}>.*relay=none.*dsn={status}.*status=bounced")
     mta.wait_log(rf"{queue_id}: to=<listed@remote.example>.*status=deferred")
-    mta.command("suppress", "add", "listed@remote.example", "--why", "asked for it")
+    mta.command("suppress", "add", "listed@remote.example", "--reason", "asked for it")
     mta.wait_log(rf"{queue_id}: to=<listed@remote.example>.*relay=none.*dsn=5.7.1.*status=bounced")
 
     def told():
@@ -56,7 +56,7 @@ def test_who_failed_without_a_try_is_reported_once_and_never_served(mta, remote,
         mta.route(domain, sink)
     sink.well_behaved()
     mta.start()
-    mta.wait_log("all of it is loaded")  # a flush is for what the queue-manager knows
+    mta.wait_log("spool: loaded")  # a flush is for what the queue-manager knows
     mta.command("suppress", "remove", "listed@remote.example")
     mta.flush()
     mta.wait_until_empty()

@@ -152,7 +152,7 @@ def test_refused_address_rests_while_the_other_goes_on(mta, remote, pool):
     sink.wait_for(1)
     assert mta.wait_log(rf"554 5\.7\.1 We have had enough of you.*; trying again from {b} instead of {a}")
     name = f"[{sink.address}]:{sink.port}@bulk"
-    assert mta.wait_log(rf"link {re.escape(name)}: {a} rests for 1h: .*We have had enough of you")
+    assert mta.wait_log(rf"link {re.escape(name)}: {a} backs off for 1h: .*We have had enough of you")
     link = links(mta)[name]
     assert link["state"] == "ready" and link["failures"] == 0
     assert [each["source"] for each in link["backing_off"]] == [a]
@@ -183,7 +183,7 @@ def test_when_all_are_refused_the_link_fails_and_none_rests(mta, remote, pool):
     door.unwelcome.clear()
     sink.wait_for(1)
     mta.wait_until_empty()
-    assert not mta.logged(r" rests for ")
+    assert not mta.logged(r" backs off for ")
 
 
 def test_address_that_is_not_this_hosts(mta, remote, pool):
@@ -201,7 +201,7 @@ def test_address_that_is_not_this_hosts(mta, remote, pool):
     queue_id = mta.submit("user@remote.example")
     mta.wait_log(rf"{queue_id}: to=<user@remote\.example>, .*status=sent")
     assert [each[0] for each in door.came] == [a]
-    mta.wait_log(r"192\.0\.2\.77 rests for 1m: this host does not have it")
+    mta.wait_log(r"192\.0\.2\.77 backs off for 1m: this host does not have it")
 
 
 def test_a_pool_without_any_address_of_this_host_says_so(mta, remote):
@@ -318,9 +318,9 @@ def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, po
     assert helo_of(sink, received) == "s1.bulk.example"
     name = f"[{sink.address}]:{sink.port}@bulk"
     mta.wait_log(rf"{first}: to=<user@remote\.example>, .*status=sent")
-    assert mta.logged(rf"{first}: host .* said: 554 5\.7\.1 .*blocked using zen.spamhaus.org .*; this speaks of {a} "
+    assert mta.logged(rf"{first}: host .* said: 554 5\.7\.1 .*blocked using zen.spamhaus.org .*; this concerns {a} "
                       rf"\(\"client host \[\"\); trying again from {b}")
-    assert mta.logged(rf"link {re.escape(name)}: {a} rests for 1h: host .*blocked using")
+    assert mta.logged(rf"link {re.escape(name)}: {a} backs off for 1h: host .*blocked using")
     assert not mta.logged(rf"{first}: .*status=(bounced|deferred)")
     assert [each["source"] for each in links(mta)[name]["backing_off"]] == [a]
     assert f"{a} rests: host " in mta.command("status").stdout
@@ -333,7 +333,7 @@ def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, po
     waiting = mta.submit("slow@remote.example")
     mta.wait_log(rf"{waiting}: .*status=deferred")
     assert [each["source"] for each in one(mta, "explain", id=waiting)["backing_off"]] == [a]
-    assert re.search(rf"resting +{a} until .*blocked using", mta.command("explain", waiting).stdout)
+    assert re.search(rf"backing off +{a} until .*blocked using", mta.command("explain", waiting).stdout)
 
 
 def test_when_every_address_is_blocked_the_sites_word_counts(mta, remote, pool):
@@ -346,7 +346,7 @@ def test_when_every_address_is_blocked_the_sites_word_counts(mta, remote, pool):
     mta.start()
     first = mta.submit("user@remote.example", sender="")
     mta.wait_log(rf"{first}: to=<user@remote\.example>, .*status=bounced \(host .*Client host \[{re.escape(b)}\] blocked")
-    assert mta.logged(rf"{first}: .*and every other address of the pool bulk that could be tried rests")
+    assert mta.logged(rf"{first}: .*and all other usable addresses of the pool bulk are backing off")
     name = f"[{sink.address}]:{sink.port}@bulk"
     assert sorted(each["source"] for each in links(mta)[name]["backing_off"]) == sorted([a, b])
     # From now on each message costs one try, until one is taken: then its address rests no longer.
@@ -357,7 +357,7 @@ def test_when_every_address_is_blocked_the_sites_word_counts(mta, remote, pool):
     refusing.clear()
     mta.submit("user@remote.example")
     sink.wait_for(1)
-    mta.wait_log(r" is taken again and rests no longer")
+    mta.wait_log(r" is accepted again and no longer backs off")
 
 
 def test_relaying_denied_returns_mail_of_a_pool(mta, remote, pool):
@@ -369,4 +369,4 @@ def test_relaying_denied_returns_mail_of_a_pool(mta, remote, pool):
     mta.start()
     queue_id = mta.submit("user@remote.example", sender="")
     mta.wait_log(rf"{queue_id}: to=<user@remote\.example>, .*status=bounced")
-    assert not mta.logged(r" rests for |trying again from")
+    assert not mta.logged(r" backs off for |trying again from")

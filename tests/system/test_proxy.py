@@ -71,14 +71,14 @@ def test_no_header_no_session(balanced):
     mta, _, port = balanced
     mta.config["smtpd"]["proxy_timeout"] = "300ms"
     mta.start()
-    wrong = {b"EHLO client.example\r\n": "no PROXY header begins so",
+    wrong = {b"EHLO client.example\r\n": "not a PROXY header",
              b"PROXY TCP4 192.0.2.7 198.51.100.1 99999 25\r\n": "not two ports",
              b"PROXY UNKNOWN " + b"x" * 200: "a line of more than 107 bytes",
              binary("192.0.2.7", command=0x2f): "neither LOCAL nor PROXY of version 2",
-             binary("192.0.2.7", extra=b"\x03\0\x04\0\0\0\0"): "the checksum does not fit",
-             binary("192.0.2.7", extra=b"x" * 5000): "more than 4096 bytes behind its fixed part",
-             b"PROXY TCP4 192.0.2.7": "none came in time",
-             b"": "none came in time"}
+             binary("192.0.2.7", extra=b"\x03\0\x04\0\0\0\0"): "checksum mismatch",
+             binary("192.0.2.7", extra=b"x" * 5000): "more than 4096 bytes after its fixed part",
+             b"PROXY TCP4 192.0.2.7": "not received in time",
+             b"": "not received in time"}
     for header, why in wrong.items():
         with through(mta, port, header) as c:
             assert c.closed_by_peer() == b""
@@ -95,9 +95,9 @@ def test_who_is_no_balancer_is_refused(balanced):
     mta, _, port = balanced
     mta.start()
     with through(mta, port, line("192.0.2.7"), source=mta.block.host(71)) as c:
-        assert c.reply().startswith("554 5.7.1 mta.test.example Error: clients come by way of the load balancer here")
+        assert c.reply().startswith("554 5.7.1 mta.test.example Error: connect through the load balancer")
         c.closed_by_peer()
-    mta.wait_log(r"NOQUEUE: reject: CONNECT from \S+: 554 5\.7\.1 .*load balancer here")
+    mta.wait_log(r"NOQUEUE: reject: CONNECT from \S+: 554 5\.7\.1 .*through the load balancer")
     with mta.client(greet=False) as c:  # and a listener without balancers believes nobody
         c.send(line("192.0.2.7"))
         said = c.reply()

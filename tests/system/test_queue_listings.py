@@ -266,7 +266,7 @@ def what_the_far_end_may_have_is_not_called_removed(both):
     """Theirs says so all the same. Once that server has gone, both remove it."""
     queue_id = next(queue_id for key, queue_id in listed(both)[0].items() if key[1].startswith("n@many."))
     done = both.mta.run("postsuper", "-c", both.mta.file, "-d", queue_id)
-    assert (done.returncode, done.stderr) == (0, f"postsuper: warning: {queue_id} is being delivered now and cannot be stopped any more: "
+    assert (done.returncode, done.stderr) == (0, f"postsuper: warning: {queue_id} is being delivered now and can no longer be stopped: "
                                                  "nothing was changed\npostsuper: Deleted: 0 messages\n")
     both.hanging.stop()
     wait_until(lambda: not any(key[0] == "*" for each in listed(both) for key in each), 15, "its delivery to end with both")

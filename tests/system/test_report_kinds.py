@@ -351,7 +351,7 @@ def test_a_broken_text_is_named_and_the_built_in_one_stands_in(mta, remote):
     mta.config["bounce"] = {"templates": str(texts)}
     mta.start()
     named = (rf"{texts}/failed.txt is not UTF-8: the built-in text is used",
-             rf"{texts}/delayed.txt:3: \{{sendre\}} is no word that is replaced, and stays as it is")
+             rf"{texts}/delayed.txt:3: \{{sendre\}} is not a known placeholder and is left unchanged")
     checked = mta.command("check")
     for each in named:
         mta.wait_log(each)

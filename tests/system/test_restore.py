@@ -32,7 +32,7 @@ def test_what_was_removed_is_delivered_after_all(waiting):
     assert mta.command("message", "remove", "all").stdout == "2 messages removed\n"
     mta.wait_until_empty()
     wait_until(lambda: removed_files(mta) == {first, second}, 15, "both to be put away")
-    wait_until(lambda: "2 messages can be brought back" in mta.command("status").stdout, 15, "status to say so")
+    wait_until(lambda: "2 messages can still be restored" in mta.command("status").stdout, 15, "status to say so")
     mta.restart()
     assert mta.queued_ids() == set()
     sink.well_behaved()
@@ -42,7 +42,7 @@ def test_what_was_removed_is_delivered_after_all(waiting):
     mta.wait_log(rf"{first}: restored by ")
     mta.wait_until_empty()
     again = mta.command("message", "restore", first, check=False)
-    assert again.returncode != 0 and f"{first} is not among what was removed lately" in again.stderr
+    assert again.returncode != 0 and f"{first} is not among the removed messages" in again.stderr
     assert mta.command("message", "restore", "all").stdout == "1 message restored\n"
     sink.wait_for(2)
     mta.wait_until_empty()
@@ -65,7 +65,7 @@ def test_who_has_it_does_not_get_it_again_when_it_is_restored(mta, remote):
     assert len(sink.to("quick@remote.example")) == 1
 
 
-@pytest.mark.parametrize("how", ["--for-good", "removed_age"])
+@pytest.mark.parametrize("how", ["--permanently", "removed_age"])
 def test_what_is_removed_for_good_frees_its_space_at_once(waiting, how):
     mta, _, put = waiting
     if how == "removed_age":
@@ -97,7 +97,7 @@ def test_many_are_not_removed_without_a_question(waiting):
     mta, _, put = waiting
     ids = put(101)
     refused = mta.command("message", "remove", "sender=*", check=False)
-    assert refused.returncode == USAGE and refused.stderr == "postrider: 101 messages would be removed: if that is meant, say --yes\n"
+    assert refused.returncode == USAGE and refused.stderr == "postrider: 101 messages would be removed: to confirm, repeat the command with --yes\n"
     assert mta.queued_ids() == set(ids)
     assert mta.command("message", "remove", "--dry-run", "all").stdout == "101 messages would be removed; nothing was changed\n"
     assert mta.command("message", "remove", *ids[:1]).stdout == "1 message removed\n"

@@ -34,7 +34,7 @@ def run(place, program, *words, **options):
 def test_they_are_found(place, where):
     postrider = place / "bin/postrider" if where == "beside" else BUILD / "daemons/postrider/postrider"
     done = run(place, postrider, "simulate", "-c", "postrider.toml", "--world", "world.toml", "--until", "1h")
-    assert (done.returncode, done.stderr) == (0, "") and "In short: in 60 min, " in done.stdout
+    assert (done.returncode, done.stderr) == (0, "") and "Summary: in 60 min, " in done.stdout
     done = run(place, postrider, "import-postfix", "--", "-o")
     assert done.returncode == 0 and 'domains = ["here.example"]' in done.stdout
     assert done.stderr.startswith("postrider: -o: carried over ")
@@ -69,7 +69,7 @@ def test_one_is_missing(place, program, words):
     missing.unlink()
     done = run(place, place / "bin/postrider", program, "-c", "postrider.toml", *words)
     assert (done.returncode, done.stdout) == (UNAVAILABLE, "")
-    assert done.stderr.startswith("postrider: the program /") and f"/{program} is missing: install Postrider " in done.stderr
+    assert done.stderr.startswith("postrider: the program /") and f"/{program} is missing: reinstall Postrider " in done.stderr
     missing.write_text("nonsense")  # there, but nothing that can be run
     missing.chmod(0o755)
     done = run(place, place / "bin/postrider", program, "-c", "postrider.toml", *words)

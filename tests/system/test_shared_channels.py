@@ -185,7 +185,7 @@ def test_mail_that_an_agent_does_not_find_is_not_forgotten(mta, remote, agent):
     injection = Injection(mta.wait_for_role(agent)[0], "error=ENOENT", "openat")
     try:
         queue_id = mta.submit(mta.user if agent == "local" else "user@remote.example", "not found")
-        mta.wait_log(rf"{queue_id}: .*(file has gone|did not find its file)", 30)
+        mta.wait_log(rf"{queue_id}: .*(file is gone|did not find its file)", 30)
     finally:
         injection.end()
     if agent == "local":

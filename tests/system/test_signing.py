@@ -169,9 +169,9 @@ def test_a_new_key_is_taken_over_by_a_reload_and_a_bad_one_is_refused(mta, remot
     use(mta, "test.example", f"bad {bad}")
     mta.write_config()
     refused = mta.command("reload", check=False)
-    assert refused.returncode != 0 and f"{bad}: there is no private key in it" in refused.stdout + refused.stderr
+    assert refused.returncode != 0 and f"{bad}: contains no readable private key" in refused.stdout + refused.stderr
     checked = mta.command("check", check=False)
-    assert checked.returncode != 0 and f"{bad}: there is no private key in it" in checked.stdout + checked.stderr
+    assert checked.returncode != 0 and f"{bad}: contains no readable private key" in checked.stdout + checked.stderr
     submit(mta, LETTERS["short"])
     assert signatures(sink.wait_for(3)[-1].content)[0]["s"] == "new"
 
@@ -181,7 +181,7 @@ def test_a_new_key_is_taken_over_by_a_reload_and_a_bad_one_is_refused(mta, remot
     mta.write_config()
     for command in ("check", "reload"):  # one as the other
         refused = mta.command(command, check=False)
-        assert refused.returncode != 0 and "holds secrets and is open to others (mode 0644)" in refused.stderr
+        assert refused.returncode != 0 and "contains secrets and is accessible to other users (mode 0644)" in refused.stderr
 
 
 def test_the_key_command(mta, keys):

@@ -139,7 +139,7 @@ def test_etrn_tries_what_waits(mta, remote):
     mta.config["listen.relay"]["etrn_networks"] = ["127.0.0.0/8"]
     mta.route("remote.example", sink)
     mta.start()
-    mta.wait_log("spool: all of it is loaded")
+    mta.wait_log("spool: loaded")
     mta.submit("user@remote.example", "one")
     mta.wait_log(r"status=deferred")
     with mta.client() as c:

@@ -72,7 +72,7 @@ def test_what_cannot_be_stopped_any_more_is_not_said_to_be_removed(mta, slow_rem
     queue_id = mta.submit("user@remote.example")
     assert reached.wait(20)
     done = mta.command("message", "remove", queue_id, check=False)
-    assert done.returncode == 2 and f"{queue_id} is being delivered now and cannot be stopped any more" in done.stderr, done
+    assert done.returncode == 2 and f"{queue_id} is being delivered now and can no longer be stopped" in done.stderr, done
     gate.set()
     slow_remote.wait_for(1)
     mta.wait_log(rf"{queue_id}: to=<user@remote.example>, .*status=sent")
@@ -87,5 +87,5 @@ def test_a_server_that_takes_little_at_a_time_is_left(mta, slow_remote, gate):
     mta.config["smtp_client"] = {"block_timeout": "1s", "minimum_rate": "4MiB"}
     mta.start()
     queue_id = mta.submit("user@remote.example", body="A line of the letter, as long as lines are.\n" * 400_000)
-    mta.wait_log(rf"{queue_id}: to=<user@remote.example>, .*status=deferred \(\S+ takes the message too slowly: \d+ bytes in \d+ s\)", 30)
+    mta.wait_log(rf"{queue_id}: to=<user@remote.example>, .*status=deferred \(\S+ accepts the message too slowly: \d+ bytes in \d+ s\)", 30)
     assert slow_remote.messages == []

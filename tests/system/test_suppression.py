@@ -36,7 +36,7 @@ def wait_refused(mta, recipient, **options):
 def test_the_operators_list(relaying):
     mta, sink = relaying
     assert refused_at_rcpt(mta, "ann@remote.example").startswith("250")
-    mta.command("suppress", "add", "Ann@REMOTE.example", "--why", "asked for it", "--for", "30d")
+    mta.command("suppress", "add", "Ann@REMOTE.example", "--reason", "asked for it", "--for", "30d")
     mta.command("suppress", "add", "@whole.example", "b\u00fccher.example")
     mta.command("suppress", "add", "bob@remote.example", "--sender", "news.example")
     found = {(e["recipient"], e["sender"]): e for e in listed(mta)}
@@ -46,7 +46,7 @@ def test_the_operators_list(relaying):
     assert ann["reason"] == "asked for it" and ann["expires"] - ann["added"] in range(30 * 86400 - 5, 30 * 86400 + 5)
     assert not ann["automatic"] and ann["added_by"]
     assert [e["recipient"] for e in listed(mta, "domain=whole.example")] == ["@whole.example"]
-    assert "4 on the list; 0 put there by refusals today" in mta.command("status").stdout
+    assert "4 on the list; 0 added by rejections today" in mta.command("status").stdout
 
     # At RCPT, while somebody else may go there.
     assert "asked for it" in wait_refused(mta, "ann@remote.example")
@@ -88,7 +88,7 @@ def test_after_acceptance_the_sender_is_told(relaying):
     mta, sink = relaying
     mta.aliases.write_text("team: ann@remote.example, bob@remote.example\n")
     mta.command("reload")
-    mta.command("suppress", "add", "ann@remote.example", "--why", "asked for it")
+    mta.command("suppress", "add", "ann@remote.example", "--reason", "asked for it")
     me = f"{mta.user}@test.example"
     queue_id = mta.submit("team@test.example", sender=me)
     failed, human = report_of(mta)
@@ -122,7 +122,7 @@ def test_waiting_mail_is_reported(relaying):
     mta.wait_log(f"{held}: .* status=deferred")
     wait_until(lambda: json.loads(mta.command("message", "show", held, "--json").stdout)["recipients"][0]["state"] == "retrying", 10, "it to wait")
     mta.command("message", "hold", held)
-    mta.command("suppress", "add", "ann@remote.example", "--why", "gone")
+    mta.command("suppress", "add", "ann@remote.example", "--reason", "gone")
     failed, human = report_of(mta)
     assert failed["Final-Recipient"] == "rfc822; ann@remote.example" and failed["Status"] == "5.7.1" and "gone" in human
     wait_until(lambda: mta.queued_ids() == {first, held}, 15, "the report to be gone, bob's and what is held to wait on")
@@ -183,13 +183,13 @@ def test_refusals_fill_it(mta, remote, folder, block):
         mta.submit("ann@refusing.example", sender=me)
         mta.submit("ann@remote.example", sender=me)
         mta.wait_mailbox(2)
-        mta.wait_log("suppression: ann@refusing.example refused for good")
+        mta.wait_log("suppression: ann@refusing.example rejected permanently")
     finally:
         refusing.stop()
     [entry] = listed(mta)
     assert entry["recipient"] == "ann@refusing.example" and entry["automatic"] and entry["added_by"] == "queue-manager"
     assert "No such user" in entry["reply"] and entry["expires"] - entry["added"] == 10 * 86400
-    assert "1 on the list; 1 put there by refusals today" in mta.command("status").stdout
+    assert "1 on the list; 1 added by rejections today" in mta.command("status").stdout
     assert "No such user" in wait_refused(mta, "ann@refusing.example")
     clock.write_text("+11d\n")
     mta.command("suppress", "add", "x@remote.example")  # smtpd forgets what it remembered

@@ -151,7 +151,7 @@ def test_a_socket_for_nobody_is_refused(mta):
     wait_until(lambda: "as 4." in (mta.folder / "output").read_text(), 15, "systemd-socket-activate to listen")
     socket.create_connection((mta.address, mta.relay_port)).close()
     assert mta.process.wait(20) == 78
-    assert re.search(rf'systemd hands down a socket at {re.escape(submission)} by the name "submissoin", and there is no '
+    assert re.search(rf'systemd passed a socket at {re.escape(submission)} with the name "submissoin", but there is no '
                      r"\[listen.submissoin\] \(there is: relay, submission\): set FileDescriptorName=", mta.last_words())
 
 

@@ -81,7 +81,7 @@ def test_files_say_what_they_say_to_postfix(mta, theirs, tmp_path):
     # What either has compiled, both read.
     made = mta.run("postrider", "map", tmp_path / "text")
     assert made.returncode == 0 and made.stdout == f"{tmp_path}/text.lmdb: 6 entries\n"
-    assert f"{tmp_path}/text:7: ann is there already; the first one counts" in made.stderr
+    assert f"{tmp_path}/text:7: ann is listed twice; the first entry is used" in made.stderr
     same_answers(mta, theirs, f"lmdb:{tmp_path}/text", f"lmdb:{tmp_path}/text", 7)
     (tmp_path / "text.lmdb").unlink()
     assert theirs.postmap(f"lmdb:{tmp_path}/text").returncode == 0
@@ -177,7 +177,7 @@ def test_services_say_what_they_say_to_postfix(mta, theirs, tmp_path, monkeypatc
         assert ours(mta, "table:people", "ann") == "a"
         for table, said in ((f"tcp:127.0.0.1:{tcp.server_address[1]}", "400 the database is down"), ("table:people", "TEMP the database is down")):
             later = mta.run("postrider", "map", "-c", mta.file, "--query", "nobody", table)
-            assert later.returncode == 75 and later.stderr == f"postrider: table {table}: nobody: it says: {said}\n"
+            assert later.returncode == 75 and later.stderr == f"postrider: table {table}: nobody: it answered: {said}\n"
     gone = mta.run("postrider", "map", "--query", "ann", f"tcp:127.0.0.1:{tcp.server_address[1]}")
     assert gone.returncode == 75 and "cannot be reached: connection refused" in gone.stderr
 
@@ -207,20 +207,20 @@ def test_postmap_as_scripts_call_it(mta, theirs, tmp_path):
 
     v = tmp_path / "a" / "v"
     warned = mta.run("postmap", f"hash:{v}")
-    assert warned.returncode == 0 and warned.stderr == f"postmap: warning: {v}, line 3: ann is there already; the first one counts\n"
+    assert warned.returncode == 0 and warned.stderr == f"postmap: warning: {v}, line 3: ann is listed twice; the first entry is used\n"
     assert mta.run("postmap", "-q", "ann", v).stdout == mta.run("postmap", "-q", "ann", f"btree:{v}").stdout == "a\n"
     for letter in ("-f", "-n", "-N", "-o", "-p", "-u", "-U", "-v"):  # taken, and without effect
         assert mta.run("postmap", letter, "-q", "ann", v).stdout == "a\n", letter
     assert mta.run("postmap", "-i", "-r", f"hash:{v}", input="ann b\n").returncode == 0
     assert mta.run("postmap", "-q", "ann", f"lmdb:{v}").stdout == "b\n"
     for letter in ("-F", "-b", "-m"):
-        assert f"{letter} is not to be had" in mta.run("postmap", letter, "-q", "x", f"hash:{v}").stderr
+        assert f"{letter} is not supported" in mta.run("postmap", letter, "-q", "x", f"hash:{v}").stderr
     (tmp_path / "odd.toml").write_text("no = such\n")
     assert mta.run("postmap", "-c", tmp_path / "odd.toml", "-q", "x", "table:x").returncode == 1
     assert mta.run("postmap", "-h", "-q", "x", f"hash:{v}").stderr == (
-        "postmap: fatal: -h is not to be had: it asks tables in a way that nothing here does\n")
+        "postmap: fatal: -h is not supported: it queries tables in a way that Postrider never does\n")
     assert mta.run("postmap", "-q", "x", "sqlite:/x").stderr == (
-        'postmap: fatal: "sqlite:/x": there is no sqlite here; write "table:NAME" and a section [table.NAME] with kind = "sqlite"\n')
+        'postmap: fatal: "sqlite:/x": table type sqlite is not supported; write "table:NAME" and a section [table.NAME] with kind = "sqlite"\n')
 
 
 def test_postalias_looks_aliases_over(mta, tmp_path):
@@ -230,7 +230,7 @@ def test_postalias_looks_aliases_over(mta, tmp_path):
     looked = mta.run("postalias", f"hash:{file}")
     assert looked.returncode == 0 and looked.stderr == (
         f'postalias: warning: {file}, line 2: expected "name: target"\n'
-        f'postalias: warning: {tmp_path}/list, line 2: "x@@y" is no address: domain expected after @\n')
+        f'postalias: warning: {tmp_path}/list, line 2: "x@@y" is not a valid address: domain expected after @\n')
     assert mta.run("postalias", "-q", "ROOT", file).stdout == f"ann, |/usr/bin/prog -x, :include:{tmp_path}/list, \\bob\n"
     for letter in ("-f", "-n", "-N", "-o", "-p", "-u", "-v"):  # taken, and without effect
         assert mta.run("postalias", letter, "-q", "list", file).stdout == "a\n", letter
@@ -266,13 +266,13 @@ def test_values_of_every_kind_of_table_are_looked_over(mta, tmp_path):
     looked = mta.run("postrider", "map", "-c", mta.file, "--check")
     assert looked.returncode == 65
     for table, place in odd.items():
-        assert [l for l in warned if l.startswith(f"postrider: warning: {table}{place}") and "is no address" in l], (table, warned)
+        assert [l for l in warned if l.startswith(f"postrider: warning: {table}{place}") and "is not a valid address" in l], (table, warned)
         assert [l for l in looked.stderr.splitlines() if l.startswith(f"postrider: table {table}{place}")], (table, looked.stderr)
-    assert sum("is no address" in l for l in warned) == len(odd)
-    hold = f'regexp:{tmp_path}/transports, line 2: "hold:" is no next hop: mail for it waits'
+    assert sum("is not a valid address" in l for l in warned) == len(odd)
+    hold = f'regexp:{tmp_path}/transports, line 2: "hold:" is not a valid next hop: mail for it waits'
     assert f"postrider: warning: {hold}" in warned and f"postrider: table {hold}" in looked.stderr
     assert not [l for l in warned if "nobody" in l] and f"table {service}: " in looked.stderr  # check asks no service
-    # Mended: how many were looked over.
+    # Fixed: how many were checked.
     for file, text in (("virtual", "x@@y"), ("networks", "x@@y"), ("rules", "@@"), ("transports", "hold:")):
         (tmp_path / file).write_text((tmp_path / file).read_text().replace(text, {"x@@y": "x@y.example", "@@": "@"}.get(text, "smtp:")))
     assert mta.run("postrider", "map", "-c", mta.file, tmp_path / "virtual").returncode == 0
@@ -283,8 +283,8 @@ def test_values_of_every_kind_of_table_are_looked_over(mta, tmp_path):
     mta.write_config()
     looked = mta.run("postrider", "map", "-c", mta.file, "--check").stdout.splitlines()
     for table in odd:
-        assert f"{table}: good ({1 if table == 'table:few' else 2} value{'' if table == 'table:few' else 's'} looked over)" in looked
-    assert f"regexp:{tmp_path}/transports: good (2 values looked over)" in looked
+        assert f"{table}: good ({1 if table == 'table:few' else 2} value{'' if table == 'table:few' else 's'} checked)" in looked
+    assert f"regexp:{tmp_path}/transports: good (2 values checked)" in looked
     assert "is no " not in mta.command("check").stderr
 
 
@@ -302,7 +302,7 @@ def test_map_says_what_is_wrong(mta, tmp_path, monkeypatch):
     assert run("--check", "text:good", "table:few").stdout == f"text:{tmp_path}/good: good\ntable:few: good\n"
     checked = run("--check", "text:bad", "lmdb:good", "table:none")
     assert checked.returncode == 65 and checked.stderr == (
-        f'postrider: table text:{tmp_path}/bad, line 2: expected "key value", not "alone" alone; passed over\n'
+        f'postrider: table text:{tmp_path}/bad, line 2: expected "key value", not "alone" alone; skipped\n'
         f"postrider: table lmdb:{tmp_path}/good: No such file or directory\n"
         "postrider: table table:none: there is no [table.none] in the configuration\n")
     assert run("--query", "a", "table:few", "text:good", "--json").stdout == '{"key":"a","table":"table:few","value":"b","version":1}\n'

@@ -218,11 +218,11 @@ def test_certificates_by_name_and_renewal(mta):
             with starttls(mta) as again:
                 return common_name(again)[1]
         wait_until(lambda: shown() != before, 15, "the renewed certificate to be in use")
-        mta.wait_log(f"master.*: {first}: it has changed, and is in use")
+        mta.wait_log(f"master.*: {first}: changed and applied")
         assert c.say("EHLO client.example").startswith("250"), "who is connected stays so"
     # A broken one is not taken over.
     first.write_text("nonsense")
-    mta.wait_log("the former certificates, passwords and credentials stay in use")
+    mta.wait_log("the previous certificates, passwords and credentials stay in use")
     with starttls(mta) as c:
         assert common_name(c)[0] == "first.example"
     assert f"Warning     {first}: " in mta.command("status").stdout
@@ -343,13 +343,13 @@ def test_authorities_that_are_none_are_refused(mta):
     mta.write_config()
     done = mta.command("check", check=False)
     assert done.returncode != 0 and re.search(r"postrider\.toml:\d+:\d+: tls\.client_ca_file: \S+/authorities: "
-                                              r"there is no certificate in it", done.stderr), done.stdout + done.stderr
+                                              r"contains no certificate", done.stderr), done.stdout + done.stderr
     mta.config["tls"]["client_ca_file"] = str(certificate)
     mta.start()
     mta.config["tls"]["client_ca_file"] = str(mta.folder / "authorities")
     mta.write_config()
     done = mta.command("reload", check=False)
-    assert done.returncode != 0 and "there is no certificate in it" in done.stdout + done.stderr
+    assert done.returncode != 0 and "contains no certificate" in done.stdout + done.stderr
     assert mta.answers()
 
 

@@ -172,7 +172,7 @@ def test_what_cannot_be_delivered_waits(mta, domain):
     mta.submit("user@remote.example")
     domain.sink.wait_for_one_to("user@remote.example")
     yesterday = domain.day_ends()
-    mta.wait_log(r"could not be posted to https://mta-sts.remote.example:443/v1: the web server answers 500")
+    mta.wait_log(r"could not be posted to https://mta-sts.remote.example:443/v1: the web server answered 500")
     domain.web.put("/v1", "yes")
     mta.restart()  # what is not delivered survives
     mta.wait_log("posted to")

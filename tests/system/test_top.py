@@ -53,14 +53,14 @@ def test_top_in_a_terminal(mta, remote, terminal):
     sink = remote()
     mta.route("remote.example", sink)
     mta.start()
-    mta.command("pause", "all", "--why", "to look at it")
+    mta.command("pause", "all", "--reason", "to look at it")
     top = f"{mta.programs}/postrider top -c {mta.file} --interval 1"
     terminal.keys("echo before", "Enter")
     terminal.wait("^before$")
     ways_out = {"q": ["q"], "Q": ["Q"], "interrupt": ["C-c"], "quit": ["C-\\"]}
     for number, (_, keys) in enumerate(ways_out.items()):
         terminal.keys(top, "Enter")
-        terminal.wait(r"every 1 s, q ends")
+        terminal.wait(r"every 1 s, q quits")
         terminal.wait(r"^Accepting +yes$")
         terminal.wait(r"^Paused +everything by .*to look at it$")
         assert terminal.facts("alternate_on") == "1" and terminal.facts("cursor_flag") == "0"
@@ -68,9 +68,9 @@ def test_top_in_a_terminal(mta, remote, terminal):
         queue_id = mta.submit("ann@remote.example")
         terminal.wait(rf"^Queue +{number + 1} message")  # it looks again by itself
         terminal.keys("x")  # a key without a meaning ends nothing
-        terminal.wait(r"every 1 s, q ends")
+        terminal.wait(r"every 1 s, q quits")
         terminal.tmux("resize-window", "-x", "60", "-y", "12")
-        wait_until(lambda: terminal.screen().count("\n") == 12 and "q ends" in terminal.screen(), 15, "the page on a smaller screen")
+        wait_until(lambda: terminal.screen().count("\n") == 12 and "q quits" in terminal.screen(), 15, "the page on a smaller screen")
         assert max(map(len, terminal.screen().splitlines())) <= 60
         terminal.tmux("resize-window", "-x", "25", "-y", "12")  # narrower than its first line
         terminal.wait(r"^\d{4}-.*…$")

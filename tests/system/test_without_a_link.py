@@ -32,7 +32,7 @@ def test_a_next_hop_that_cannot_be_looked_up(mta, names):
     names.fails("broken.example", "servfail")
     names.fails("silent.example", "timeout")
     mta.start()
-    servers = f"asked {names.address}:{names.port}, as dns.servers has it"
+    servers = f"asked {names.address}:{names.port} (from dns.servers)"
     failed = mta.submit("x@broken.example")
     words = ("name=broken.example type=MX", servers)
     mta.wait_log(f"{failed}: to=<x@broken.example>, .*status=deferred")
@@ -42,7 +42,7 @@ def test_a_next_hop_that_cannot_be_looked_up(mta, names):
     assert line["gate"] == "route" and line["queue"] == "broken.example" and line["failures"] == 1
     assert 0 < line["failing_since"] < line["next_attempt"]
     assert ", since " in shown["explain"] and ", until " in shown["explain"]
-    assert "    since " in shown["message show"] and ", next try " in shown["message show"]
+    assert "    since " in shown["message show"] and ", next attempt " in shown["message show"]
     began = line["failing_since"]
     # A name server that says nothing: its silence is named, and while it is asked again the last reason stays.
     quiet = mta.submit("x@silent.example")
@@ -106,7 +106,7 @@ def test_paused_and_held_mail_says_so(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
     mta.start()
-    mta.command("pause", "queue", "remote.example", "--why", "they move house")
+    mta.command("pause", "queue", "remote.example", "--reason", "they move house")
     paused = mta.submit("x@remote.example")
     why = "queue remote.example is paused by root: they move house"
     wait_until(lambda: why in mta.command("message", "show", paused).stdout, 15, "the message to be seen paused")
@@ -114,6 +114,6 @@ def test_paused_and_held_mail_says_so(mta, remote):
     assert any(why in reason for entry in mta.queue() for reason in entry[4])
     assert why in mta.command("message", "list").stdout
     assert paused in mta.command("message", "list", "reason=is paused").stdout
-    mta.command("message", "hold", paused, "--why", "asked for by legal")
+    mta.command("message", "hold", paused, "--reason", "asked for by legal")
     assert "asked for by legal" in mta.command("message", "show", paused).stdout
     assert "asked for by legal" in mta.command("explain", paused).stdout

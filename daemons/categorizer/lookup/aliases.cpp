@@ -42,7 +42,7 @@ void Aliases::refresh(smtp::Now now) {
             log_.info("{}: no such file; no aliases from it", file.path());
         if (change == common::AliasFile::Change::failed)
             log_.warning("{}: mail for users of this system waits until {}", file.problem(),
-                         file.missing() ? "it is there again, if only empty" : "it can be read");
+                         file.missing() ? "it exists again, even if empty" : "it can be read");
     }
     if (!news) return;
     std::string all;

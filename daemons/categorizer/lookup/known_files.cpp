@@ -35,7 +35,7 @@ void KnownFiles::write() {
     std::string text;
     for (const auto& each : paths_) text += each + "\n";
     if (const auto written = common::replace_file(directory_, std::string(name), text); !written)
-        log_.warning("{}; should an alias file go, that is not known after a restart", written.error().what);
+        log_.warning("{}; after a restart, a missing alias file will not be noticed", written.error().what);
 }
 
 } // namespace categorizer

@@ -98,14 +98,15 @@ AliasAnswer LookupSources::find_alias(const std::string& name) {
         }
         auto targets = common::parse_targets(answer.value);
         if (targets.empty())
-            return {Status::unreadable, {}, fmt::format("what {} says of {} makes no sense", table, name), ""};
+            return {
+                Status::unreadable, {}, fmt::format("the value in {} for {} is invalid", table, name), ""};
         const bool service = std::ranges::find(alias_services_, table) != alias_services_.end();
         if (service && std::ranges::any_of(targets, is_delivery_target))
-            return {
-                Status::unreadable,
-                {},
-                fmt::format("{}: {}: commands, files and included files are not taken from a service", table, name),
-                ""};
+            return {Status::unreadable,
+                    {},
+                    fmt::format("{}: {}: commands, files and included files are not accepted from a service",
+                                table, name),
+                    ""};
         return {Status::found, std::move(targets), "", ""};
     }
     return {};
@@ -124,11 +125,13 @@ AliasAnswer LookupSources::find_user_file(const UserFile& file) {
     if (list.targets.size() > max_targets_)
         return {Status::unreadable,
                 {},
-                fmt::format("a file of user {} names more than {} places", file.user, max_targets_),
+                fmt::format("a file of user {} lists more than {} targets", file.user, max_targets_),
                 ""};
     for (const auto& problem : list.problems)
-        user_files_.warn(fmt::format("{}, line {}: {}; mail for {} goes to the others it names, and waits for this one",
-                                     smtp::printable(answer.path, 512), problem.line, problem.message, file.user));
+        user_files_.warn(fmt::format("{}, line {}: {}; mail for {} is delivered to the other targets, and "
+                                     "waits for this one",
+                                     smtp::printable(answer.path, 512), problem.line, problem.message,
+                                     file.user));
     return {Status::found, std::move(list.targets), "", file.user};
 }
 

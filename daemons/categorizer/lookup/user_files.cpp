@@ -70,7 +70,8 @@ void UserFiles::on_connected() {
 
 void UserFiles::on_message(uf::Message&& message) {
     auto* answer = std::get_if<uf::Answer>(&message);
-    if (!answer || answer->text.size() > uf::largest_file) return local_.fail("only Answer is said here");
+    if (!answer || answer->text.size() > uf::largest_file)
+        return local_.fail("unexpected message: only Answer is accepted here");
     const auto request = requests_.find(answer->request);
     if (request == requests_.end()) return; // it came too late
     const UserFile file = request->second;
@@ -122,8 +123,8 @@ void UserFiles::report_late_answers() {
 }
 
 void UserFiles::refused(const UserFile& file, const std::string& why) {
-    warn(fmt::format("{}: not used; mail for {} goes on as if it were not there", smtp::printable(why, 512),
-                     smtp::printable(file.user, 64)));
+    warn(fmt::format("{}: not used; mail for {} is delivered as if the file did not exist",
+                     smtp::printable(why, 512), smtp::printable(file.user, 64)));
 }
 
 void UserFiles::warn(const std::string& text) {

@@ -29,7 +29,7 @@ class Users {
 public:
     // `found`: one that was not_yet is known now.
     Users(common::Loop& loop, std::function<void(const std::string&)> found);
-    ~Users(); // look-ups under way end without telling anybody
+    ~Users(); // lookups under way end without telling anybody
     Users(const Users&) = delete;
     Users& operator=(const Users&) = delete;
 

@@ -26,7 +26,8 @@ std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::Wa
 
 std::string permission_warning(const std::string& file, unsigned mode) {
     if ((mode & 04) == 0) return {};
-    return fmt::format("{} holds secrets and may be read by anybody on this host (mode {:04o}): \"chmod 600 {}\" mends that",
+    return fmt::format("{} contains secrets and is readable by every user of this host (mode {:04o}): "
+                       "\"chmod 600 {}\" fixes this",
                        file, mode & 07777, file);
 }
 
@@ -42,8 +43,8 @@ std::string about_drop(const config::Config& config) {
         std::filesystem::equivalent(ours, fixed, unknown))
         return {};
     return fmt::format(
-        "spool.directory is {0}, but while Postrider does not run, sendmail can leave mail in {1}/drop only, which "
-        "postrider-drop was built for: \"ln -s {0} {1}\" makes them one",
+        "spool.directory is {0}, but while Postrider is stopped, sendmail can submit mail only to {1}/drop, "
+        "for which postrider-drop was built: \"ln -s {0} {1}\" makes them the same",
         ours, fixed);
 }
 
@@ -84,9 +85,11 @@ spool::Result<Identity> service_user(const config::Mta& mta) {
     auto user = look_up_user(mta.user);
     if (!user)
         return std::unexpected(
-            spool::Error{user.error().code,
-                         user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
-                             "--no-create-home " + mta.user + "\", or say multi_user = false in [mta]"});
+            spool::Error{user.error().code, user.error().what +
+                                                " to run the daemons as: create one with \"adduser --system "
+                                                "--group " +
+                                                "--no-create-home " + mta.user +
+                                                "\", or set multi_user = false in [mta]"});
     if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
     return user;
 }
@@ -96,13 +99,13 @@ std::vector<std::string> missing_groups(const config::Mta& mta) {
     if (!mta.users) return out;
     if (!look_up_group(mta.admin_group))
         out.push_back(fmt::format(
-            "mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; \"addgroup "
-            "--system {0}\" makes it",
+            "mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; "
+            "\"addgroup --system {0}\" creates it",
             mta.admin_group, mta.user));
     if (!look_up_group(mta.drop_group))
         out.push_back(fmt::format(
-            "mta.drop_group: there is no group {0}: while Postrider does not run, programs of ordinary users cannot "
-            "hand mail in; \"addgroup --system {0}\" makes it",
+            "mta.drop_group: there is no group {0}: while Postrider is stopped, programs of ordinary users "
+            "cannot submit mail; \"addgroup --system {0}\" creates it",
             mta.drop_group));
     return out;
 }

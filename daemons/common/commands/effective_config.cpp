@@ -80,20 +80,23 @@ std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(st
     if (partial && partial->problems.empty()) return EffectiveConfig{std::move(partial->config), ""};
     const auto problems = partial ? partial->problems : partial.error();
     const auto instead = [&](config::Config config, std::string_view what) {
-        return EffectiveConfig{std::move(config),
-                               fmt::format("{}; {} (\"postrider check\" looks at the file)", told(problems), what)};
+        return EffectiveConfig{
+            std::move(config),
+            fmt::format("{}; {} (\"postrider check\" shows all errors in the file)", told(problems), what)};
     };
     const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
     if (auto config = published(file)) {
         // That it is closed to ordinary users may well be meant so, and they can do nothing about it.
         if (closed == EACCES) return EffectiveConfig{*std::move(config), ""};
-        return instead(*std::move(config), "what the running MTA goes by is used");
+        return instead(*std::move(config), "using the configuration of the running MTA");
     }
     if (partial)
-        return instead(partial->config, fmt::format("the spool is taken to be {}", partial->config.spool.directory));
+        return instead(partial->config,
+                       fmt::format("assuming that the spool is {}", partial->config.spool.directory));
     // Elsewhere than in the standard file a guess might find somebody else's MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
-    return instead(*config::parse("", file), fmt::format("the spool is taken to be {}", config::Spool{}.directory));
+    return instead(*config::parse("", file),
+                   fmt::format("assuming that the spool is {}", config::Spool{}.directory));
 }
 
 spool::Result<> publish_effective_config(const config::Config& config) {
@@ -110,16 +113,28 @@ void remove_effective_config(const config::Config& config) {
 std::string effective_config_text(const config::Config& config) {
     std::vector<std::string> aliases;
     for (const auto& each : config.local.aliases) aliases.push_back(toml_text(each));
-    return fmt::format("# What commands need of {}, as the running master took it over; written by it.\n"
-                       "[mta]\nhostname = {}\norigin = {}\nmulti_user = {}\nuser = {}\nadmin_group = {}\n"
-                       "[spool]\ndirectory = {}\n"
-                       "[local]\naliases = [{}]\n"
-                       "[submit]\nmessage_size = {}\nrecipients = {}\n"
-                       "[master]\nstop_timeout = {}\n",
+    return fmt::format("# The part of {} that commands need, as the running master applied it. Written by "
+                       "master.\n"
+                       "[mta]\n"
+                       "hostname = {}\n"
+                       "origin = {}\n"
+                       "multi_user = {}\n"
+                       "user = {}\n"
+                       "admin_group = {}\n"
+                       "[spool]\n"
+                       "directory = {}\n"
+                       "[local]\n"
+                       "aliases = [{}]\n"
+                       "[submit]\n"
+                       "message_size = {}\n"
+                       "recipients = {}\n"
+                       "[master]\n"
+                       "stop_timeout = {}\n",
                        toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin),
                        config.mta.users, toml_text(config.mta.user), toml_text(config.mta.admin_group),
-                       toml_text(config.spool.directory), fmt::join(aliases, ", "), config.submit.message_size,
-                       config.submit.recipients, toml_text(config::print_duration(config.master.stop_timeout)));
+                       toml_text(config.spool.directory), fmt::join(aliases, ", "),
+                       config.submit.message_size, config.submit.recipients,
+                       toml_text(config::print_duration(config.master.stop_timeout)));
 }
 
 } // namespace common

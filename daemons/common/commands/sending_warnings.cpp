@@ -31,13 +31,14 @@ bool nobody_validates(const config::Dns& dns) {
 std::string about_tls(const config::Config& config, const Said& said) {
     if (said.level == TlsLevel::verify && config.smtp_client.tls_authorities.empty())
         return fmt::format(
-            "{} is \"verify\", but smtp_client.tls_ca_file names no file: no certificate proves anything, and "
-            "the mail waits",
+            "{} is \"verify\", but smtp_client.tls_ca_file names no file: no certificate can be verified, "
+            "and the mail waits",
             said.key);
     const bool only = said.level == TlsLevel::dane_only;
     if ((only || said.level == TlsLevel::dane) && nobody_validates(config.dns))
-        return fmt::format("{} asks for DANE, but {}: TLSA records are not believed{}", said.key,
-                           config.dns.trust_ad ? "dns.servers names none on this host" : "dns.trust_ad is off",
+        return fmt::format("{} requests DANE, but {}: TLSA records are not trusted{}", said.key,
+                           config.dns.trust_ad ? "dns.servers lists no server on this host"
+                                               : "dns.trust_ad is off",
                            only ? ", and the mail waits" : "");
     return {};
 }
@@ -66,14 +67,15 @@ std::vector<std::string> sending_warnings(const config::Config& config, const au
         for (const auto& hop : its)
             if (!hop.account.empty() && !route.auth.never && !account_at(hop, accounts))
                 out.push_back(
-                    fmt::format("route.\"{}\": smtp_client.credentials has no account of {} at {}: mail for it waits",
+                    fmt::format("route.\"{}\": smtp_client.credentials has no account for {} at {}: mail for "
+                                "it waits",
                                 route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
         const bool named = std::ranges::all_of(its, [](const auto& hop) { return hop.kind == NextHop::Kind::host; });
         const bool known = std::ranges::any_of(its, [&](const auto& hop) { return account_at(hop, accounts); });
         if (named && !known && !route.auth.never && !route.auth.mechanisms.empty())
             out.push_back(
-                fmt::format("route.\"{}\".auth names mechanisms, but smtp_client.credentials has no account at its "
-                            "next hop: mail goes there without AUTH",
+                fmt::format("route.\"{}\".auth lists mechanisms, but smtp_client.credentials has no account "
+                            "at its next hop: mail is sent there without AUTH",
                             route.pattern));
     }
     // Where the DNS or a table names the hosts, any account may be meant.
@@ -82,8 +84,8 @@ std::vector<std::string> sending_warnings(const config::Config& config, const au
     for (const auto& account : accounts.accounts)
         if (std::ranges::none_of(hops, [&](const auto& hop) { return account_at(hop, accounts) == &account; }))
             out.push_back(fmt::format(
-                "smtp_client.credentials: the account {} is at no next hop of a [route]: it serves only where an MX "
-                "record names that host; is the host spelt as in next_hop, and the port the same?",
+                "smtp_client.credentials: the account {} matches no next hop of a [route]: it is used only "
+                "if an MX record names that host; check that host and port are written as in next_hop",
                 account.name()));
     return out;
 }

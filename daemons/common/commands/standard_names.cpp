@@ -34,7 +34,8 @@ int record_activation(const std::string& root) {
     if (problem) return problem.value();
     errno = 0;
     std::ofstream out(file);
-    out << "# Made by \"postrider activate\": names that are links to our programs, and are to stay so.\n";
+    out << "# Created by \"postrider activate\": names that are links to Postrider's programs and must "
+           "remain so.\n";
     for (const auto& name : standard_names) out << name.path << '\n';
     out.close();
     return out ? 0 : errno != 0 ? errno : EIO;

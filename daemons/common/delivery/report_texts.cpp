@@ -26,9 +26,9 @@ std::optional<std::string> beginning_of(const std::string& path, std::vector<std
 std::string_view unusable(std::string_view file) {
     if (file.size() > largest_report_text) return "is larger than 64 KiB";
     if (!smtp::is_utf8_text(file)) return "is not UTF-8";
-    if (file.find('\0') != file.npos) return "is no text";
+    if (file.find('\0') != file.npos) return "contains NUL bytes: not a text";
     const auto wording = parse_wording(file);
-    if (wording.text.find_first_not_of(" \r\n\t") == std::string::npos) return "has no text";
+    if (wording.text.find_first_not_of(" \r\n\t") == std::string::npos) return "contains no text";
     return "";
 }
 
@@ -54,7 +54,8 @@ std::vector<std::string> problems_of_wording(std::string_view file) {
             const auto word = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
             const bool closed = word.size() < rest.size() && rest[word.size()] == '}';
             if (closed && !word.empty() && !smtp::dsn::is_placeholder(word))
-                out.push_back(fmt::format("{}: {{{}}} is no word that is replaced, and stays as it is", line, word));
+                out.push_back(
+                    fmt::format("{}: {{{}}} is not a known placeholder and is left unchanged", line, word));
         }
     }
     return out;

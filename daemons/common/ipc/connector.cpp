@@ -37,7 +37,7 @@ void Dialer::connection_lost(const std::string& reason, Connection::Closing clos
 // A server that is being started may take a moment: only what lasts is worth a line.
 void Dialer::failed(const std::string& reason) {
     reconnect();
-    if (++failures_ == 8) log_.warning("no \"{}\" connection so far: {}", conversation_, reason);
+    if (++failures_ == 8) log_.warning("no \"{}\" connection yet: {}", conversation_, reason);
 }
 
 void Dialer::on_frame(std::string_view frame) {

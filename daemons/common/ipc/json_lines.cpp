@@ -132,7 +132,8 @@ private:
     void see_progress() {
         if (!write_ || gone_) return;
         const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
-        if (left == std::exchange(unread_, left)) return give_up("nothing of its answer was read for too long");
+        if (left == std::exchange(unread_, left))
+            return give_up("no part of its answer was read for too long");
         timeout_.start(server_.timeout_);
     }
     void flush() {
@@ -216,18 +217,19 @@ void JsonServer::forget(std::uint64_t peer) {
 void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view line) {
     if (!operators_.includes(session.credentials())) {
         log_.warning("control: uid={} refused: neither root nor an operator", session.credentials().uid);
-        refuse(peer, "only root and members of mta.admin_group may give orders here", "not-permitted");
+        refuse(peer, "only root and members of mta.admin_group may use this socket", "not-permitted");
         session.dismiss();
         return;
     }
     const auto body = json::parse(line, nullptr, false);
     if (!body.is_object()) {
-        refuse(peer, "this is not a JSON object");
+        refuse(peer, "not a JSON object");
         return;
     }
     const auto version = body.find("version"), op = body.find("op");
     if (version == body.end() || *version != json_version) {
-        refuse(peer, fmt::format("version {} is spoken here: the command and the running programs differ",
+        refuse(peer, fmt::format("expected version {}: the command and the running programs are of different "
+                                 "versions",
                                  json_version));
         return;
     }
@@ -239,7 +241,7 @@ void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view l
     try {
         handler_(Request{peer, session.credentials()}, body);
     } catch (const json::exception& odd) { // a field of another type than the operation reads
-        refuse(peer, fmt::format("the request makes no sense: {}", odd.what()));
+        refuse(peer, fmt::format("invalid request: {}", odd.what()));
     }
 }
 
@@ -307,7 +309,7 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
                 json::parse(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(newline), nullptr, false);
             in_.erase(0, newline + 1);
             looked = 0;
-            if (!line.is_object()) return std::unexpected(spool::Error{EPROTO, "the answer makes no sense"});
+            if (!line.is_object()) return std::unexpected(spool::Error{EPROTO, "invalid answer"});
             if (!line.contains("done")) {
                 on_line(line);
                 continue;
@@ -326,7 +328,8 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
         else if (n == 0)
             return std::unexpected(spool::Error{
                 ECONNRESET,
-                "the connection was closed before the answer: an order may have been carried out, wholly or in part"});
+                "the connection was closed before the answer: the command may have been carried out, "
+                "completely or in part"});
         else if (errno != EAGAIN && errno != EINTR)
             return std::unexpected(spool::Error::from_errno("read the answer"));
         else if (wait(POLLIN) == 0)

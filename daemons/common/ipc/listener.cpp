@@ -11,7 +11,7 @@ class Listener::PendingConnection final : Connection::Sink {
 public:
     PendingConnection(Listener& listener, common::Fd fd)
         : listener_(listener), connection_(new Connection(listener.loop_, std::move(fd), this)),
-          patience_(listener.loop_, [this] { listener_.reject(*this, "it said nothing for 5 s"); }) {
+          patience_(listener.loop_, [this] { listener_.reject(*this, "it sent nothing for 5 s"); }) {
         patience_.start(5s);
     }
     std::unique_ptr<Connection> take() {

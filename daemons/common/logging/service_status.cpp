@@ -5,10 +5,10 @@ namespace common {
 
 static std::string_view becomes_of_mail(config::OnFailure how) {
     switch (how) {
-    case config::OnFailure::accept: return "is taken without it";
-    case config::OnFailure::tempfail: return "is put off";
-    case config::OnFailure::reject: return "is refused";
-    case config::OnFailure::quarantine: return "is taken and held";
+    case config::OnFailure::accept: return "is accepted without it";
+    case config::OnFailure::tempfail: return "is rejected temporarily";
+    case config::OnFailure::reject: return "is rejected";
+    case config::OnFailure::quarantine: return "is accepted and held";
     }
     return "";
 }
@@ -19,8 +19,8 @@ void ServiceStatus::answered() const {
 
 void ServiceStatus::failed(std::string_view why) const {
     if (report_)
-        report_(
-            fmt::format("{}: {}; until it answers, mail it should see {}", what_, why, becomes_of_mail(on_failure_)));
+        report_(fmt::format("{}: {}; until it answers, mail that it should check {}", what_, why,
+                            becomes_of_mail(on_failure_)));
 }
 
 } // namespace common

@@ -138,7 +138,7 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
     assert(easy && parts->addresses && "out of memory");
     const auto set = [easy](CURLoption option, auto value) {
         const auto taken = curl_easy_setopt(easy, option, value);
-        assert(taken == CURLE_OK && "libcurl lacks an option that its headers have");
+        assert(taken == CURLE_OK && "libcurl lacks an option that its header files define");
         static_cast<void>(taken);
     };
     set(CURLOPT_URL, fmt::format("https://{}:{}{}", request.host, request.port, request.target).c_str());

@@ -35,7 +35,7 @@ spool::Result<Address> address_of(const std::string& path) {
 
 spool::Result<Fd> new_socket() {
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!fd) return std::unexpected(spool::Error::from_errno("make a local socket"));
+    if (!fd) return std::unexpected(spool::Error::from_errno("create a local socket"));
     return fd;
 }
 
@@ -69,7 +69,7 @@ spool::Result<Credentials> peer_credentials(int fd) {
     ucred who{};
     socklen_t size = sizeof who;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-        return std::unexpected(spool::Error::from_errno("ask who is at the other end"));
+        return std::unexpected(spool::Error::from_errno("identify the peer"));
     Credentials credentials{who.uid, who.gid, who.pid, std::vector<gid_t>(64)};
     for (;;) { // twice at most, unless there are many groups
         auto room = static_cast<socklen_t>(credentials.groups.size() * sizeof(gid_t));

@@ -71,18 +71,18 @@ std::uint16_t number_at(std::string_view bytes, std::size_t at) {
 std::expected<void, smtp::Malformed> check_extras(std::string_view header, std::size_t at) {
     constexpr unsigned char crc32c_type = 0x03;
     while (at < header.size()) {
-        if (header.size() - at < 3) return bad("a TLV is cut short");
+        if (header.size() - at < 3) return bad("a truncated TLV");
         const auto type = static_cast<unsigned char>(header[at]);
         const std::size_t size = number_at(header, at + 1);
         at += 3;
-        if (header.size() - at < size) return bad("a TLV is cut short");
+        if (header.size() - at < size) return bad("a truncated TLV");
         if (type == crc32c_type) {
-            if (size != 4) return bad("a checksum of other than 4 bytes");
+            if (size != 4) return bad("a checksum that is not 4 bytes long");
             const std::uint32_t said =
                 std::uint32_t{number_at(header, at)} << 16 | number_at(header, at + 2);
             const auto before = spool::crc32c(header.substr(0, at)); // with zeroes in its own place
             const auto computed = spool::crc32c(header.substr(at + 4), spool::crc32c("\0\0\0\0"sv, before));
-            if (said != computed) return bad("the checksum does not fit");
+            if (said != computed) return bad("checksum mismatch");
         }
         at += size;
     }
@@ -96,12 +96,12 @@ Parsed parse_binary(std::string_view bytes) {
     if (bytes.size() < binary_fixed) return std::nullopt;
     ProxyHeader header;
     header.size = binary_fixed + number_at(bytes, 14);
-    if (header.size > ProxyHeader::most_binary) return bad("more than 4096 bytes behind its fixed part");
+    if (header.size > ProxyHeader::most_binary) return bad("more than 4096 bytes after its fixed part");
     const bool local = byte(12) == 0x20;
     const auto family = byte(13);
     constexpr unsigned char unspecified = 0x00, tcp4 = 0x11, tcp6 = 0x21, unix_stream = 0x31;
     if (!local && family != unspecified && family != tcp4 && family != tcp6 && family != unix_stream)
-        return bad("a family or transport that SMTP does not come by");
+        return bad("an address family or transport not used by SMTP");
     if (bytes.size() < header.size) return std::nullopt;
     if (local) return header; // the rest means nothing
     const std::size_t length = family == tcp4 ? 4 : family == tcp6 ? 16 : 0;
@@ -129,7 +129,7 @@ Parsed ProxyHeader::parse(std::string_view bytes) {
     if (bytes.empty()) return std::nullopt;
     if (bytes.front() == line_start.front() && may_become(bytes, line_start)) return parse_line(bytes);
     if (may_become(bytes, binary_start)) return parse_binary(bytes);
-    return bad("no PROXY header begins so");
+    return bad("not a PROXY header");
 }
 
 } // namespace common

@@ -127,7 +127,7 @@ std::vector<std::string> missing_rights(const AccessRights& held, const AccessRi
 }
 
 Confinement confine(const AccessRights& rights) {
-    if (!rights.files_confined) return {"no: becomes the recipients"};
+    if (!rights.files_confined) return {"no: runs as the recipients"};
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {fmt::format("no: {}", std::strerror(errno))};
     const auto files = confine_files(rights), calls = confine_calls(rights);
     if (files.empty() && calls.empty())

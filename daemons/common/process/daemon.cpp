@@ -93,11 +93,12 @@ private:
     void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
         if (stopping_) return;
         const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
-        if (descriptors.size() != wanted) return fail_start("master's orders are incomplete", 70);
+        if (descriptors.size() != wanted)
+            return fail_start("the configuration from master is incomplete", 70);
         auto config = config::parse(whole_text(descriptors[0].number()), message.file);
         if (!config) { // master has read the same text without a complaint
             if (!daemon_) return fail_start(config.error().front().to_string(), 78);
-            log_.error("{}: keeping the former configuration", config.error().front().to_string());
+            log_.error("{}: keeping the previous configuration", config.error().front().to_string());
             return report_problem(config.error().front().to_string());
         }
         if (!daemon_ && must_wait_for_predecessor(message, *config)) {
@@ -111,7 +112,7 @@ private:
         if (message.has_secrets) {
             keep_memory_private();
             auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
-            if (!secrets) return fail_start("master's secrets are incomplete", 70);
+            if (!secrets) return fail_start("the secrets from master are incomplete", 70);
             daemon_config.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
         }
         for (const auto& listener : message.listeners)
@@ -138,8 +139,9 @@ private:
                                 : spool::Result<bool>(false); // what is wrong shows when it is opened
         const bool waits = lives && *lives;
         if (waits != std::exchange(waiting_, waits))
-            report_problem(
-                waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
+            report_problem(waits ? fmt::format("waiting for the {} of the previous master to finish",
+                                               proto::name_of(role))
+                                 : "");
         return waits;
     }
 
@@ -179,7 +181,8 @@ private:
         auto asked = awaited_tokens_.extract(message.request);
         if (asked.empty()) return;
         Token token{{}, message.number, message.fresh, message.problem};
-        if (token.problem.empty() && descriptors.empty()) token.problem = "master's answer is incomplete";
+        if (token.problem.empty() && descriptors.empty())
+            token.problem = "the answer from master is incomplete";
         if (!descriptors.empty()) token.text = smtp::Secret(whole_text(descriptors.front().number()));
         asked.mapped()(std::move(token));
     }
@@ -199,7 +202,7 @@ private:
 
     void orphaned() {
         if (stopping_) return;
-        log_.warning("master has gone: finishing what is in flight");
+        log_.warning("master has exited: finishing work in progress");
         stop(orphan_stop_timeout);
     }
 
@@ -218,7 +221,7 @@ private:
     }
 
     void stop_timed_out() {
-        log_.warning("stopping although something is still in flight");
+        log_.warning("stopping with work still in progress");
         finish(0);
     }
 

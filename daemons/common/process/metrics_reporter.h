@@ -20,7 +20,7 @@ private:
     proto::Role role_;
     const Log& log_;
     Metrics& metrics_;
-    std::int64_t cpu_ = 0; // µs told so far
+    std::int64_t cpu_ = 0; // µs reported so far
     LogCounts told_;
 };
 

@@ -48,19 +48,21 @@ spool::Result<gid_t> look_up_group(const std::string& name) {
 
 spool::Result<> become(const Identity& user) {
     if (setgroups(user.groups.size(), user.groups.data()) != 0)
-        return std::unexpected(spool::Error::from_errno("take the groups of " + user.name));
+        return std::unexpected(spool::Error::from_errno("set the groups of " + user.name));
     if (setresgid(user.gid, user.gid, user.gid) != 0)
-        return std::unexpected(spool::Error::from_errno("take the group of " + user.name));
+        return std::unexpected(spool::Error::from_errno("set the group of " + user.name));
     if (setresuid(user.uid, user.uid, user.uid) != 0)
         return std::unexpected(spool::Error::from_errno("become " + user.name));
     if (user.uid != 0 && setuid(0) == 0)
-        return std::unexpected(spool::Error{EPERM, "become " + user.name + ": there is a way back to root"});
+        return std::unexpected(spool::Error{EPERM, "become " + user.name +
+                                                       ": root privileges could be "
+                                                       "regained"});
     return {};
 }
 
 spool::Result<> no_new_privileges() {
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return std::unexpected(spool::Error::from_errno("give up gaining rights"));
+        return std::unexpected(spool::Error::from_errno("disable gaining privileges"));
     return {};
 }
 

@@ -49,7 +49,7 @@ std::string command_program_path(std::string_view name) {
 
 std::string cannot_run(const std::string& path, int error) {
     if (error == ENOENT)
-        return fmt::format("the program {} is missing: install Postrider anew, all its programs together", path);
+        return fmt::format("the program {} is missing: reinstall Postrider with all its programs", path);
     return spool::Error::from_errno("the program " + path + " cannot be run", error).what;
 }
 

@@ -102,7 +102,7 @@ bool MasterLink::receive() {
             descriptors.emplace_back(fd);
         }
     }
-    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return close("a message too long"), false;
+    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return close("message too long"), false;
     auto message = ipc::decode<supervision::Message>({room.data(), static_cast<std::size_t>(n)});
     if (!message) return close("malformed message: " + message.error().why), false;
     callbacks_.on_message(*std::move(message), std::move(descriptors));

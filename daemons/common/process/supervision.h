@@ -17,7 +17,7 @@ public:
     // Each callback may destroy the link, as the last thing it does.
     struct Callbacks {
         std::function<void(proto::supervision::Message&&, std::vector<Fd> descriptors)> on_message;
-        std::function<void(const std::string& reason)> on_closed; // once; the other end has gone or makes no sense
+        std::function<void(const std::string& reason)> on_closed; // once; the other end has exited or sent invalid data
     };
 
     MasterLink(Loop& loop, Fd fd, Callbacks callbacks);

@@ -128,7 +128,7 @@ inline constexpr std::string_view remove = "remove"; // without a report to anyb
 inline constexpr std::string_view expire = "expire"; // the sender is told; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
-inline constexpr std::string_view requeue = "requeue"; // categorize anew; "policy" if another one is to hold
+inline constexpr std::string_view requeue = "requeue"; // categorize again; "policy" if another one is to hold
 // "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";
 // "entries" as above, or "filter"; "dry_run". One line: "removed", "not_found".
@@ -140,7 +140,7 @@ inline constexpr std::string_view flush = "flush";     // force everything (send
 namespace code {
 
 inline constexpr std::string_view bad_request =
-    "bad-request";                                       // an operation, field or filter that makes no sense
+    "bad-request";                                       // an operation, field or filter that is invalid
 inline constexpr std::string_view not_permitted = "not-permitted"; // neither root nor of mta.admin_group
 inline constexpr std::string_view unknown = "unknown";   // no such message, link or queue
 inline constexpr std::string_view no_match = "no-match"; // the filter matches nothing

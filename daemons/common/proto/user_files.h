@@ -30,7 +30,7 @@ struct Read { // categorizer → local
 enum class Status : std::uint8_t {
     none,       // there is no such file
     found,      // text
-    refused,    // not to be believed (links, writable for others …), and will not be until somebody mends it
+    refused,    // not to be believed (links, writable for others …), and will not be until somebody fixes it
     unreadable, // for now (input/output error, users cannot be looked up …): ask again later
     last_ = unreadable,
 };

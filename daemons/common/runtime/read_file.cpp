@@ -39,15 +39,16 @@ spool::Result<std::string> read_private_file(const std::string& path, uid_t user
     const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     struct stat facts;
     if (!file || ::fstat(file.number(), &facts) != 0) return std::unexpected(Error::from_errno("read " + path));
-    if (!S_ISREG(facts.st_mode)) return std::unexpected(Error{0, path + " is no regular file"});
+    if (!S_ISREG(facts.st_mode)) return std::unexpected(Error{0, path + " is not a regular file"});
     if (facts.st_uid != 0 && facts.st_uid != user)
         return std::unexpected(Error{
-            0, fmt::format("{} belongs to user {}, who is neither root nor the MTA's: \"chown root {}\" mends that",
+            0, fmt::format("{} belongs to user {}, expected root or the MTA's user: \"chown root {}\" fixes "
+                           "this",
                            path, facts.st_uid, path)});
     if ((facts.st_mode & 077) != 0)
         return std::unexpected(
-            Error{0, fmt::format("{} holds secrets and is open to others (mode {:04o}): \"chmod 600 {}\" "
-                                 "mends that",
+            Error{0, fmt::format("{} contains secrets and is accessible to other users (mode {:04o}): "
+                                 "\"chmod 600 {}\" fixes this",
                                  path, facts.st_mode & 07777, path)});
     if (static_cast<std::size_t>(facts.st_size) > most) return std::unexpected(Error{0, path + " is too large"});
     std::string text(static_cast<std::size_t>(facts.st_size), '\0');

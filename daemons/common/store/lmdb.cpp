@@ -38,11 +38,11 @@ bool damage(int code) {
 Error error_of(const std::string& file, std::string_view action, int code) {
     if (damage(code))
         return {EUCLEAN,
-                fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is put aside and a "
-                            "new one is made",
-                            action, file, code == EUCLEAN ? "a checksum is wrong" : mdb_strerror(code))};
+                fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is moved aside and a "
+                            "new one is created",
+                            action, file, code == EUCLEAN ? "checksum mismatch" : mdb_strerror(code))};
     if (code == MDB_MAP_FULL)
-        return {ENOSPC, fmt::format("{} {}: it has reached its largest size", action, file)};
+        return {ENOSPC, fmt::format("{} {}: it has reached its maximum size", action, file)};
     if (code == MDB_READERS_FULL) return {EAGAIN, fmt::format("{} {}: too many readers", action, file)};
     return {code > 0 ? code : EIO, fmt::format("{} {}: {}", action, file, mdb_strerror(code))};
 }
@@ -122,7 +122,7 @@ struct Lmdb::Inner {
     std::string directory, file;
     LmdbOptions options;
     std::string put_aside;
-    std::shared_mutex gate; // shared: in use; alone: being opened anew
+    std::shared_mutex gate; // shared: in use; alone: being opened again
     Waiting waiting;
     MDB_env* env = nullptr;
     MDB_dbi entries = 0, by_expiry = 0;
@@ -198,7 +198,7 @@ Result<> Lmdb::Inner::open() {
     const bool in_haste = options.examined == LmdbOptions::Examined::report_busy;
     while (::flock(lock.number(), options.keeper ? LOCK_EX : in_haste ? LOCK_SH | LOCK_NB : LOCK_SH) != 0) {
         if (errno == EWOULDBLOCK)
-            return unexpected(Error{EBUSY, fmt::format("open {}: it is being examined after a start", file)});
+            return unexpected(Error{EBUSY, fmt::format("open {}: it is being checked after a start", file)});
         if (errno != EINTR) return unexpected(Error::from_errno("lock " + directory));
     }
     if (!options.keeper && ::access(file.c_str(), F_OK) != 0)
@@ -220,7 +220,7 @@ Result<> Lmdb::Inner::open_as_keeper() {
     const auto mark = directory + "/examining";
     struct stat marked {};
     if (::stat(mark.c_str(), &marked) == 0 && marked.st_size > coincidences) {
-        TRY(put_it_aside(fmt::format("{} processes that examined it ended while doing so", marked.st_size)));
+        TRY(put_it_aside(fmt::format("{} processes ended while checking it", marked.st_size)));
         ::unlink(mark.c_str());
     }
     const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -274,7 +274,7 @@ Result<> Lmdb::Inner::put_it_aside(std::string why) {
     for (unsigned n = 0;; ++n) {
         const auto aside = directory + "/data.mdb.damaged" + (n == 0 ? "" : fmt::format(".{}", n));
         if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) break;
-        if (errno != EEXIST || n == most_aside) return unexpected(Error::from_errno("put aside " + file));
+        if (errno != EEXIST || n == most_aside) return unexpected(Error::from_errno("move aside " + file));
     }
     put_aside = std::move(why);
     return {};

@@ -64,7 +64,7 @@ Result<Share> share_of(int directory, uid_t user) {
     if (stream == nullptr) {
         const int code = errno;
         if (fd >= 0) ::close(fd);
-        return std::unexpected(Error::from_errno("look through the drop directory", code));
+        return std::unexpected(Error::from_errno("read the drop directory", code));
     }
     Share share;
     while (const dirent* entry = ::readdir(stream)) {
@@ -82,7 +82,7 @@ Result<Share> share_of(int directory, uid_t user) {
 
 Result<> room_in_drop(int directory, const DropLimits& limits, uid_t user, std::uint64_t more) {
     struct statvfs disk{};
-    if (::fstatvfs(directory, &disk) != 0) return std::unexpected(Error::from_errno("look at free space"));
+    if (::fstatvfs(directory, &disk) != 0) return std::unexpected(Error::from_errno("get free space"));
     const spool::Space space{disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, disk.f_favail, disk.f_files};
     if (spool::check_free_space(space, limits.floor, more) != spool::FreeSpace::enough)
         return std::unexpected(Error{ENOSPC, "the spool's disk is full (spool.minimum_free)"});
@@ -90,8 +90,8 @@ Result<> room_in_drop(int directory, const DropLimits& limits, uid_t user, std::
     const auto share = TRY(share_of(directory, user));
     if (share.messages > limits.user_messages || share.bytes + more > limits.user_bytes)
         return std::unexpected(
-            Error{EDQUOT, fmt::format("{} messages of yours, {} bytes, wait there already: a user may leave "
-                                      "{} messages and {} bytes until it runs",
+            Error{EDQUOT, fmt::format("{} messages of yours, {} bytes, are already waiting: until it runs, a "
+                                      "user may submit {} messages and {} bytes",
                                       share.messages, share.bytes, limits.user_messages, limits.user_bytes)});
     return {};
 }

@@ -68,10 +68,10 @@ std::expected<spool::QueueId, Unavailable> SpoolWriter::admit(std::uint64_t size
     const auto room = spool::check_free_space(*space_, floor_, size);
     const bool full = room != spool::FreeSpace::enough;
     if (full && !full_)
-        log_.warning("not enough free {} in the spool, no mail is taken: {} bytes and {} files are free",
+        log_.warning("not enough free {} in the spool, no mail is accepted: {} bytes and {} files are free",
                      room == spool::FreeSpace::no_files ? "inodes" : "space", space_->bytes_free,
                      space_->files_free);
-    if (full_ && !full) log_.info("there is room in the spool again");
+    if (full_ && !full) log_.info("there is enough space in the spool again");
     full_ = full;
     report_status();
     if (full) return std::unexpected(Unavailable::full);
@@ -109,11 +109,11 @@ void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Don
 void SpoolWriter::failed(const spool::Error& error) {
     space_.reset(); // look again
     if (spool::is_out_of_space(error)) {
-        log_.warning("no room for a message: {}", error.what);
+        log_.warning("no space for a message: {}", error.what);
         return;
     }
     if (error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM) { // this process's trouble, not the disk's
-        log_.warning("no means for a message: {}", error.what);
+        log_.warning("no resources for a message: {}", error.what);
         return;
     }
     close(error);
@@ -123,7 +123,7 @@ void SpoolWriter::failed(const spool::Error& error) {
 void SpoolWriter::close(const spool::Error& error) {
     space_.reset();
     if (!closed_until_)
-        log_.critical("the spool cannot be written, no new mail is taken until it can: {}", error.what);
+        log_.critical("the spool cannot be written, no new mail is accepted until it can: {}", error.what);
     broken_ = error.what;
     closed_until_ = Loop::now().monotonic + pause_after;
     report_status();
@@ -182,9 +182,9 @@ void SpoolWriter::check_memory() {
     const auto level = memory_.level();
     if (level >= Level::scarce && level > logged_memory_level_) {
         logged_memory_level_ = level;
-        log_.warning("mail being received holds {} of {} bytes of memory: {}", memory_.held(),
-                     memory_.limit(),
-                     level == Level::scarce ? "senders of large messages wait" : "new messages are refused for now");
+        log_.warning(
+            "mail being received holds {} of {} bytes of memory: {}", memory_.held(), memory_.limit(),
+            level == Level::scarce ? "senders of large messages wait" : "new messages are rejected for now");
     } else if (level == Level::plenty && logged_memory_level_ != Level::plenty) {
         logged_memory_level_ = level;
         log_.info("memory for mail being received is sufficient again");

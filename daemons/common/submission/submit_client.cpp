@@ -36,7 +36,8 @@ std::optional<Answer> hand_over(Fd socket, const std::function<Made(std::string&
         const bool to_send = sent < wire.size();
         const auto lost = [&]() -> std::optional<Answer> {
             if (more || to_send) return {};
-            return again("the mail system went away before it answered; the message may have been taken");
+            return again("the mail system closed the connection before it answered; the message may have "
+                         "been accepted");
         };
         pollfd wait{socket.number(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0};
         const int ready = ::poll(&wait, 1, patience_ms);
@@ -51,7 +52,7 @@ std::optional<Answer> hand_over(Fd socket, const std::function<Made(std::string&
                     auto message = ipc::decode<proto::submit::Message>(*frame);
                     if (message && std::holds_alternative<Answer>(*message))
                         return std::get<Answer>(*message);
-                    return again("the mail system's answer makes no sense");
+                    return again("the mail system's answer is invalid");
                 }
                 reader.keep();
             }

@@ -36,7 +36,8 @@ std::optional<std::uint64_t> Arguments::number(std::string_view name) const {
 }
 
 std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
-                                                      std::span<const Option> known) {
+                                                      std::span<const Option> known,
+                                                      std::span<const RenamedOption> renamed) {
     Arguments out;
     bool options_ended = false;
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -55,6 +56,9 @@ std::expected<Arguments, std::string> parse_arguments(const std::vector<std::str
         const auto* option = std::ranges::find(common_options, name, &Option::name);
         if (option == std::end(common_options)) {
             const auto found = std::ranges::find(known, name, &Option::name);
+            if (const auto former = std::ranges::find(renamed, name, &RenamedOption::former);
+                former != renamed.end())
+                return std::unexpected(std::string(name) + " is now called " + std::string(former->present));
             if (found == known.end()) return std::unexpected("unknown option " + std::string(word));
             option = &*found;
         }

@@ -12,9 +12,14 @@ namespace postrider {
 
 // What a command may be given beside -c, --json and --help.
 struct Option {
-    std::string_view name;    // "--why"
+    std::string_view name;    // "--reason"
     std::string_view value;   // "TEXT"; "": takes no value
     std::string_view description; // for --help
+};
+
+// An option that had another name before: the error message gives the present one.
+struct RenamedOption {
+    std::string_view former, present;
 };
 
 struct Arguments {
@@ -37,6 +42,7 @@ struct Arguments {
 
 // argv[1] …, with the options of all commands; an error is a line for the user.
 std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
-                                                      std::span<const Option> known);
+                                                      std::span<const Option> known,
+                                                      std::span<const RenamedOption> renamed = {});
 
 } // namespace postrider

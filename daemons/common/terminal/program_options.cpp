@@ -25,8 +25,9 @@ std::optional<Arguments> program_arguments(std::string_view command, const std::
     if (arguments && !arguments->help && !arguments->version && arguments->words.size() == words)
         return *std::move(arguments);
     if (!arguments) print_error(arguments.error());
-    print_error(fmt::format("this program is a part of \"postrider {0}\": run \"postrider {0}\" instead; see postrider(1)",
-                         command));
+    print_error(fmt::format("this program is part of \"postrider {0}\": run \"postrider {0}\" instead; see "
+                            "postrider(1)",
+                            command));
     return {};
 }
 

@@ -71,7 +71,7 @@ std::expected<Pattern, smtp::Malformed> Pattern::take(std::string_view& text) {
         return malformed("expected a pattern such as \"/^Subject: .*lottery/\"");
     std::size_t end = 1;
     while (end < text.size() && text[end] != text.front()) end += text[end] == '\\' ? 2 : 1;
-    if (end >= text.size()) return malformed("the pattern has no end");
+    if (end >= text.size()) return malformed("the pattern is not closed");
     Pattern out;
     out.text_ = text.substr(0, end + 1);
     const auto pattern = text.substr(1, end - 1);
@@ -80,7 +80,8 @@ std::expected<Pattern, smtp::Malformed> Pattern::take(std::string_view& text) {
     text.remove_prefix(flags.size());
     const auto options = options_of(flags);
     if (!options)
-        return malformed(fmt::format("odd flags \"{}\": i, m, s, x, A, E, U are known", smtp::printable(flags, 40)));
+        return malformed(
+            fmt::format("invalid flags \"{}\": expected i, m, s, x, A, E or U", smtp::printable(flags, 40)));
     int error = 0;
     std::size_t at = 0;
     out.code_ = std::shared_ptr<pcre2_real_code_8>(

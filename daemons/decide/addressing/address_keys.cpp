@@ -75,7 +75,8 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
     const auto add = [&](std::string local_part, std::string_view domain) {
         const auto text = smtp::Mailbox{std::move(local_part), std::string(domain.empty() ? origin : domain)}.text();
         if (const auto mailbox = smtp::Mailbox::parse(text); !mailbox)
-            out.error = fmt::format("\"{}\" is no address: {}", smtp::printable(text, 100), mailbox.error().why);
+            out.error = fmt::format("\"{}\" is not a valid address: {}", smtp::printable(text, 100),
+                                    mailbox.error().why);
         else
             out.addresses.push_back(text);
     };
@@ -85,7 +86,8 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
         if (first != item.npos && item[first] == '@') {
             auto domain = item.substr(first + 1, item.find_last_not_of(" \t") - first);
             if (domain.ends_with('.')) domain.remove_suffix(1);
-            if (domain.empty()) out.error = "\"@\" is no address: the domain is missing";
+            if (domain.empty())
+                out.error = "\"@\" is not a valid address: the domain is missing";
             else add(local, domain);
             continue;
         }
@@ -99,7 +101,7 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
             if (mailbox && out.addresses.size() <= limit) add(mailbox->local_part + std::string(extension), mailbox->domain);
         }
     }
-    if (out.addresses.empty() && out.error.empty()) out.error = "it names nobody";
+    if (out.addresses.empty() && out.error.empty()) out.error = "it contains no address";
     return out;
 }
 

@@ -35,7 +35,8 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
     auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
     if (!to.error.empty()) {
         out.status = TableAnswer::Status::unreadable;
-        out.why = fmt::format("{} says of the sender <{}>: {}", found.table, reverse_path, to.error);
+        out.why =
+            fmt::format("{}: invalid value for the sender <{}>: {}", found.table, reverse_path, to.error);
     } else if (to.addresses.front() != reverse_path) {
         out.path = out.own = std::move(to.addresses.front());
     }
@@ -62,8 +63,8 @@ public:
             later.fate = Fate::unknown;
             later.address = from.address;
             later.status = alone ? "4.3.5" : "4.3.2";
-            later.text = alone ? "the recipients of this address are too many to be handled at once"
-                               : "other recipients are handled first: there are many";
+            later.text = alone ? "this address has too many recipients to handle at once"
+                               : "other recipients are handled first, because there are many";
             found = {std::move(later)};
         } else if (found.size() > 1 || found.front().changed) {
             used_ += size;
@@ -85,7 +86,7 @@ public:
             duplicate.fate = Fate::discard;
             duplicate.status = "2.1.5";
             duplicate.text =
-                fmt::format("<{}> leads to recipients that have the message already", from.address);
+                fmt::format("<{}> expands to recipients that already have the message", from.address);
             out.push_back(std::move(duplicate));
         }
         return out;
@@ -145,7 +146,7 @@ struct Expansion::State {
         : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
 
     void expanded(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
-        if (!lookups.unanswered().empty()) return; // the others' needs are found out all the same
+        if (!lookups.unanswered().empty()) return; // the others' needs are found out nevertheless
         for (auto& one : found)
             if (one.reverse_path.empty()) one.reverse_path = sender.own;
         collector.take(recipient, std::move(found));

@@ -30,7 +30,8 @@ std::string without_extension(const std::string& name, char delimiter) {
 void Expander::expand_list_member(const std::string& text, const Provenance& via) {
     if (is_deferred_) return;
     if (via.depth > settings_.depth)
-        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        return defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep",
+                                          settings_.depth));
     const auto address = text.rfind('@') == text.npos ? text + "@" + settings_.origin : text;
     const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
     if (where == AddressClass::local) return by_class(address, via);
@@ -40,7 +41,8 @@ void Expander::expand_list_member(const std::string& text, const Provenance& via
 // Aliases for the whole name, then for what stands before the delimiter; then users in the same way.
 void Expander::expand_local_name(const std::string& name, const std::string& address, const Provenance& via) {
     if (via.depth > settings_.depth)
-        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        return defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep",
+                                          settings_.depth));
     if (expand_alias(name, address, via)) return;
     const auto plain = without_extension(name, settings_.delimiter);
     if (plain != name && expand_alias(plain, address, via)) return;
@@ -100,7 +102,8 @@ bool Expander::expand_forward(const std::string& user, const std::string& extens
     if (answer.status == Status::unreadable) defer("4.3.0", answer.why);
     if (answer.status != Status::found) return true;
     if (via.depth > settings_.depth) {
-        defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep",
+                                   settings_.depth));
         return true;
     }
     if (!done_.insert(key + "\n" + extension).second) return true; // another extension may have a file of its own
@@ -141,14 +144,15 @@ void Expander::expand_include(const AliasTarget& target, const ListContext& read
     };
     const auto named = fmt::format(":include:{}", smtp::printable(path, 200));
     if (via.depth > settings_.depth)
-        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        return defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep",
+                                          settings_.depth));
     if (!path.starts_with('/')) return missing("4.3.5", named + ": expected an absolute path");
     if (++includes_ > most_includes)
         return defer("4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
     auto answer = lookups_.include(path, reading.reader);
     if (answer.status == Status::not_yet) return;
     if (answer.status == Status::unreadable) return missing("4.3.0", answer.why);
-    if (answer.status == Status::none) return missing("4.3.0", named + ": it is not there, or not to be believed");
+    if (answer.status == Status::none) return missing("4.3.0", named + ": missing, or not trusted");
     const auto entry = enter("include " + reading.reader + " " + path);
     if (entry != Entry::fresh) return;
     auto inside = reading;
@@ -167,7 +171,7 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
                                                               : permitted.includes;
     if (!may)
         return fail(reading.address, via, "5.7.1",
-                    fmt::format("{}: delivery to a {} is not allowed from there", reading.name,
+                    fmt::format("{}: delivery to a {} is not allowed there", reading.name,
                                 command ? "command" : "file"));
     if (target.value == "/dev/null") {
         auto one = base(Fate::discard, reading.address, via);
@@ -176,8 +180,9 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
         return add(std::move(one));
     }
     if (!command && target.value.starts_with("~/") && reading.run_as.empty())
-        return add_bad_member(via, fmt::format("{}: {}: nobody's home is meant there", reading.name,
-                                             smtp::printable(target.value, 200)));
+        return add_bad_member(via, fmt::format("{}: {}: there is no user here whose home directory this "
+                                               "could be",
+                                               reading.name, smtp::printable(target.value, 200)));
     auto one = base(Fate::local, reading.address, via);
     one.target = (command ? "|" : "") + target.value;
     one.user = reading.run_as.empty() ? settings_.default_user : reading.run_as;
@@ -188,8 +193,9 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
 void Expander::defer_for_alias(const std::string& user, const std::string& address, const Provenance& via) {
     auto one = base(Fate::unknown, address, via);
     one.status = "4.3.5";
-    one.text = fmt::format("no mailbox is written for {}: an alias must say who reads its mail, and the next try "
-                           "finds it (postrider message retry makes that one at once)",
+    one.text = fmt::format("mail for {} is never written to a mailbox: create an alias for the person who "
+                           "reads it; the next attempt uses it (postrider message retry makes that attempt "
+                           "now)",
                            user);
     add(std::move(one));
 }

@@ -46,7 +46,8 @@ void Expander::step() {
         expand_virtual_alias(target.value, level.via);
     const bool list = open_lists_.size() > depth || target.kind == AliasTarget::Kind::include;
     if (++(list ? lists_ : members_) > settings_.recipients)
-        defer("4.3.5", fmt::format("the lists for this address name more than {} places", settings_.recipients));
+        defer("4.3.5",
+              fmt::format("the lists for this address have more than {} targets", settings_.recipients));
 }
 
 void Expander::open_list(std::vector<AliasTarget>&& targets, std::optional<ListContext> reading, const Provenance& via) {
@@ -59,7 +60,9 @@ std::vector<ResolvedRecipient> Expander::take_result() {
     if (bad_members_ != 0) found_.push_back(std::move(bad_member_));
     if (found_.empty() && lookups_.unanswered().empty())
         fail(envelope_.address, {}, "5.4.6",
-             cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
+             cut_ ? "the aliases of this address form a loop"
+                  : "the alias for this address has no valid "
+                    "target");
     if (found_.size() == 1) {
         auto& one = found_.front();
         if (one.fate == Fate::unknown && is_envelope_address(one)) return std::move(found_);
@@ -120,7 +123,8 @@ void Expander::fail(const std::string& address, const Provenance& via, std::stri
 void Expander::reject_address(const std::string& address, const Provenance& via, std::string_view why) {
     if (address == envelope_.address || address == envelope_.address + "@" + settings_.origin)
         return fail(address, via, "5.1.3", fmt::format("bad address: {}", why));
-    add_bad_member(via, fmt::format("it leads to \"{}\", which is no address: {}", smtp::printable(address, 100), why));
+    add_bad_member(via, fmt::format("it leads to \"{}\", which is not a valid address: {}",
+                                    smtp::printable(address, 100), why));
 }
 
 // It waits under the envelope's address, which is looked up again: from the beginning, as the first time.
@@ -172,7 +176,9 @@ void Expander::expand_address(const std::string& text, const Provenance& via) {
         if (wait_for(found.answer)) return;
         if (found.answer.status == Status::found) {
             auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter, settings_.origin, 1);
-            if (!to.error.empty()) return defer("4.3.5", fmt::format("{} says of <{}>: {}", found.table, address, to.error));
+            if (!to.error.empty())
+                return defer("4.3.5",
+                             fmt::format("{}: invalid value for <{}>: {}", found.table, address, to.error));
             address = std::move(to.addresses.front());
         }
     }
@@ -183,7 +189,8 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (is_deferred_) return;
     if (settings_.tables.virtual_alias.empty()) return by_class(address, via);
     if (via.depth > settings_.depth)
-        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        return defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep",
+                                          settings_.depth));
     const auto key = "virtual " + settings_.folded(address);
     if (is_open(key)) return by_class(address, via); // it keeps a copy
     const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
@@ -195,7 +202,8 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (enter(key) == Entry::done) return;
     auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
                                                settings_.origin, settings_.recipients);
-    if (!wrong.empty()) add_bad_member(via, fmt::format("{} says of <{}>: {}", found.table, address, wrong));
+    if (!wrong.empty())
+        add_bad_member(via, fmt::format("{}: invalid value for <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
         defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
     std::vector<AliasTarget> places;
@@ -260,7 +268,7 @@ bool Expander::by_transport(const std::string& address, const Provenance& via) {
     if (found.answer.status == Status::none) return false;
     const auto word = TransportEntry::parse(found.answer.value);
     if (!word) {
-        defer("4.3.5", fmt::format("a transport table says \"{}\" of <{}>: that is no next hop",
+        defer("4.3.5", fmt::format("a transport table has \"{}\" for <{}>: not a valid next hop",
                                    smtp::printable(found.answer.value, 100), address));
         return true;
     }
@@ -275,8 +283,9 @@ bool Expander::by_transport(const std::string& address, const Provenance& via) {
     }
     case Kind::mailbox:
         if (settings_.mailbox.empty())
-            defer("4.3.5", fmt::format("a transport table says \"virtual:\" of <{}>, but virtual_mailbox.deliver does "
-                                       "not say where such mailboxes are", address));
+            defer("4.3.5", fmt::format("a transport table has \"virtual:\" for <{}>, but "
+                                       "virtual_mailbox.deliver is not set",
+                                       address));
         else if (const auto value = mailbox_of(address, via))
             deliver_to_mailbox(address, *value, via);
         return true;
@@ -346,7 +355,8 @@ void Expander::deliver_remotely(const std::string& address, const Provenance& vi
             using Kind = TransportEntry::Kind;
             if (word && word->kind == Kind::defer) return defer(word->status, word->value);
             if (!word || (word->kind != Kind::next_hop && word->kind != Kind::as_usual))
-                return defer("4.3.5", fmt::format("a sender_relay table says \"{}\" of <{}>: that is no next hop",
+                return defer("4.3.5", fmt::format("a sender_relay table has \"{}\" for <{}>: not a valid "
+                                                  "next hop",
                                                   smtp::printable(found.answer.value, 100), sender_));
             one.transport = word->value; // "": as usual
         }

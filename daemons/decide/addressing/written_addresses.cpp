@@ -59,7 +59,8 @@ std::optional<std::string> in_quotes(std::string_view text) {
 }
 
 auto no_address(std::string_view text, std::string_view why) {
-    return std::unexpected(smtp::Malformed{fmt::format("\"{}\" is no address: {}", smtp::printable(text, 100), why)});
+    return std::unexpected(
+        smtp::Malformed{fmt::format("\"{}\" is not a valid address: {}", smtp::printable(text, 100), why)});
 }
 
 // "ann bob": nothing if one of them is none.

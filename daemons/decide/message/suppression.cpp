@@ -21,7 +21,8 @@ std::string folded(const smtp::Mailbox& mailbox, const NameFolding& folding) {
 std::expected<std::string, std::string> domain_of(std::string_view written, const NameFolding& folding) {
     if (written.starts_with('@')) written.remove_prefix(1);
     const auto domain = smtp::valid_domain(written) ? folding.domain(written) : std::string();
-    if (domain.empty()) return std::unexpected(fmt::format("\"{}\" is no domain", smtp::printable(written, 100)));
+    if (domain.empty())
+        return std::unexpected(fmt::format("\"{}\" is not a valid domain", smtp::printable(written, 100)));
     return domain;
 }
 
@@ -46,7 +47,7 @@ std::expected<std::string, std::string> suppression_recipient(std::string_view w
     const bool bare = written.find('@') == written.npos;
     if (bare && written.find('.') == written.npos) // half an address, more often than a domain
         return std::unexpected(
-            fmt::format("\"{}\" is neither an address nor a domain; a whole domain of one word is written @WORD",
+            fmt::format("\"{}\" is neither an address nor a domain; write a domain without a dot as @WORD",
                         smtp::printable(written, 100)));
     if (bare || written.starts_with('@')) {
         auto domain = domain_of(written, folding);
@@ -57,7 +58,8 @@ std::expected<std::string, std::string> suppression_recipient(std::string_view w
     }
     const auto mailbox = smtp::Mailbox::parse(written);
     if (!mailbox)
-        return std::unexpected(fmt::format("\"{}\" is no address: {}", smtp::printable(written, 100), mailbox.error().why));
+        return std::unexpected(fmt::format("\"{}\" is not a valid address: {}", smtp::printable(written, 100),
+                                           mailbox.error().why));
     return folded(*mailbox, folding);
 }
 

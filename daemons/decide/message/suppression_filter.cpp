@@ -23,23 +23,28 @@ std::expected<SuppressionFilter, std::string> SuppressionFilter::parse(std::span
         const auto equals = word.find('=');
         const auto known = std::ranges::find(keys, smtp::lowered(std::string_view(word).substr(0, equals)));
         if (equals == word.npos || known == keys.end())
-            return std::unexpected(
-                fmt::format("\"{}\" is no filter word: there are {}=… and all", word, fmt::join(keys, "=, ")));
+            return std::unexpected(fmt::format("\"{}\" is not a filter word: expected {}=… or all", word,
+                                               fmt::join(keys, "=, ")));
         Word made{.key = static_cast<Key>(known - keys.begin()),
                   .text = smtp::lowered(std::string_view(word).substr(equals + 1))};
         const std::string_view text = made.text;
         if (text.empty() && made.key != Key::sender) return std::unexpected(fmt::format("{}= needs a value", *known));
         if (made.key == Key::age) {
             const auto age = text[0] == '+' || text[0] == '-' ? queue::duration_word(text.substr(1)) : std::nullopt;
-            if (!age) return std::unexpected(fmt::format("{}: say age=+30d (at least) or age=-1h (at most)", word));
+            if (!age)
+                return std::unexpected(fmt::format("{}: expected age=+30d (at least) or age=-1h (at "
+                                                   "most)",
+                                                   word));
             made.least = text[0] == '+';
             made.age = *age;
         }
         if (made.key == Key::kind && text != "automatic" && text != "manual")
-            return std::unexpected(fmt::format("{}: the kinds are automatic and manual", word));
+            return std::unexpected(fmt::format("{}: expected automatic or manual", word));
         out.words_.push_back(std::move(made));
     }
-    if (all && !out.words_.empty()) return std::unexpected("\"all\" stands alone: it leaves nothing to choose");
+    if (all && !out.words_.empty())
+        return std::unexpected("\"all\" cannot be combined with other filter "
+                               "words");
     return out;
 }
 

@@ -12,15 +12,15 @@ using Where = DeliveryFailure::Where;
 // In which way a conversation failed.
 enum class How : std::uint8_t {
     any,
-    said,      // a server's word
-    silent,    // nobody's
-    broken,    // the connection went away
-    garbled,   // what came is no SMTP
-    unnamed,   // connect: to whom is not at hand
-    no_source, // … none of the pool's addresses is to be had …
-    no_socket, // … through a UNIX socket: it is not there …
-    shut,      // … may not be used …
-    unheard,   // … or has nobody behind it
+    said,      // a reply of the server
+    silent,    // no reply
+    broken,    // the connection was closed
+    garbled,   // what came is not SMTP
+    unnamed,   // connect: the address is not known
+    no_source, // … none of the pool's addresses can be used …
+    no_socket, // … through a UNIX socket: it does not exist …
+    shut,      // … is not accessible …
+    unheard,   // … or no process accepts connections
     wrapped,   // tls: from the first byte
 };
 
@@ -36,182 +36,195 @@ struct Row {
 // The first row that matches is used.
 constexpr Row table[] = {
     {Where::recipient, Stage::none, ".1.1",
-     "The domain is ours and nobody in it has that name. Look at [local] (domains, users, aliases)."},
-    {Where::recipient, Stage::none, ".3.0", "A table could not be read. The log names it; mail waits until it can."},
+     "This is a local domain, and no user or alias in it has that name. Check [local] (domains, users, "
+     "aliases)."},
+    {Where::recipient, Stage::none, ".3.0", "A table could not be read. The log names it; mail waits until "
+                                            "the table is readable."},
     {Where::recipient, Stage::none, ".3.5",
-     "Something here is to be mended first: an alias, a table or a setting, as the text says. Mail waits until then, and "
-     "goes on by itself."},
+     "Something on this system must be fixed first: an alias, a table or a setting, as the text says. Mail "
+     "waits until then; delivery resumes automatically."},
     {Where::recipient, Stage::none, "",
-     "The address itself leads nowhere. Look at [local], the aliases and virtual tables."},
+     "The address has no destination. Check [local], the aliases and the virtual tables."},
 
     {Where::suppression, Stage::none, "",
-     "This system's own suppression list says that nothing is sent there. postrider suppress check RECIPIENT shows the "
-     "entry, postrider suppress remove RECIPIENT takes it off; say @ and the domain where it stands for the whole domain."},
+     "The recipient is on this system's suppression list. \"postrider suppress check RECIPIENT\" shows the "
+     "entry, \"postrider suppress remove RECIPIENT\" removes it; if the entry covers the whole domain, give "
+     "@ and the domain instead."},
 
     {Where::route, Stage::none, ".1.10",
-     "The domain itself says that it takes no mail (null MX). Nothing can be done here; mail for it is returned."},
+     "The domain declares that it accepts no mail (null MX). This system can do nothing about it; mail for "
+     "the domain is returned."},
     {Where::route, Stage::none, ".4.6",
-     "The domain's mail leads back to this host. Either it is to be delivered here (local.domains), or its MX "
-     "records or its [route] must name another host."},
+     "Mail for the domain is routed back to this host. If it should be delivered here, add the domain to "
+     "local.domains; otherwise its MX records or its [route] must name another host."},
     {Where::route, Stage::none, ".4.3",
-     "The name servers gave no answer that can be relied on. Are they the right ones (dns.servers; without it, "
-     "/etc/resolv.conf), and does no firewall stand between? Ask them by hand: dig MX DOMAIN. Mail goes "
-     "on by itself when they answer."},
+     "The name servers gave no reliable answer. Check that they are the right ones (dns.servers, or else "
+     "/etc/resolv.conf) and that no firewall blocks them. Test with: dig MX DOMAIN. Delivery resumes "
+     "automatically when they answer."},
     {Where::route, Stage::none, ".4.4",
-     "The domain has no host for mail. Compare: dig MX DOMAIN; dig A DOMAIN. If it is right in the DNS of the world, "
-     "look at dns.servers."},
-    {Where::route, Stage::none, ".1.2", "There is no such domain. Is it spelt right? Compare: dig MX DOMAIN."},
-    {Where::route, Stage::none, "", "Look at the domain's [route] and at dns.servers."},
+     "The domain has no mail host. Compare: dig MX DOMAIN; dig A DOMAIN. If public name servers give a "
+     "different answer, check dns.servers."},
+    {Where::route, Stage::none, ".1.2", "There is no such domain. Check its spelling. Compare: dig MX DOMAIN."},
+    {Where::route, Stage::none, "", "Check the domain's [route] and dns.servers."},
 
     {Where::service, Stage::none, ".4.6",
-     "What DOMAIN names for submission is this host itself. The [route] must name another one."},
+     "The submission server of DOMAIN is this host itself. The [route] must name another one."},
     {Where::service, Stage::none, ".4.3",
-     "The name servers gave no answer that can be relied on. Are they the right ones (dns.servers; without it, "
-     "/etc/resolv.conf), and does no firewall stand between? Ask them by hand: dig SRV "
-     "_submissions._tcp.DOMAIN. Mail goes on by itself when they answer."},
+     "The name servers gave no reliable answer. Check that they are the right ones (dns.servers, or else "
+     "/etc/resolv.conf) and that no firewall blocks them. Test with: dig SRV _submissions._tcp.DOMAIN. "
+     "Delivery resumes automatically when they answer."},
     {Where::service, Stage::none, "",
-     "The [route] sends by \"srv:DOMAIN\", and its DNS names no host that takes submitted mail. Compare: dig SRV "
-     "_submissions._tcp.DOMAIN; dig SRV _submission._tcp.DOMAIN. If the provider publishes none, name its host in "
-     "next_hop: \"[smtp.DOMAIN]:587\", or whatever it says."},
+     "The [route] has the next hop \"srv:DOMAIN\", but the DNS names no submission server for that domain. "
+     "Compare: dig SRV _submissions._tcp.DOMAIN; dig SRV _submission._tcp.DOMAIN. If the provider publishes "
+     "none, set next_hop to its host, such as \"[smtp.DOMAIN]:587\"."},
 
     {Where::records, Stage::none, "",
-     "Mail goes to a host with TLSA records only by TLS with a certificate that they name; with tls = \"dane-only\" it "
-     "must have some. Often the certificate was renewed and the record was not: its postmaster can mend that. Or "
-     "somebody stands between. Compare: dig +dnssec TLSA _PORT._tcp.HOST; openssl s_client -starttls smtp -connect "
-     "ADDRESS:PORT."},
+     "The host has TLSA records (tls = \"dane-only\" requires them), so mail is sent to it only over TLS "
+     "with a certificate that matches them. Often the certificate was renewed and the record was not; only "
+     "the host's postmaster can correct that. Or a third party intercepts the connection. Compare: dig "
+     "+dnssec TLSA _PORT._tcp.HOST; openssl s_client -starttls smtp -connect ADDRESS:PORT."},
     {Where::policy, Stage::none, "",
-     "The domain's MTA-STS policy lets mail go only to hosts that it names, by TLS, with a certificate that a trusted "
-     "authority (smtp_client.tls_ca_file) gave to that name. If it does not fit, the domain's postmaster can mend "
-     "it. Compare: dig MX DOMAIN; curl https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
+     "The domain's MTA-STS policy allows mail only to the hosts that it lists, over TLS, with a certificate "
+     "for the host's name from a trusted authority (smtp_client.tls_ca_file). If host and policy do not "
+     "match, only the domain's postmaster can correct that. Compare: dig MX DOMAIN; curl "
+     "https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
 
     {Where::conversation, Stage::lookup, ".4.3",
-     "The name servers gave no answer about the host that can be relied on. Are they the right ones (dns.servers; without "
-     "it, /etc/resolv.conf)? Ask them by hand: dig A HOST. Mail goes on by itself when they answer."},
+     "The name servers gave no reliable answer about the host. Check that they are the right ones "
+     "(dns.servers, or else /etc/resolv.conf). Test with: dig A HOST. Delivery resumes automatically when "
+     "they answer."},
     {Where::conversation, Stage::lookup, "",
-     "The host has a name and no address. Compare: dig A HOST; dig AAAA HOST. Look at dns.servers, and at "
-     "smtp_client.ipv4 and ipv6."},
+     "The host has no address. Compare: dig A HOST; dig AAAA HOST. Check dns.servers, and smtp_client.ipv4 "
+     "and ipv6."},
     {Where::conversation, Stage::connect, ".3.5",
-     "A [route], pools.by_sender or the mail itself names the pool POOL, which the configuration does not have. Write "
-     "[pool.POOL] with its addresses, or name another one."},
+     "A [route], pools.by_sender or the message itself names the pool POOL, which is not configured. Add "
+     "[pool.POOL] with its addresses, or name another pool."},
     {Where::conversation, Stage::connect, "",
-     "Mail goes out by the pool POOL, and none of its addresses can be used toward that host. Compare [pool.POOL] with the "
-     "addresses that this host has: ip address.",
+     "Mail is sent from the pool POOL, and none of its addresses can be used to reach that host. Compare "
+     "[pool.POOL] with the addresses of this host: ip address.",
      How::no_source},
     {Where::conversation, Stage::connect, "",
-     "There is no socket ADDRESS. Does the server that makes it run, and does it make it there? Compare: ls -l ADDRESS; "
-     "ss -xl. The path is that of \"lmtp:\" in the configuration.",
+     "There is no socket ADDRESS. Check that the server that creates it is running, and that the path after "
+     "\"lmtp:\" in the configuration is correct. Compare: ls -l ADDRESS; ss -xl.",
      How::no_socket},
     {Where::conversation, Stage::connect, "",
-     "The socket ADDRESS may not be used by USER, who delivers: it takes the right to write to it, and to enter each "
-     "directory before it. Compare: namei -l ADDRESS. Whoever makes the socket sets its mode, user and group (Dovecot: "
-     "unix_listener).",
+     "The socket ADDRESS is not accessible to USER, which delivers the mail: it needs write permission on "
+     "the socket and search permission on each directory above it. Compare: namei -l ADDRESS. The server "
+     "that creates the socket sets its mode, user and group (Dovecot: unix_listener).",
      How::shut},
     {Where::conversation, Stage::connect, "",
-     "Nobody answers at the socket ADDRESS. Does the server that made it still run? Compare: ls -l ADDRESS; ss -xl. It "
-     "must let USER write, who delivers.",
+     "No process accepts connections at the socket ADDRESS. Check that the server that created it is still "
+     "running. Compare: ls -l ADDRESS; ss -xl. USER, which delivers the mail, must be able to write to it.",
      How::unheard},
     {Where::conversation, Stage::connect, "",
-     "Nobody answers there. Is it the right host and port, or socket, does the server run, and does no firewall stand "
-     "between (many networks shut port 25 to the outside)? Compare from this host: nc -vz with the address and port that "
-     "the reason names; ls -l of a socket. If 25 is shut, send by a relay: [route.\"*\"].",
+     "The connection was not accepted. Check that host and port, or the socket, are correct, that the server "
+     "is running, and that no firewall blocks the connection (many networks block outgoing port 25). Test "
+     "from this host: nc -vz with the address and port that the reason names; ls -l of a socket. If port 25 "
+     "is blocked, send through a relay: [route.\"*\"].",
      How::unnamed},
     {Where::conversation, Stage::connect, "",
-     "Nobody answers there. Is it the right host and port, and does no firewall stand between (many networks shut "
-     "port 25 to the outside)? Compare from this host: nc -vz ADDRESS PORT. If 25 is shut, send by a relay: "
-     "[route.\"*\"]."},
+     "The connection was not accepted. Check that host and port are correct and that no firewall blocks the "
+     "connection (many networks block outgoing port 25). Test from this host: nc -vz ADDRESS PORT. If port "
+     "25 is blocked, send through a relay: [route.\"*\"]."},
 
     {Where::conversation, Stage::none, "",
-     "The server wants no more now: too many connections or messages, or it is shut for a while. Mail is tried again by "
-     "itself, with fewer connections. If it stays so, its text says why; connections, messages_per_second and "
-     "messages_per_hour of the domain's [route] keep us below its limits.",
+     "The server accepts no more mail at the moment: too many connections or messages, or it is temporarily "
+     "closed. Mail is retried automatically, with fewer connections. If this persists, see the text of the "
+     "server's reply; connections, messages_per_second and messages_per_hour of the domain's [route] keep "
+     "this system below the server's limits.",
      How::said, 421},
     {Where::conversation, Stage::banner, "",
-     "The host takes the connection and does not greet. Often its port begins with TLS (465 does: implicit_tls = true in the "
-     "[route]); openssl s_client -connect ADDRESS:PORT shows that. Or it makes strangers wait (a tarpit) for longer than "
+     "The host accepts the connection but sends no greeting. Often the port uses TLS from the first byte, as "
+     "465 does (set implicit_tls = true in the [route]); openssl s_client -connect ADDRESS:PORT shows this. "
+     "Or the server delays its greeting to unknown clients (a tarpit) for longer than "
      "smtp_client.greeting_timeout.",
      How::silent},
     {Where::conversation, Stage::banner, "",
-     "The conversation broke off before a greeting. The server, or a firewall before it, hangs up on this host (a block "
-     "list, too many connections), or the port begins with TLS (implicit_tls = true in the [route]). Compare from this host: nc "
-     "ADDRESS PORT; openssl s_client -connect ADDRESS:PORT.",
+     "The connection was closed before a greeting. The server, or a firewall in front of it, rejects this "
+     "host (a block list, too many connections), or the port uses TLS from the first byte (implicit_tls = "
+     "true in the [route]). Compare from this host: nc ADDRESS PORT; openssl s_client -connect ADDRESS:PORT.",
      How::broken},
     {Where::conversation, Stage::banner, "",
-     "What answers there does not greet as a mail server does. Is it the right host and port? See what it says: nc ADDRESS "
-     "PORT.",
+     "The greeting is not that of a mail server. Check that host and port are correct: nc ADDRESS PORT shows "
+     "what it sends.",
      How::garbled},
     {Where::conversation, Stage::banner, "",
-     "The server turns this host away before a word is said. Its text says why; often a block list, a missing "
-     "reverse name (PTR) of our address, or too many connections."},
+     "The server rejects this host with its greeting. The text of its reply says why; often it is a block "
+     "list, a missing reverse name (PTR) of this host's address, or too many connections."},
     {Where::conversation, Stage::ehlo, "",
-     "The server greets, and says nothing to EHLO. It makes strangers wait (a tarpit) or looks our address up in vain, for "
-     "longer than smtp_client.command_timeout; or a firewall reads along. Compare from another host: nc ADDRESS PORT.",
+     "The server sent a greeting, but no reply to EHLO. It delays unknown clients (a tarpit) or waits for a "
+     "DNS lookup of this host's address, for longer than smtp_client.command_timeout; or a firewall inspects "
+     "the connection. Compare from another host: nc ADDRESS PORT.",
      How::silent},
     {Where::conversation, Stage::ehlo, "",
-     "The conversation broke off at EHLO: the server does not want this host, or a firewall that reads along does not like "
-     "the command. Compare: nc ADDRESS PORT, and EHLO by hand.",
+     "The connection was closed at EHLO: the server does not accept this host, or a firewall that inspects "
+     "SMTP does not accept the command. Compare: nc ADDRESS PORT, and type EHLO by hand.",
      How::broken},
     {Where::conversation, Stage::ehlo, "",
-     "What the server says to EHLO is no reply as SMTP has them. Something between may change it (a firewall, a proxy), or "
-     "it is another service. See what it says: nc ADDRESS PORT.",
+     "The server's reply to EHLO is not valid SMTP. A device on the path may change it (a firewall, a "
+     "proxy), or it is another service. To see what it sends: nc ADDRESS PORT.",
      How::garbled},
     {Where::conversation, Stage::ehlo, "",
-     "The server does not like our greeting. mta.hostname (or smtp_client.helo) must be a full name that leads to "
-     "this host's address, and the address back to it."},
+     "The server does not accept the name in EHLO. mta.hostname (or smtp_client.helo) must be a fully "
+     "qualified name that resolves to this host's address, and the address must resolve to that name."},
     {Where::conversation, Stage::tls, ".7.4",
-     "TLS is required for this domain and the server offers none. Ask its postmaster, or lower tls of the domain's "
-     "[route]."},
+     "TLS is required for this domain, but the server does not offer it. Ask its postmaster, or lower tls of "
+     "the domain's [route]."},
     {Where::conversation, Stage::tls, "",
-     "TLS from the first byte did not come about. If the port begins in plain text (25, 587), take implicit_tls out of the "
-     "[route] and say tls = \"verify\" or \"encrypt\". Compare: openssl s_client -connect ADDRESS:PORT. A certificate is "
-     "judged by smtp_client.tls_ca_file.",
+     "The TLS handshake at the start of the connection failed. If the port starts in plain text (25, 587), "
+     "remove implicit_tls from the [route] and set tls = \"verify\" or \"encrypt\". Compare: openssl "
+     "s_client -connect ADDRESS:PORT. Certificates are verified with smtp_client.tls_ca_file.",
      How::wrapped},
     {Where::conversation, Stage::tls, "",
-     "TLS is required for this domain and did not come about. Compare: openssl s_client -starttls smtp -connect "
-     "ADDRESS:PORT. A certificate is judged by smtp_client.tls_ca_file; how much is asked for, by tls of the "
-     "domain's [route]."},
+     "TLS is required for this domain, but the handshake or the verification failed. Compare: openssl "
+     "s_client -starttls smtp -connect ADDRESS:PORT. Certificates are verified with smtp_client.tls_ca_file; "
+     "tls of the domain's [route] sets what is required."},
     {Where::conversation, Stage::none, "",
-     "The server fell silent in the conversation. It may make strangers wait (a tarpit), or something it asks itself does "
-     "not answer; mail is tried again. How long we wait is smtp_client.command_timeout.",
+     "The server stopped replying. It may delay unknown clients (a tarpit), or it waits for a service that "
+     "does not answer; mail is retried automatically. smtp_client.command_timeout limits the wait.",
      How::silent},
     {Where::conversation, Stage::none, "",
-     "What the server says is no reply as SMTP has them, or one to another question. Something between may change it (a "
-     "firewall, a proxy); smtp_client.pipelining = false is worth a try.",
+     "The server sent an invalid reply, or a reply to another command. A device on the path may change it (a "
+     "firewall, a proxy); try smtp_client.pipelining = false.",
      How::garbled},
     {Where::conversation, Stage::none, "",
-     "The conversation broke off. If that stays so, something between cuts it (a firewall that reads along, a wrong "
-     "MTU); smtp_client.pipelining = false is worth a try.",
+     "The connection was lost. If this persists, a device on the path interrupts it (a firewall that "
+     "inspects SMTP, a wrong MTU); try smtp_client.pipelining = false.",
      How::broken},
     {Where::conversation, Stage::auth, ".7.4",
-     "We have an account for this server (smtp_client.credentials), and it offers no AUTH that could be used. Many offer it "
-     "only behind TLS (tls = \"verify\" of the [route]) or at the port for submission: 587, or 465 with implicit_tls = true. "
-     "Compare: openssl s_client -starttls smtp -connect ADDRESS:PORT, and EHLO by hand. Which mechanisms may be used, and "
-     "whether at all, auth of the [route] says."},
+     "There is an account for this server in smtp_client.credentials, but the server offers no AUTH "
+     "mechanism that can be used. Many servers offer AUTH only after TLS (tls = \"verify\" of the [route]) "
+     "or on the submission ports: 587, or 465 with implicit_tls = true. Compare: openssl s_client -starttls "
+     "smtp -connect ADDRESS:PORT, and type EHLO by hand. auth of the [route] sets which mechanisms may be "
+     "used, or disables AUTH."},
     {Where::conversation, Stage::auth, "",
-     "We have an account for this server (smtp_client.credentials) and could not authenticate. Is the password right? "
-     "Which mechanisms may be used, and whether at all, auth of the domain's [route] says."},
+     "Authentication with the account for this server in smtp_client.credentials failed. Check the password. "
+     "auth of the domain's [route] sets which mechanisms may be used, or disables AUTH."},
     {Where::conversation, Stage::none, "",
-     "The server wants to know who sends: it takes mail only from those who authenticate. Put the account that it gave you "
-     "into smtp_client.credentials; postrider-credentials(5) shows how.",
+     "The server accepts mail only from clients that authenticate. Add the account that the provider gave "
+     "you to smtp_client.credentials; see postrider-credentials(5).",
      How::said, 530},
     {Where::conversation, Stage::mail, "",
-     "The server puts this off: a limit of its own, or a look-up of the sender's domain that failed there. Mail is tried again "
-     "by itself; if it stays so, its text says why.",
+     "The server rejects the sender temporarily: because of a rate limit, or because its lookup of the "
+     "sender's domain failed. Mail is retried automatically; if this persists, see the text of the server's "
+     "reply.",
      How::said, 4},
     {Where::conversation, Stage::mail, "",
-     "The server does not take this sender. Try another one (--from), and look whether SPF allows this host for its "
-     "domain."},
-    {Where::conversation, Stage::rcpt, ".1.1", "The server knows nobody of that name. Ask for the right address."},
+     "The server rejects this sender. Try another one (--from), and check that SPF allows this host to send "
+     "for its domain."},
+    {Where::conversation, Stage::rcpt, ".1.1", "The server has no user of that name. Ask the recipient for "
+                                               "the correct address."},
     {Where::conversation, Stage::rcpt, ".2.1",
-     "The mailbox is shut. Only its owner or the postmaster there can help."},
-    {Where::conversation, Stage::rcpt, ".2.2", "The mailbox is full. Only its owner can help."},
+     "The mailbox is disabled. Only its owner or its postmaster can change that."},
+    {Where::conversation, Stage::rcpt, ".2.2", "The mailbox is full. Only its owner can change that."},
 };
 
 constexpr std::string_view rcpt_temporary =
-    "Not now. Greylisting ends by itself: mail is tried again and gets through, usually within the hour. If it "
-    "stays so, the server's text says why.";
+    "The server rejects the recipient temporarily. With greylisting this resolves itself: a retry succeeds, "
+    "usually within an hour. If this persists, see the text of the server's reply.";
 constexpr std::string_view rcpt_permanent =
-    "The server refuses this recipient. \"Relay\" in its text: it does not serve that domain, or only whoever "
-    "authenticates; look at the MX records and the domain's [route].";
+    "The server rejects this recipient. If its text mentions \"relay\": it does not serve that domain, or "
+    "only for clients that authenticate; check the MX records and the domain's [route].";
 
 How how_of(const DeliveryFailure& failure) {
     if (failure.where != Where::conversation) return How::any;

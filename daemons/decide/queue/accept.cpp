@@ -218,7 +218,7 @@ void Core::categorizer_gone() {
         categorizer_window_ = settings_.max_pending_categorizations;
         deliveries_[slot].state = DeliveryState::held; // nowhere
         not_categorized(
-            slot, {"4.3.0", "the categorizer ended, twice in a row, while it worked on this message alone", {}, {}});
+            slot, {"4.3.0", "the categorizer crashed twice in a row while working on this message alone", {}, {}});
     }
 }
 

@@ -114,7 +114,7 @@ void Core::leave_waiting_lines(Slot link) {
 
 std::string Core::address_limit_text(const Link& l) const {
     const auto at = addresses_by_name_.find(l.full_address);
-    return fmt::format("{} has all the connections one address may have: {} of {}", l.full_address,
+    return fmt::format("{} has reached the connection limit per address: {} of {}", l.full_address,
                        at == addresses_by_name_.end() ? 0 : addresses_[at->second].connections,
                        limit_per_address(l));
 }

@@ -86,7 +86,7 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
     Filter filter;
     bool all = false;
     if (words.empty())
-        return std::unexpected("no filter is given: say which messages, as sender=*@example.org, or all");
+        return std::unexpected("no filter given: name messages by filter words, such as sender=*@example.org, or all");
     for (const std::string& word : words) {
         if (word == "all") {
             all = true;
@@ -96,7 +96,7 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
         const std::string key = lowered(word.substr(0, equals));
         const auto known = std::ranges::find(keys, key);
         if (equals == word.npos || known == keys.end())
-            return std::unexpected(fmt::format("\"{}\" is no filter word: there are {}=… and all", word,
+            return std::unexpected(fmt::format("\"{}\" is not a filter word: expected {}=… or all", word,
                                                fmt::join(keys, "=, ")));
         const auto which = static_cast<Key>(known - keys.begin());
         const std::string value = lowered(std::string_view(word).substr(equals + 1));
@@ -111,19 +111,19 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
             if (!number)
                 return std::unexpected(fmt::format("{}: {}", word,
                                                    which == Key::age
-                                                       ? "say age=+2h (at least) or age=-10m (at most)"
-                                                       : "say size=+1M (at least) or size=-10K (at most)"));
+                                                       ? "expected age=+2h (at least) or age=-10m (at most)"
+                                                       : "expected size=+1M (at least) or size=-10K (at most)"));
             filter.group(which).bounds.push_back({value.front() == '+', *number});
             continue;
         }
         if (which == Key::state && std::ranges::find(states, value) == states.end())
-            return std::unexpected(fmt::format("{}: the states are {}", word, fmt::join(states, ", ")));
+            return std::unexpected(fmt::format("{}: expected one of {}", word, fmt::join(states, ", ")));
         if (which == Key::lane && std::ranges::find(lanes, value) == lanes.end())
-            return std::unexpected(fmt::format("{}: the lanes are {}", word, fmt::join(lanes, ", ")));
+            return std::unexpected(fmt::format("{}: expected one of {}", word, fmt::join(lanes, ", ")));
         filter.group(which).texts.push_back(value);
     }
     if (all && !filter.groups_.empty())
-        return std::unexpected("\"all\" stands alone: it leaves nothing to choose");
+        return std::unexpected("\"all\" cannot be combined with other filter words");
     return filter;
 }
 

@@ -67,7 +67,8 @@ std::string text_of(const RetryPolicy& policy) {
     switch (policy.kind) {
     case RetryPolicy::Kind::exchange: break;
     case RetryPolicy::Kind::exponential:
-        return fmt::format("exponential: {}, each wait {} times the last; {}", text_of(policy.base), policy.factor, tries);
+        return fmt::format("exponential: {}, each wait {} times the previous; {}", text_of(policy.base), policy.factor,
+                           tries);
     case RetryPolicy::Kind::fixed: return fmt::format("fixed: every {}; {}", text_of(policy.interval), tries);
     case RetryPolicy::Kind::steps: {
         std::string waits;
@@ -75,7 +76,7 @@ std::string text_of(const RetryPolicy& policy) {
         return fmt::format("steps: {}; {}", waits, tries);
     }
     }
-    return "the ladder of the queue";
+    return "the retry schedule of the queue";
 }
 
 smtp::Duration jittered(double jitter, smtp::Duration wait, Random& random) {

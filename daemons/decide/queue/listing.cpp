@@ -137,20 +137,20 @@ std::string Core::idle_reason(const Link& l, const QueueBackoffs& resting) const
     if (l.health.health != Health::ready)
         return l.health.probing                ? ""
                : resting.due == 0 && !l.down   ? "nothing is due"
-                                               : "it failed; the next try is not due yet";
+                                               : "it failed; the next attempt is not due yet";
     if (l.offer == 0 && resting.queue)
-        return fmt::format("queue {}{} rests: {}", resting.queue->name,
+        return fmt::format("queue {}{} is backing off: {}", resting.queue->name,
                            resting.queues > 1 ? fmt::format(" (and {} more)", resting.queues - 1) : "",
                            resting.queue->health.last_error.text);
     if (l.offer == 0 && resting.stops()) return fmt::format("queue {} is paused", resting.stopped->name);
     if (l.offer == 0)
-        return l.down                ? "it is down; probed without mail"
-               : resting.waiting > 0 ? "what waits is not due yet"
+        return l.down                ? "it is down and is probed without mail"
+               : resting.waiting > 0 ? "no waiting message is due yet"
                                      : "nothing is due";
-    if (now_.monotonic < l.next_message) return "its rate is used up for now";
+    if (now_.monotonic < l.next_message) return "its rate limit is reached for now";
     if (l.wants_connection)
-        return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"
-                                                    : "no delivery agent has room";
+        return open_ >= settings_.connections_total ? "other links use all of queue.connections_total"
+                                                    : "no delivery agent has a free connection";
     if (at_address_limit(l)) return address_limit_text(l);
     if (now_.monotonic < l.not_before) return "the peer asked for fewer connections";
     return "";
@@ -161,14 +161,14 @@ std::string Core::idle_reason(const Queue& q) const {
     if (paused_) return "everything is paused";
     if (q.paused) return "the queue is paused";
     if (q.pool_paused) return "its pool is paused";
-    if (q.lanes.count == 0) return q.waiting > 0 ? "what waits is not due yet" : "nothing is due";
+    if (q.lanes.count == 0) return q.waiting > 0 ? "no waiting message is due yet" : "nothing is due";
     if (q.link == none) return route_wait_text(q);
     if (q.health.health != Health::ready)
-        return q.health.probing ? "" : "it failed; the next try is not due yet";
+        return q.health.probing ? "" : "it failed; the next attempt is not due yet";
     QueueBackoffs here;
     here.due = q.lanes.count;
     const std::string of_link = idle_reason(links_[q.link], here);
-    return of_link.empty() ? "other queues of the link have their turn" : "its link: " + of_link;
+    return of_link.empty() ? "other queues of the link are served first" : "its link: " + of_link;
 }
 
 std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {

@@ -39,7 +39,7 @@ void Core::returned(const Returned& event) {
         const bool expired = deliveries_[delivery].cancelled && expires(messages_[message]) <= wall_seconds();
         remove_from_connection(delivery);
         if (expired && !messages_[message].held) {
-            expire(message, entries(delivery), {"4.4.7", "its delivery was under way for too long, and was ended", "", ""});
+            expire(message, entries(delivery), {"4.4.7", "its delivery took too long and was ended", "", ""});
             refresh(deliveries_[delivery].queue);
             free_delivery(delivery);
             finish(message);

@@ -160,7 +160,7 @@ void Core::bounce_gone() {
         const auto [request, asked] = *requested_reports_.begin();
         forget_request(requested_reports_.begin());
         defer_report(asked.message, request, again ? settings_.submit_retry : smtp::Duration{},
-                       again ? "the bounce daemon ended, twice in a row, while it made this report alone" : "");
+                       again ? "the bounce daemon crashed twice in a row while writing this report alone" : "");
     }
 }
 
@@ -189,7 +189,7 @@ void Core::reported(const Reported& event) {
         // The first time soon: what is kept in reserve for reports is being given up.
         const auto wait = e.report_error.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
                                                 : settings_.submit_retry;
-        defer_report(message, event.request, wait, event.why.empty() ? "it said not why" : std::string(event.why));
+        defer_report(message, event.request, wait, event.why.empty() ? "no reason given" : std::string(event.why));
         leave_incoming(message);
         return;
     }

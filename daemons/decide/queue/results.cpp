@@ -113,7 +113,7 @@ void Core::closed(const Closed& event) {
                c.state != ConnectionState::closing && ++l.orderly_closes >= 3) {
         failed = true; // a peer that is polite for ever would keep us busy for ever
         reason =
-            Reason{"4.4.2", "the connection was closed again and again before anything was sent", "", ""};
+            Reason{"4.4.2", "the connection was closed several times in a row before anything was sent", "", ""};
     }
     // What one route demands is no failure of a link that serves others, too.
     const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();

@@ -110,7 +110,7 @@ Reason Core::reason_of(const Delivery& d) const {
         return links_[q.link].health.last_error;
     if (q.health.health != Health::ready) return q.health.last_error;
     if (d.state == DeliveryState::isolated)
-        return {"4.3.0", "a delivery agent crashed with this message in flight; it waits for an agent to itself", "", ""};
+        return {"4.3.0", "a delivery agent crashed with this message in flight; it waits for its own agent", "", ""};
     return {};
 }
 

@@ -8,29 +8,29 @@
 namespace decide::queue {
 
 std::string Core::route_wait_text(const Queue& q) const {
-    if (!router_up_) return "the router is not there";
+    if (!router_up_) return "the router is not running";
     if (q.route == RouteState::requested)
-        return q.route_failures > 0 ? "its next hop could not be found, and is being looked up again"
+        return q.route_failures > 0 ? "its next hop could not be determined; it is being looked up again"
                                     : "its next hop is being looked up";
-    if (unroutable(q)) return "its next hop could not be found; it is looked up again";
-    return "its next hop is looked up when its turn comes";
+    if (unroutable(q)) return "its next hop could not be determined; it will be looked up again";
+    return "its next hop has not been looked up yet";
 }
 
 std::string Core::waiting_for(const Delivery& d) const {
     const Queue* q = d.queue == none ? nullptr : &queues_[d.queue];
     switch (waiting(d)) {
     case Waiting::categorizer:
-        return !categorizer_up_                  ? "the categorizer is not there"
-               : d.state == DeliveryState::categorizing ? "the categorizer is being asked"
-                                                 : "the categorizer is asked when its turn comes";
+        return !categorizer_up_                  ? "the categorizer is not running"
+               : d.state == DeliveryState::categorizing ? "the categorizer is working on it"
+                                                 : "it waits for the categorizer";
     case Waiting::own_time:
         if (q != nullptr) return "";
-        return undecided(d).empty() ? "the categorizer had no answer; it is asked again"
-                                    : "the categorizer said to wait; it is asked again";
+        return undecided(d).empty() ? "the categorizer could not answer; it will be asked again"
+                                    : "the categorizer deferred it; it will be asked again";
     case Waiting::route: return route_wait_text(*q);
-    case Waiting::suspect: return "it was in flight when an agent died: it waits for an agent to itself";
+    case Waiting::suspect: return "it was in flight when an agent crashed: it waits for its own agent";
     case Waiting::connection:
-        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_reason(*q);
+        return d.state == DeliveryState::checking ? "the suppression list is being checked" : idle_reason(*q);
     case Waiting::scheduled:
     case Waiting::held:
     case Waiting::paused: // who paused it, and why, is known elsewhere
@@ -51,10 +51,10 @@ smtp::WallTime Core::failing_since(const Delivery& d) const {
 }
 
 std::string Core::report_wait_text(const MessageExtras& extra) const {
-    if (!bounce_up_) return "its sender is to be told, but the bounce daemon is not there";
+    if (!bounce_up_) return "a report to its sender is pending, but the bounce daemon is not running";
     if (!extra.report_error.empty())
-        return fmt::format("its sender is to be told, but no report could be made: {}", extra.report_error);
-    return "its sender is being told";
+        return fmt::format("a report to its sender is pending, but could not be written: {}", extra.report_error);
+    return "the report to its sender is being written";
 }
 
 void Core::add_unrouted_queues(std::vector<Unrouted>& out) const {
@@ -65,7 +65,7 @@ void Core::add_unrouted_queues(std::vector<Unrouted>& out) const {
         const auto stop = pause_of(q);
         one.waiting_for = stop              ? idle_reason(q)
                         : q.lanes.count > 0 ? route_wait_text(q)
-                                          : "each message for its own time";
+                                          : "each message waits for its own retry time";
         if (!unroutable(q)) one.reason = q.last_wait;
         if (stop) {
             out.push_back(std::move(one));
@@ -110,7 +110,7 @@ void Core::add_uncategorized(std::vector<Unrouted>& out) const {
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));
     if (others.deliveries > 0) out.push_back(std::move(others));
     if (const auto count = pending_.count + pending_large_.count; !categorizer_up_ && count > 0)
-        out.push_back({.gate = Gate::categorizer, .deliveries = count, .waiting_for = "the categorizer is not there"});
+        out.push_back({.gate = Gate::categorizer, .deliveries = count, .waiting_for = "the categorizer is not running"});
 }
 
 void Core::add_pending_reports(std::vector<Unrouted>& out) const {
@@ -119,7 +119,7 @@ void Core::add_pending_reports(std::vector<Unrouted>& out) const {
         const MessageExtras& e = extras_[messages_[message].extras];
         if (bounce_up_ && !e.report_deferred) continue; // gathered with others for a moment
         auto why = report_wait_text(e);
-        if (by_reason.size() >= max_reasons && !by_reason.contains(why)) why = "its sender is to be told: other reasons";
+        if (by_reason.size() >= max_reasons && !by_reason.contains(why)) why = "a report is pending: other reasons";
         Unrouted& one = by_reason[why];
         one.gate = Gate::report;
         one.deliveries += e.reports.size();
@@ -149,7 +149,7 @@ std::vector<Unrouted> Core::unrouted(std::size_t at_most) const {
     for (auto& [gate, one] : rest) {
         one.gate = gate;
         one.waiting_for =
-            lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
+            lines[gate] == 1 ? "1 more such reason" : fmt::format("{} more such reasons", lines[gate]);
         out.push_back(std::move(one));
     }
     return out;

@@ -17,7 +17,7 @@ namespace decide {
 // One place to send to.
 struct NextHop {
     enum class Kind {
-        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up; with our account
+        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX lookup; with our account
                    // there before it, "ann@[relay.example.net]", "ann@example.com@[relay.example.net]"; by LMTP
                    // "lmtp:[store.example.net]:24" or, through a socket of this system, "lmtp:/run/lmtp"
         mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
@@ -56,7 +56,7 @@ struct RouteRule {
     std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     AuthRule auth;
-    std::vector<NextHop> fallback; // hosts for when no MX host can be had
+    std::vector<NextHop> fallback; // hosts for when no MX host is available
     bool tls_wrap = false;         // hosts in brackets: TLS from the first byte
     bool operator==(const RouteRule&) const = default;
 };

@@ -27,9 +27,9 @@ TransportEntry ended(Kind kind, std::string_view rest, std::string_view otherwis
         if (rest.front() == otherwise.front())
             out.status = rest.substr(0, blank);
         else
-            out.warning = fmt::format("{} is not of the class this means: {} is said in its place{}", status->text(),
-                                  otherwise,
-                                  kind == Kind::fail && status->klass == 4 ? " (\"retry:\" makes mail wait)" : "");
+            out.warning = fmt::format(
+                "{} has the wrong class for this entry: {} is used instead{}", status->text(), otherwise,
+                kind == Kind::fail && status->klass == 4 ? " (\"retry:\" defers mail)" : "");
         rest = blank == rest.npos ? std::string_view() : trimmed(rest.substr(blank));
     }
     out.value = rest.empty() ? std::string(default_text) : smtp::printable(rest, 300);
@@ -69,9 +69,10 @@ std::optional<TransportEntry> TransportEntry::parse(std::string_view text) {
     if (word == "virtual") return TransportEntry{Kind::mailbox, {}, {}, {}};
     if (word == "smtp" || word == "relay") return by_smtp(rest);
     if (word == "lmtp") return by_lmtp(rest);
-    if (word == "discard") return ended(Kind::discard, rest, "2.0.0", "thrown away by a transport table");
-    if (word == "error") return ended(Kind::fail, rest, "5.0.0", "mail for this address is not taken");
-    if (word == "defer" || word == "retry") return ended(Kind::defer, rest, "4.0.0", "mail for this address waits");
+    if (word == "discard") return ended(Kind::discard, rest, "2.0.0", "as configured in a transport table");
+    if (word == "error") return ended(Kind::fail, rest, "5.0.0", "mail for this address is not accepted");
+    if (word == "defer" || word == "retry")
+        return ended(Kind::defer, rest, "4.0.0", "mail for this address is deferred");
     return hop(std::string(text)); // relay.example.net:2525, srv:example.net
 }
 

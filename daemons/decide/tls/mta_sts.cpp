@@ -81,20 +81,21 @@ std::string take(string_view key, string_view value, Found& found) {
         std::optional<Mode> mode;
         for (const auto each : {Mode::none, Mode::testing, Mode::enforce})
             if (value == name_of(each)) mode = each;
-        if (!mode) return "its mode is none of testing, enforce, none";
+        if (!mode) return "its mode is not testing, enforce or none";
         if (!found.mode) found.mode = mode;
     } else if (key == "max_age") {
         const auto seconds = age(value);
-        if (!seconds) return "its max_age is no number of seconds";
+        if (!seconds) return "its max_age is not a number of seconds";
         if (!found.max_age) found.max_age = seconds;
     } else if (key == "mx") {
         const bool wild = value.starts_with("*.");
         auto name = domain(wild ? value.substr(2) : value);
-        if (name.empty()) return "one of its mx is no name of a host";
-        if (found.mx.size() == most_patterns) return fmt::format("it names more than {} mx", most_patterns);
+        if (name.empty()) return "one of its mx values is not a host name";
+        if (found.mx.size() == most_patterns)
+            return fmt::format("it has more than {} mx values", most_patterns);
         found.mx.push_back((wild ? "*." : "") + std::move(name));
     } else if (!is_name(key) || !is_extension(value)) {
-        return "a line of it is no \"key: value\"";
+        return "one of its lines is not \"key: value\"";
     }
     return "";
 }
@@ -119,14 +120,14 @@ std::expected<Policy, std::string> parse_policy(string_view text) {
         text.remove_prefix(end == string_view::npos ? text.size() : end + 1);
         if (line.ends_with('\r')) line.remove_suffix(1);
         const auto colon = line.find(':');
-        if (colon == string_view::npos) return wrong("a line of it is no \"key: value\"");
+        if (colon == string_view::npos) return wrong("one of its lines is not \"key: value\"");
         const auto value = without_blanks_behind(without_blanks_before(line.substr(colon + 1)));
         if (auto what = take(line.substr(0, colon), value, found); !what.empty()) return wrong(std::move(what));
     }
     if (!found.version) return wrong("it has no version");
     if (!found.mode) return wrong("it has no mode");
     if (!found.max_age) return wrong("it has no max_age");
-    if (found.mx.empty() && *found.mode != Mode::none) return wrong("it names no mx");
+    if (found.mx.empty() && *found.mode != Mode::none) return wrong("it has no mx value");
     return Policy{*found.mode, *found.max_age, std::move(found.mx)};
 }
 

@@ -18,7 +18,7 @@ enum class TlsResult : std::uint8_t {
     certificate_expired,
     validation_failure, // anything else about the handshake or the certificate
     tlsa_invalid,       // no record of the host is of a kind that can be used
-    dnssec_invalid,     // its records cannot be had, or are forged
+    dnssec_invalid,     // its records cannot be looked up, or are forged
     dane_required,      // our own policy demands DANE, and there is none
     sts_policy_fetch_error,
     sts_policy_invalid,

@@ -27,7 +27,8 @@ TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std
     case State::usable: return {TlsDemand::records, {}};
     case State::unavailable:
         return {TlsDemand::records,
-                fmt::format("the records of {} that say which certificate host {} has cannot be had: {}",
+                fmt::format("the TLSA records of {}, which identify the certificate of host {}, are not "
+                            "available: {}",
                             dane.owner, host, dane.why),
                 TlsResult::dnssec_invalid};
     case State::unusable:
@@ -41,7 +42,7 @@ TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std
     }
     if (only)
         return {TlsDemand::records,
-                fmt::format("DANE is required, but host {} has no TLSA records that DNSSEC vouches for", host),
+                fmt::format("DANE is required, but host {} has no TLSA records secured by DNSSEC", host),
                 TlsResult::dane_required};
     // Records that cannot be used demand TLS, and prove nothing (RFC 7672, 2.2): the domain's policy still may.
     const bool unusable = dane.state == State::unusable;
@@ -50,7 +51,7 @@ TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std
         return {unusable ? TlsDemand::encrypted : TlsDemand::welcome, {}, found};
     if (sts == StsMatch::usable) return {TlsDemand::authority, {}, found};
     return {TlsDemand::authority,
-            fmt::format("host {} is none of those that the MTA-STS policy of the domain names", host),
+            fmt::format("host {} is not listed in the MTA-STS policy of the domain", host),
             TlsResult::validation_failure};
 }
 

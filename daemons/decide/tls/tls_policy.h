@@ -32,7 +32,7 @@ constexpr bool asks_dane(TlsLevel level) {
 enum class TlsRequirement : std::uint8_t {
     none,
     required, // REQUIRETLS: also what a level does not demand must be proven, so records are asked for
-    optional, // TLS-Required: no: what the receiving domain publishes is passed over; what our operator demands holds
+    optional, // TLS-Required: no: what the receiving domain publishes is ignored; what our operator demands holds
 };
 TlsLevel level_for(TlsRequirement wish, TlsLevel level);
 

@@ -16,7 +16,7 @@ struct Destination {
     bool operator==(const Destination&) const = default;
 };
 
-inline constexpr std::size_t most_destinations = 5; // the others are passed over
+inline constexpr std::size_t most_destinations = 5; // the others are skipped
 
 // One of "mailto:tlsrpt@example.com", "https://example.com/v1"; false: none that can be used.
 bool parse_uri(std::string_view uri, Destination& out);

@@ -63,13 +63,14 @@ public:
             if (next && !user.empty() && !next->starts_with('[')) { // an account is one at a host
                 const auto colon = std::min(next->find(':'), next->size());
                 next = fmt::format("[{}]{}", next->substr(0, colon), next->substr(colon));
-                import_.add_remark(maps, fmt::format("{}: taken for that host itself, without an MX look-up", hop));
+                import_.add_remark(maps, fmt::format("{}: treated as that host itself, without an MX lookup", hop));
             }
             const auto whole = next && !user.empty() ? fmt::format("{}@{}", user, *next) : next.value_or("");
             if (decide::NextHop::parse(whole) && sender.find_first_of(" \t") == sender.npos)
                 out.push_back(fmt::format("{} {}", sender, whole));
             else
-                import_.mark_unsupported(maps, fmt::format("{}: \"{}\" by \"{}\" makes no next hop with an account", sender,
+                import_.mark_unsupported(maps, fmt::format("{}: \"{}\" with \"{}\" does not give a next hop "
+                                                           "with an account", sender,
                                                   postfix::excerpt(user), postfix::excerpt(hop)));
         }
         if (out.empty()) return;
@@ -139,7 +140,7 @@ void import_accounts(Import& import) {
     if (words.empty()) return;
     const auto type = postfix::parse_typed(words.front());
     if (words.size() > 1) return to_be_written(import, "several tables");
-    if (!type || type->type == "inline") return to_be_written(import, "it is no file");
+    if (!type || type->type == "inline") return to_be_written(import, "it is not a file");
     if (type->type == "static") return to_be_written(import, "one account for every host");
     const auto path = import.resolved_path(type->name);
     const auto entries = import.entries(maps, words.front());

@@ -20,7 +20,7 @@ void virtual_files(Import& import) {
                 for (const auto& entry : *entries) (entry.value.ends_with('/') ? maildirs : mboxes) += 1;
     if (maildirs && mboxes)
         import.add_remark("virtual_mailbox_maps",
-                     "some mailboxes are maildirs and some mboxes; all are taken for maildirs");
+                     "some mailboxes are maildirs and some mboxes; all are treated as maildirs");
     const bool maildir = maildirs > 0 || mboxes == 0;
     import.set("virtual_mailbox.deliver",
                toml(fmt::format("{}:{}/{{value}}", maildir ? "maildir" : "mbox", base)),
@@ -29,14 +29,14 @@ void virtual_files(Import& import) {
     if (!uids.starts_with("static:"))
         return import.mark_unsupported(
             "virtual_uid_maps",
-            "only one user for all, static:NUMBER, has a counterpart: virtual_mailbox.user");
+            "only a single user, static:NUMBER, has a counterpart: virtual_mailbox.user");
     const auto number = postfix::number_of(std::string_view(uids).substr(7));
     const auto user =
         number && *number <= UINT32_MAX ? import.environment.user_name(static_cast<std::uint32_t>(*number)) : "";
     if (user.empty())
         import.mark_unsupported(
             "virtual_uid_maps",
-            fmt::format("{}: there is no user of that number here: name one in virtual_mailbox.user", uids));
+            fmt::format("{}: no user of this system has that number: name one in virtual_mailbox.user", uids));
     else
         import.set("virtual_mailbox.user", toml(user), "virtual_uid_maps");
 }
@@ -65,15 +65,15 @@ void virtual_mailboxes(Import& import) {
         })) {
         import.set("virtual_mailbox.deliver", toml("lmtp:/run/dovecot/lmtp"), "virtual_transport");
         return import.add_remark("virtual_transport",
-                            "Dovecot's LMTP server in place of its program: install it, and add lmtp to its protocols");
+                            "replaced Dovecot's program by its LMTP server: install it, and add lmtp to its protocols");
     }
     // Nowhere to put the mail. The domains stay, and check refuses them without a place: taken out, their mail would
     // be refused.
     import.draft.remove("virtual_mailbox.deliver");
     if (transport != "virtual")
         import.mark_unsupported("virtual_transport",
-                       fmt::format("\"{}\" has no counterpart: name a server that speaks LMTP in "
-                                   "virtual_mailbox.deliver; postrider check wants one",
+                       fmt::format("\"{}\" has no counterpart: name an LMTP server in "
+                                   "virtual_mailbox.deliver, as postrider check requires",
                                    transport));
 }
 
@@ -90,8 +90,8 @@ void canonical(Import& import) {
         if (has(as_sender)) sender.insert(sender.end(), tables.begin(), tables.end());
         if (has(as_recipient)) recipient.insert(recipient.end(), tables.begin(), tables.end());
         if (std::ranges::any_of(wanted, [](const auto& word) { return word.starts_with("header"); }))
-            import.add_remark(name, "header fields are not rewritten, only the envelope: let programs write the "
-                               "address that should be seen");
+            import.add_remark(name, "only the envelope is rewritten, not header fields: make programs write "
+                                    "the visible address");
     };
     add("sender_canonical_maps", "sender_canonical_classes", "envelope_sender", "");
     add("recipient_canonical_maps", "recipient_canonical_classes", "", "envelope_recipient");
@@ -132,7 +132,7 @@ void transport(Import& import) {
                     known->value.starts_with("lmtp:") && known->value.find('/') != std::string::npos &&
                     entry.value.find("unix:/") == std::string::npos)
                     import.add_remark("transport_maps",
-                                 fmt::format("{} line {}: write the whole path of the socket", type->name,
+                                 fmt::format("{} line {}: write the absolute path of the socket", type->name,
                                              entry.line));
                 continue;
             }

@@ -18,7 +18,7 @@ std::string_view on_failure(Import& import, std::string_view action) {
     if (action == "accept" || action == "tempfail" || action == "reject" || action == "quarantine")
         return action;
     if (action == "shutdown") return "tempfail";
-    import.add_remark("milter_default_action", fmt::format("\"{}\" is taken for tempfail", action));
+    import.add_remark("milter_default_action", fmt::format("\"{}\" is treated as tempfail", action));
     return "tempfail";
 }
 
@@ -41,7 +41,7 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
     auto address = import.service_address(place);
     if (address) return out.address = *std::move(address), out;
     import.mark_unsupported(
-        name, fmt::format("\"{}\": write the address of the milter in figures in a [milter.NAME]", word));
+        name, fmt::format("\"{}\": write the numeric address of the milter in a [milter.NAME]", word));
     return {};
 }
 

@@ -108,13 +108,13 @@ std::size_t ImportResult::count(SettingResult::Kind kind) const {
 
 std::string ImportResult::text() {
     std::vector<std::string> remarks = {
-        "Made by \"postrider import-postfix\" out of Postfix's main.cf and master.cf.",
-        "postrider-from-postfix(7) says what is different, and how to move over."};
+        "Created by \"postrider import-postfix\" from Postfix's main.cf and master.cf.",
+        "postrider-from-postfix(7) describes the differences and how to migrate."};
     for (const auto kind : {SettingResult::Kind::unsupported, SettingResult::Kind::with_remark}) {
         if (count(kind) == 0) continue;
         remarks.emplace_back();
-        remarks.emplace_back(kind == SettingResult::Kind::unsupported ? "What has no counterpart:"
-                                                            : "What is not quite as it was:");
+        remarks.emplace_back(kind == SettingResult::Kind::unsupported ? "Settings without a counterpart:"
+                                                            : "Settings that work differently:");
         for (const auto& result : results) {
             if (result.kind != kind) continue;
             remarks.push_back(result.line == 0 ? comment_text(fmt::format("  {}: {}", result.file, result.name))
@@ -135,7 +135,7 @@ void ImportResult::drop_key(const std::string& path, const std::string& why) {
                         ? *found
                         : results.emplace_back(SettingResult{path, "main.cf", 0, SettingResult::Kind::unsupported, {}, {}});
     result.kind = SettingResult::Kind::unsupported;
-    result.remarks.push_back(fmt::format("left out, for Postrider does not take it: {}", why));
+    result.remarks.push_back(fmt::format("omitted, because Postrider does not accept it: {}", why));
 }
 
 Import::Import(const HostEnvironment& environment_, postfix::Values values_, std::vector<postfix::Service> services_)
@@ -181,7 +181,7 @@ void Import::set(std::string_view path, std::string value, std::string_view from
     draft.set(path, std::move(value),
               setting        ? fmt::format("{}, main.cf line {}", from, setting->line)
               : from.empty() ? ""
-                             : fmt::format("{}, as Postfix has it by default", from));
+                             : fmt::format("{}, Postfix's default", from));
     mark_converted(from);
 }
 
@@ -270,12 +270,12 @@ ImportResult Import::finish() {
         if (row->conversion == Conversion::custom) { // whoever reads it had no use for it here
             if (result.value.empty()) continue;
             result.kind = SettingResult::Kind::with_remark;
-            result.remarks.emplace_back("it has no effect here");
+            result.remarks.emplace_back("it has no effect in Postrider");
             continue;
         }
         if (row->is_equivalent(result.value)) continue;
         result.kind = SettingResult::Kind::unsupported;
-        result.remarks.emplace_back(row->note.empty() ? "nothing like it is needed" : row->note);
+        result.remarks.emplace_back(row->note.empty() ? "no such setting is needed" : row->note);
     }
     return {std::move(draft), std::move(results_)};
 }

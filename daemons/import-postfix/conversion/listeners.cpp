@@ -53,7 +53,7 @@ std::vector<std::string> usual_addresses(Import& import, const Endpoint& at) {
             } else {
                 import.mark_unsupported(
                     "inet_interfaces",
-                    fmt::format("\"{}\" is no address: write it in figures in listen.NAME.addresses", word));
+                    fmt::format("\"{}\" is not a numeric IP address: set one in listen.NAME.addresses", word));
             }
         }
     }
@@ -123,7 +123,7 @@ std::vector<std::string> networks_in(Import& import, const Import::Listener& lis
             out.push_back(word);
         else
             import.record_service(*listener.service, Kind::with_remark,
-                           fmt::format("{}: \"{}\" is no network in figures; it is left out", name, word));
+                           fmt::format("{}: \"{}\" is not a numeric network; omitted", name, word));
     import.mark_converted(name);
     return Import::without_duplicates(out);
 }
@@ -153,7 +153,7 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
     if (auth && tls == "no" && flag_is_set(import, listener, "smtpd_tls_auth_only")) {
         import.draft.set(key + ".auth", "false", "smtpd_tls_auth_only");
         import.record_service(*listener.service, Kind::with_remark,
-                              "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
+                              "AUTH is off: smtpd_tls_auth_only requires TLS for it, but TLS is not configured");
         auth = false;
     }
     if (auth && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" &&
@@ -178,9 +178,9 @@ void access_settings(Import& import, const Import::Listener& listener, const std
         import.draft.set(key + ".proxy_networks", toml(std::vector<std::string>{"127.0.0.1"}),
                          "smtpd_upstream_proxy_protocol");
         import.record_service(*listener.service, Kind::with_remark,
-                       "name the balancers in proxy_networks: nobody else is heard");
+                       "list the load balancers in proxy_networks: no other client is accepted");
         import.add_remark("smtpd_upstream_proxy_protocol",
-                     "name the balancers in proxy_networks: nobody else is heard");
+                     "list the load balancers in proxy_networks: no other client is accepted");
     }
     if (listener.values.given("disable_vrfy_command"))
         import.draft.set(key + ".vrfy", toml(flag_is_set(import, listener, "disable_vrfy_command") ? "off" : "verify"),
@@ -233,7 +233,7 @@ void import_listener(Import& import, const Service& service) {
     if (!at)
         return import.record_service(
             service, Kind::unsupported,
-            fmt::format("\"{}\": the port has no name of mail's own: write its number", service.name));
+            fmt::format("\"{}\": not the name of a mail port: write its number", service.name));
     Import::Listener listener{name_for(import, *at, at->host), false, &service,
                       import.values.of(service, import.environment.directory + "/master.cf")};
     const bool wrapped = flag_is_set(import, listener, "smtpd_tls_wrappermode");
@@ -259,11 +259,11 @@ void import_listener(Import& import, const Service& service) {
             addresses = {endpoint(at->host, at->port)};
         else
             return import.record_service(service, Kind::unsupported,
-                                  fmt::format("\"{}\" is no address: write it in figures", at->host));
+                                  fmt::format("\"{}\" is not a numeric IP address", at->host));
     }
     if (import.error) return;
     if (addresses.empty())
-        return import.record_service(service, Kind::unsupported, "there is no address it could listen on");
+        return import.record_service(service, Kind::unsupported, "no address to listen on");
     if (wrapped && !import.draft.find("tls.certificates"))
         return import.record_service(service, Kind::unsupported,
                               "TLS from the first byte needs a certificate, and tls.certificates is empty: "
@@ -324,25 +324,25 @@ void other_service(Import& import, const Service& service) {
                 const auto* row = mapping_of(over.name);
                 if (row && (row->conversion == Conversion::obsolete || over.name == "syslog_name")) continue;
                 import.record_service(service, Kind::with_remark,
-                               fmt::format("-o {}: settings of one transport have no counterpart: write it "
-                                           "in [smtp_client] or the [route]",
+                               fmt::format("-o {}: settings of a single transport have no counterpart: use "
+                                           "[smtp_client] or the [route]",
                                            over.name));
             }
             return;
         }
         return import.record_service(service, Kind::unsupported,
-                              "another way to send by SMTP: write a [route] for the domains that use it, "
-                              "with tls, connections or a pool of its own");
+                              "another SMTP transport: write a [route] for the domains that use it, with its "
+                              "own tls, connections or pool");
     }
     if (service.type == "inet")
         return import.record_service(
             service, Kind::unsupported,
-            fmt::format("{} has no counterpart; systemd can start what it started", service.command));
+            fmt::format("{} has no counterpart; systemd can start its programs", service.command));
     if (service.command == "pipe" && !used)
         return import.record_service(service, Kind::converted); // Debian's master.cf has many of these
     import.record_service(service, Kind::unsupported,
-                   fmt::format("{}: programs behind a transport have no counterpart: let a server that "
-                               "speaks LMTP take the mail, or a user's .forward run the program",
+                   fmt::format("{}: transports that run programs have no counterpart: deliver to an LMTP "
+                               "server, or run the program from a user's .forward",
                                service.command));
 }
 
@@ -370,7 +370,7 @@ void import_listeners(Import& import) {
     import.mark_converted("master_service_disable");
     if (import.listeners.empty() && !import.error) // nobody listened; one listener there must be
         import.draft.set("listen.smtp.addresses", toml(std::vector<std::string>{"127.0.0.1:25"}),
-                         "master.cf has no smtpd that could be carried over");
+                         "master.cf has no smtpd service that can be imported");
 }
 
 } // namespace postrider

@@ -32,8 +32,7 @@ void mailboxes(Import& import) {
             import.set("local.deliver", toml(*hop), "mailbox_transport");
         else
             import.mark_unsupported("mailbox_transport",
-                           fmt::format("\"{}\": only lmtp has a counterpart: let a server that speaks LMTP "
-                                       "take the mail (local.deliver)",
+                           fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver)",
                                        transport));
     }
     if (const auto relay = import.value("luser_relay"); !relay.empty()) {
@@ -74,7 +73,7 @@ void forward_files(Import& import) {
         if (path.find('$') != path.npos)
             import.mark_unsupported(
                 "forward_path",
-                fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are put in",
+                fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are substituted",
                             path));
         else
             out.push_back(std::move(path));
@@ -109,7 +108,8 @@ void aliases(Import& import) {
                 files.push_back(path);
             } else if (import.given("alias_maps") && path != "/etc/aliases") {
                 import.mark_unsupported("alias_maps",
-                                        fmt::format("{}: there is no such file; postrider check wants it", path));
+                                        fmt::format("{}: there is no such file; postrider check requires it",
+                                                    path));
                 files.push_back(path);
             }
         } else if (auto table = import.table("alias_maps", word)) {
@@ -128,7 +128,7 @@ void aliases(Import& import) {
             import.set("smtpd.check_recipients", "false", "local_recipient_maps");
         else if (!is_usual_recipients(import))
             import.add_remark("local_recipient_maps",
-                         "users, aliases and alias tables say who is here, whatever this list says");
+                         "users, aliases and alias tables determine the valid recipients, regardless of this list");
     }
 }
 

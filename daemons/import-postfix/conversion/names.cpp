@@ -15,12 +15,13 @@ void names(Import& import) {
     if (const auto name = config::domain_name(hostname); !name.empty() && name.find('.') != name.npos)
         import.set("mta.hostname", toml(hostname), "myhostname");
     else
-        import.mark_unsupported("myhostname", fmt::format("\"{}\" is no full host name", hostname));
+        import.mark_unsupported("myhostname", fmt::format("\"{}\" is not a fully qualified host name", hostname));
     import.mark_converted("mydomain");
     auto origin = import.value("myorigin");
     if (origin == "/etc/mailname" && !import.environment.exists(origin)) // ours by default, once it is there
         return import.add_remark(
-            "myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
+            "myorigin", "/etc/mailname does not exist: mta.origin is its content once it exists, until then "
+                        "the host name");
     if (origin.starts_with('/')) { // the first line of that file
         const auto text = import.file("myorigin", origin);
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
@@ -30,7 +31,7 @@ void names(Import& import) {
                    toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name),
                    "myorigin");
     else if (!import.error)
-        import.mark_unsupported("myorigin", fmt::format("\"{}\" is no domain", origin));
+        import.mark_unsupported("myorigin", fmt::format("\"{}\" is not a valid domain", origin));
 }
 
 // Domains of one class; a domain that is in an earlier one already stays there, as Postfix has it.
@@ -44,15 +45,15 @@ public:
         for (const auto& word : words) {
             if (word.starts_with('!')) {
                 import_.add_remark(name,
-                              fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
+                              fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
                 continue;
             }
             if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
                 import_.mark_unsupported(
                     name,
-                    fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
-                                "domains in it are listed",
+                    fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
+                                "until its domains are listed",
                                 word, key));
                 continue;
             }
@@ -60,7 +61,7 @@ public:
             const bool under = word.starts_with('.');
             const auto domain = config::domain_name(std::string_view(word).substr(under ? 1 : 0));
             if (domain.empty() || (under && !below)) {
-                import_.add_remark(name, fmt::format("\"{}\" is no domain; it is left out", word));
+                import_.add_remark(name, fmt::format("\"{}\" is not a valid domain; omitted", word));
                 continue;
             }
             if (!under) add(name, key, domain, out);
@@ -78,7 +79,7 @@ private:
         if (fresh)
             out.push_back(domain);
         else if (found->second != key && !domain.starts_with('.') && import_.given(name))
-            import_.add_remark(name, fmt::format("{} is in {} already and stays there", domain, found->second));
+            import_.add_remark(name, fmt::format("{} is already in {} and remains there", domain, found->second));
     }
 
     Import& import_;
@@ -114,8 +115,8 @@ void domains(Import& import) {
     if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
         !import.error) {
         import.draft.remove("virtual_alias.domains");
-        import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that could be carried "
-                                                "over: list one in virtual_alias.tables");
+        import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that can be "
+                                                         "imported: list one in virtual_alias.tables");
     }
 }
 
@@ -174,7 +175,7 @@ void networks(Import& import) {
             else if (postfix::parse_typed(word) || word.starts_with('/'))
                 out.push_back(word);
             else
-                import.mark_unsupported("mynetworks", fmt::format("\"{}\" is no network in figures", word));
+                import.mark_unsupported("mynetworks", fmt::format("\"{}\" is not a numeric network", word));
         }
     }
     import.set("relay.networks", toml(Import::without_duplicates(out)),
@@ -193,7 +194,7 @@ void import_names(Import& import) {
     import.mark_converted("virtual_alias_domains"), import.mark_converted("virtual_mailbox_domains");
     const auto delimiter = import.value("recipient_delimiter");
     if (delimiter.size() > 1)
-        import.add_remark("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
+        import.add_remark("recipient_delimiter", fmt::format("only \"{}\", the first one", delimiter.front()));
     import.set("local.recipient_delimiter", toml(delimiter.substr(0, 1)), "recipient_delimiter");
 }
 

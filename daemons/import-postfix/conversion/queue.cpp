@@ -54,7 +54,7 @@ void reports(Import& import) {
         else
             import.add_remark(
                 "notify_classes",
-                fmt::format("{}: nobody is written to; the log and postrider-metrics(8) tell", word));
+                fmt::format("{}: no notices are sent; watch the log and postrider-metrics(8)", word));
     }
     import.set("bounce.postmaster_copy", toml(out), "notify_classes");
 }
@@ -67,7 +67,7 @@ void import_queue(Import& import) {
     reports(import);
     if (const auto name = import.value("syslog_name"); import.given("syslog_name") && !name.empty()) {
         if (import.values.raw("syslog_name").find("$service_name") != std::string::npos)
-            import.mark_unsupported("syslog_name", "the service's name stands behind it in every line anyway");
+            import.mark_unsupported("syslog_name", "every line has the service's name after it anyway");
         else
             import.set("log.name", toml(name), "syslog_name");
     }
@@ -85,7 +85,7 @@ void import_queue(Import& import) {
         import.mark_unsupported("smtpd_banner", "the greeting is \"220 HOSTNAME ESMTP Postrider\"");
     if (!import.value("bounce_template_file").empty())
         import.mark_unsupported("bounce_template_file",
-                       "templates have another form: write them anew in a directory, bounce.templates");
+                       "templates have a different format: rewrite them in a directory, bounce.templates");
     import.mark_converted("bounce_template_file");
 }
 

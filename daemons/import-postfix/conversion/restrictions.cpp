@@ -44,22 +44,22 @@ struct Advice {
 };
 constexpr Advice advice[] = {
     {"check_recipient_access",
-     "relocated.tables refuse single recipients with 5.1.6; for the rest a policy service"},
-    {"check_client_access", "a [dns_list] of your own, relay.networks, or a policy service"},
-    {"check_sender_access", "a policy service, or content.header_checks on Return-Path and From"},
-    {"check_", "a policy service can look such a table up"},
+     "relocated.tables reject single recipients with 5.1.6; for the rest use a policy service"},
+    {"check_client_access", "use a [dns_list] of your own, relay.networks, or a policy service"},
+    {"check_sender_access", "use a policy service, or content.header_checks on Return-Path and From"},
+    {"check_", "use a policy service, which can query such a table"},
     {"reject_unverified_",
-     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list who is there"},
-    {"reject_rhsbl_", "lists of domains are asked by a milter, such as rspamd"},
-    {"permit_rhswl_", "lists of domains are asked by a milter, such as rspamd"},
-    {"reject_unknown_", "a milter, such as rspamd, weighs names that are not in the DNS"},
+     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list the valid recipients"},
+    {"reject_rhsbl_", "use a milter, such as rspamd, which can query lists of domains"},
+    {"permit_rhswl_", "use a milter, such as rspamd, which can query lists of domains"},
+    {"reject_unknown_", "use a milter, such as rspamd, which can score names that are not in the DNS"},
     {"reject_non_fqdn_",
-     "addresses without a domain are completed for programs of our own; a milter weighs the rest"},
-    {"reject_invalid_", "a milter, such as rspamd, weighs odd names"},
-    {"permit_tls_", "nobody may relay by a certificate: let those clients authenticate"},
-    {"reject_plaintext_session", "say tls = \"require\" for the listener"},
+     "addresses without a domain are completed for programs on this host; use a milter for the rest"},
+    {"reject_invalid_", "use a milter, such as rspamd, which can score invalid names"},
+    {"permit_tls_", "certificates do not permit relaying: let those clients authenticate"},
+    {"reject_plaintext_session", "set tls = \"require\" for the listener"},
     {"permit_mx_backup", "name the domains in relay.domains"},
-    {"permit_naked_ip_address", "addresses in place of names are taken"},
+    {"permit_naked_ip_address", "addresses instead of names are accepted"},
     {"reject_sender_login", "auth.sender_match"},
     {"sleep", "smtpd.greeting_delay makes strangers wait"},
 };
@@ -67,7 +67,7 @@ constexpr Advice advice[] = {
 std::string_view advice_on(std::string_view word) {
     for (const auto& [begin, text] : advice)
         if (word.starts_with(begin)) return text;
-    return "a policy service or a milter can decide so";
+    return "use a policy service or a milter for this decision";
 }
 
 // What is found for one listener after the other, written when all are known.
@@ -93,7 +93,7 @@ public:
         if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
             import_.draft.set(key, "false", auth->origin);
             import_.record_service(*listener.service, SettingResult::Kind::with_remark,
-                            "AUTH is off: no permit_sasl_authenticated lets those relay who authenticate");
+                            "AUTH is off: no permit_sasl_authenticated allows authenticated clients to relay");
         }
         if (listener.submission) return submitters(listener);
         if (relays_) some_relay_ = true;
@@ -126,7 +126,7 @@ public:
             std::ranges::any_of(import_.listeners, [](const auto& listener) { return !listener.submission; });
         if (any && !some_relay_) {
             import_.set("relay.networks", "[]", "mynetworks");
-            import_.add_remark("mynetworks", "no permit_mynetworks lets these networks relay, so none is listed");
+            import_.add_remark("mynetworks", "no permit_mynetworks allows these networks to relay, so none is listed");
         }
     }
 
@@ -195,7 +195,7 @@ private:
                      word == "reject_authenticated_sender_login_mismatch")
                 import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
             else if (word == "warn_if_reject")
-                say(listener, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", more));
+                say(listener, list.name, fmt::format("warn_if_reject {}: only actual rejections are logged", more));
             else {
                 const std::string advice(advice_on(word));
                 auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
@@ -212,11 +212,11 @@ private:
         if (listener.submission)
             return say(
                 listener, list.name,
-                fmt::format("{} {}: lists are asked about clients of relay listeners only", word, more));
+                fmt::format("{} {}: lists are queried only for clients of relay listeners", word, more));
         if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, listener.name,
                                       fmt::format("{} in {}", word, list.name)))
             say(listener, list.name,
-                fmt::format("{} {}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word, more));
+                fmt::format("{} {}: name the zone, and the answers to react to, in a [dns_list.\"ZONE\"]", word, more));
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
@@ -239,7 +239,7 @@ private:
         const auto address = words.empty() ? std::nullopt : import_.service_address(words[0]);
         if (!address)
             return say(listener, list.name,
-                       fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]",
+                       fmt::format("check_policy_service {}: write its numeric address in a [policy.NAME]",
                                    text));
         out.address = *address;
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
@@ -282,8 +282,8 @@ private:
               "recipients", "sessions_per_network"})
             import_.draft.remove(fmt::format("{}.{}", key, each));
         import_.record_service(*listener.service, SettingResult::Kind::unsupported,
-                        "nobody could send there: name auth.passwords or auth.dovecot, and write a listener "
-                        "whose service is \"submission\"");
+                        "no client could send mail there: set auth.passwords or auth.dovecot, and add a "
+                        "listener with service = \"submission\"");
     }
 
     Import& import_;
@@ -311,7 +311,7 @@ void postscreen(Import& import, Restrictions& restrictions) {
             import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
     if (!acts("postscreen_dnsbl_action"))
         return import.add_remark("postscreen_dnsbl_sites",
-                                 "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
+                                 "postscreen_dnsbl_action is ignore: the lists reject no client and are not queried");
     const auto sites = Import::split(import.value(listener->values, "postscreen_dnsbl_sites"));
     if (const auto threshold = postfix::number_of(import.value(listener->values, "postscreen_dnsbl_threshold"));
         threshold && !sites.empty())
@@ -324,7 +324,8 @@ void postscreen(Import& import, Restrictions& restrictions) {
         if (weight == 0 || weight == INT_MIN ||
             !restrictions.dns_list(site, weight < 0, std::abs(weight), listener->name, "postscreen_dnsbl_sites"))
             import.mark_unsupported("postscreen_dnsbl_sites",
-                           fmt::format("{}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word));
+                           fmt::format("{}: name the zone, and the answers to react to, in a "
+                                       "[dns_list.\"ZONE\"]", word));
     }
 }
 
@@ -344,13 +345,13 @@ void import_restrictions(Import& import) {
                                      "smtpd_etrn_restrictions");
             import.mark_converted("smtpd_etrn_restrictions");
         } else {
-            import.mark_unsupported("smtpd_etrn_restrictions", "name the networks in listen.NAME.etrn_networks");
+            import.mark_unsupported("smtpd_etrn_restrictions", "list the networks in listen.NAME.etrn_networks");
         }
     }
     if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
         import.add_remark(
             "smtpd_sender_login_maps",
-            "users send as themselves; whom else they may send as is said with postrider passwd --addresses");
+            "users send with their own address; postrider passwd --addresses allows others");
 }
 
 } // namespace postrider

@@ -45,7 +45,7 @@ public:
 private:
     // What is in them nobody can see: the key first, as is the custom, and one file of certificates.
     void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
-        import_.add_remark(name, fmt::format("{}: tls.certificates and tls.keys name it all the same", why));
+        import_.add_remark(name, fmt::format("{}: tls.certificates and tls.keys name it anyway", why));
         add(name, list.size() > 1 ? list[1] : list[0], list[0]);
     }
 
@@ -53,7 +53,7 @@ private:
     void add(std::string_view name, const std::string& certificate, const std::string& key) {
         for (const auto& path : {certificate, key})
             if (!import_.environment.exists(import_.resolved_path(path)))
-                import_.add_remark(name, fmt::format("{}: there is no such file; postrider check wants it", path));
+                import_.add_remark(name, fmt::format("{}: there is no such file; postrider check requires it", path));
         const auto place = import_.resolved_path(certificate);
         if (std::ranges::find(certificates_, place) != certificates_.end()) return;
         certificates_.push_back(place);
@@ -101,7 +101,7 @@ void versions(Import& import, std::string_view name, std::string_view key) {
     }
     if (named > 0 && !named_12) only_13 = true;
     import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
-    if (old) import.add_remark(name, "versions before TLS 1.2 are not spoken");
+    if (old) import.add_remark(name, "versions before TLS 1.2 are not supported");
 }
 
 void client_level(Import& import) {
@@ -115,7 +115,7 @@ void client_level(Import& import) {
     if (level == "secure" || level == "fingerprint") {
         import.add_remark(
             from,
-            fmt::format("\"{}\" is taken for \"verify\": the certificate must prove the name of the host",
+            fmt::format("\"{}\" is treated as \"verify\": the certificate must match the host name",
                         level));
         level = "verify";
     }
@@ -153,8 +153,8 @@ void authentication(Import& import) {
         import.mark_unsupported(
             "smtpd_sasl_auth_enable",
             fmt::format(
-                "\"{}\" SASL has no counterpart: let Dovecot decide (auth.dovecot), or make a file of users "
-                "with postrider passwd (auth.passwords), and say auth = true for the listeners",
+                "\"{}\" SASL has no counterpart: use Dovecot (auth.dovecot), or create a password file with "
+                "postrider passwd (auth.passwords), and set auth = true for the listeners",
                 type));
         return import.mark_unsupported("smtpd_sasl_type", "only dovecot has a counterpart");
     }

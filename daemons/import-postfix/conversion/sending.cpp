@@ -42,7 +42,7 @@ void relayhost(Import& import) {
         if (const auto hop = Import::next_hop(word))
             hops.push_back(*hop);
         else
-            import.mark_unsupported(name, fmt::format("\"{}\" is no next hop that is understood", word));
+            import.mark_unsupported(name, fmt::format("\"{}\" is not a supported next hop", word));
     };
     std::string_view from = "relayhost";
     for (const auto& word : import.words("relayhost")) add("relayhost", word);
@@ -53,7 +53,7 @@ void relayhost(Import& import) {
             import.mark_unsupported("default_transport",
                            fmt::format("\"{}\" has no counterpart{}", transport,
                                        bare == "error" || bare == "retry"
-                                           ? ": postrider pause all keeps mail from leaving"
+                                           ? ": use postrider pause all to keep mail from leaving"
                                            : ": mail leaves by SMTP"));
         else if (type && !type->name.empty() && hops.empty())
             from = "default_transport", add("default_transport", type->name);
@@ -89,7 +89,7 @@ void fallback(Import& import) {
     const auto* now = import.draft.find("route.\"*\".next_hop");
     if (now && now->value.find('[') != now->value.npos)
         return import.add_remark("smtp_fallback_relay",
-                            "next_hop of route.\"*\" names hosts: list these behind them");
+                            "next_hop of route.\"*\" names hosts: add these after them");
     import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
 }
 
@@ -131,9 +131,9 @@ void tls_policies(Import& import) {
             import.add_remark(
                 "smtp_tls_policy_maps",
                 welcome
-                    ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
-                    : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
-                                  "sends in plain text where a domain has no policy",
+                    ? fmt::format("{}: smtp_client.tls = \"sts\" follows MTA-STS and DANE without such a service", word)
+                    : fmt::format("{}: not queried. If it is for MTA-STS, smtp_client.tls = \"sts\" replaces "
+                                  "it, which sends in plain text if a domain has no policy",
                                   word));
             continue;
         }
@@ -144,8 +144,8 @@ void tls_policies(Import& import) {
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
             import.mark_unsupported(
                 "smtp_tls_policy_maps",
-                fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
-                            "what each of its entries does",
+                fmt::format("{} was written as the name of a [route], which postrider check rejects until "
+                            "there is a [route] for each of its entries",
                             word));
             continue;
         }
@@ -154,18 +154,18 @@ void tls_policies(Import& import) {
             auto level = words.front();
             if (words.size() > 1)
                 import.add_remark("smtp_tls_policy_maps",
-                             fmt::format("{}: \"{}\" and the like have no counterpart", entry.key,
+                             fmt::format("{}: \"{}\" and similar values have no counterpart", entry.key,
                                          postfix::excerpt(words[1])));
             if (level == "secure" || level == "fingerprint")
                 level = "verify",
                 import.add_remark("smtp_tls_policy_maps",
-                             fmt::format("{}: {} is taken for verify", entry.key, words.front()));
+                             fmt::format("{}: {} is treated as verify", entry.key, words.front()));
             const auto hop = Import::next_hop(entry.key);
             if (hop && toml(*hop) == relay) {
                 import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
             } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
                 import.mark_unsupported("smtp_tls_policy_maps",
-                               fmt::format("{}: say it as tls of the [route] with that next hop", entry.key));
+                               fmt::format("{}: set it as tls of the [route] with that next hop", entry.key));
             } else if (const auto domain = config::domain_name(
                            std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
                        !domain.empty()) {
@@ -175,7 +175,7 @@ void tls_policies(Import& import) {
                     import.add_remark(
                         "smtp_tls_policy_maps",
                         fmt::format(
-                            "{}: Postfix heeds it only where mail does not go to relayhost; it is left out",
+                            "{}: Postfix uses it only if mail does not go to relayhost; omitted",
                             entry.key));
                 else {
                     if (!import.draft.find(route + ".next_hop"))
@@ -225,7 +225,7 @@ void sources(Import& import) {
         if (common::IpAddress::parse(text))
             out.push_back(text);
         else
-            import.mark_unsupported(name, fmt::format("\"{}\" is no address in figures", text));
+            import.mark_unsupported(name, fmt::format("\"{}\" is not a numeric IP address", text));
     }
     if (out.empty()) return;
     import.set("pool.postfix.addresses", toml(out),
@@ -251,7 +251,7 @@ void import_sending(Import& import) {
         else
             import.mark_unsupported(
                 "smtp_tls_wrappermode",
-                "say implicit_tls = true in the [route] whose next hop it is for; it needs hosts in brackets");
+                "set implicit_tls = true in the [route] with that next hop; it requires hosts in brackets");
     }
     import.mark_converted("disable_dns_lookups");
     if (import.flag("disable_dns_lookups"))

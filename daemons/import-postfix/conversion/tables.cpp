@@ -72,13 +72,13 @@ std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name
             }
             return out;
         }
-        add_remark(name, fmt::format("{}: a table of this type is not read, so nothing was copied from it", word));
+        add_remark(name, fmt::format("{}: tables of this type cannot be read, so nothing was copied from it", word));
         return {};
     }
     const auto path = resolved_path(table->name);
     if (table->type == "lmdb" && !environment.exists(path) && environment.exists(path + ".lmdb")) {
         add_remark(name,
-              fmt::format("{}: only the compiled table is there; what stands in it was not copied", path));
+              fmt::format("{}: only the compiled table exists; its entries were not copied", path));
         return {};
     }
     const auto text = file(name, path);
@@ -155,16 +155,16 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
     if (type == "sqlite") return sqlite_table(name, rest);
     if (type == "socketmap" || type == "tcp") return service_table(name, type, rest);
     if (is_any_of(type, {"unix", "nis"})) {
-        mark_unsupported(name, fmt::format("{}: users of this system are known without a table", word));
+        mark_unsupported(name, fmt::format("{}: users of this system need no table", word));
         return {};
     }
     // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
     mark_unsupported(
-        name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
-                          "postrider check refuses it until it is replaced or taken out",
+        name, fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and "
+                          "postrider check rejects it until it is replaced or removed",
                           type,
-                          type == "static" ? "write a regexp: table with one pattern that fits everything"
-                                           : "write the entries to a text file, or ask them by a socketmap"));
+                          type == "static" ? "write a regexp: table with one pattern that matches everything"
+                                           : "write the entries to a text file, or use a socketmap"));
     return std::string(word);
 }
 
@@ -179,7 +179,7 @@ std::optional<std::string> Import::file_table(std::string_view name, const std::
     if (type == "lmdb" && !environment.exists(path) && environment.exists(path + ".lmdb")) return "lmdb:" + path;
     const auto text = file(name, path); // must be there and readable
     if (error) return {};
-    if (type == "regexp") add_remark(name, fmt::format("{}: its patterns are now read as Perl's (PCRE2)", path));
+    if (type == "regexp") add_remark(name, fmt::format("{}: its patterns are now interpreted as Perl's (PCRE2)", path));
     if (!rules)
         if (const auto read = postfix::read_table(text, path); !read && !error)
             return error = read.error(), std::nullopt;
@@ -209,14 +209,14 @@ std::optional<std::string> Import::sqlite_table(std::string_view name, const std
         if (setting.name == "query") query = setting.value;
         if (is_any_of(setting.name, {"domain", "result_format", "expansion_limit"}))
             add_remark(name,
-                  fmt::format("{}: \"{}\" has no counterpart: let the query do it", path, setting.name));
+                  fmt::format("{}: \"{}\" has no counterpart: do this in the query", path, setting.name));
     }
     for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'"))
         query.replace(at, 4, ":key");
     if (database.empty() || query.empty() || query.find('%') != query.npos ||
         query.find(":key") == query.npos) {
-        mark_unsupported(name, fmt::format("{}: only a dbpath and a query with '%s' are carried over; write a "
-                                  "[table.NAME] of kind sqlite",
+        mark_unsupported(name, fmt::format("{}: only a dbpath and a query with '%s' are imported; write a "
+                                           "[table.NAME] of kind sqlite",
                                   path));
         return {};
     }
@@ -235,7 +235,7 @@ std::optional<std::string> Import::service_table(std::string_view name, const st
     if (tables::Specification::parse(address)) return address;
     mark_unsupported(name,
             fmt::format(
-                "{}:{}: write the address of the service in figures, \"socketmap:inet:127.0.0.1:3000:NAME\"",
+                "{}:{}: write the numeric address of the service, \"socketmap:inet:127.0.0.1:3000:NAME\"",
                 type, text));
     return {};
 }

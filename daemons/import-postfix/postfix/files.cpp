@@ -33,7 +33,7 @@ Read<Setting> setting_of(std::string_view text, const std::string& file, std::ui
     const auto equals = text.find('=');
     const auto name = trimmed(text.substr(0, equals));
     if (equals == text.npos)
-        return file_error(file, line, fmt::format("\"{}\": there is no \"=\" behind the name", excerpt(text)));
+        return file_error(file, line, fmt::format("\"{}\": no \"=\" after the name", excerpt(text)));
     if (!is_name(name))
         return file_error(file, line, fmt::format("\"{}\" is not the name of a setting", excerpt(name)));
     return Setting{std::string(name), std::string(trimmed(text.substr(equals + 1))), line};
@@ -63,7 +63,7 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
         }
         if (word == "-o") {
             if (i + 1 == words.size())
-                return file_error(file, line.line, "-o is the last word: name=value is missing behind it");
+                return file_error(file, line.line, "-o is the last word: name=value is missing after it");
             word = words[++i];
         } else {
             word.remove_prefix(2);
@@ -84,7 +84,7 @@ std::string FileError::to_string() const {
 Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::string& file) {
     if (text.size() > max_file_size)
         return file_error(file, 0,
-                     fmt::format("it has {} bytes; more than {} are not read", text.size(), max_file_size));
+                     fmt::format("too large: {} bytes, limit {}", text.size(), max_file_size));
     std::vector<LogicalLine> out;
     std::uint32_t number = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -92,11 +92,11 @@ Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::s
         auto line = text.substr(at, end - at);
         at = end + 1;
         if (++number > max_lines)
-            return file_error(file, number, fmt::format("more than {} lines are not read", max_lines));
-        if (line.find('\0') != line.npos) return file_error(file, number, "a zero byte: this is no text");
+            return file_error(file, number, fmt::format("too many lines: limit {}", max_lines));
+        if (line.find('\0') != line.npos) return file_error(file, number, "contains a NUL byte: not a text file");
         const auto first = line.find_first_not_of(blanks);
         if (first == line.npos || line[first] == '#') continue;
-        if (!is_utf8(line)) return file_error(file, number, "this is not UTF-8: write the file in that encoding");
+        if (!is_utf8(line)) return file_error(file, number, "not UTF-8: convert the file to that encoding");
         line = line.substr(0, line.find_last_not_of('\r') + 1);
         if (first == 0) {
             out.push_back({std::string(line), number});
@@ -104,11 +104,11 @@ Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::s
         }
         if (out.empty())
             return file_error(file, number,
-                         "the first line begins with a blank: there is no line it could continue");
+                         "the first line begins with a space: there is no line to continue");
         if (out.back().text.size() + line.size() > max_value_size)
             return file_error(
                 file, out.back().line,
-                fmt::format("with the lines that continue it, it has more than {} bytes", max_value_size));
+                fmt::format("longer than {} bytes with its continuation lines", max_value_size));
         out.back().text += " ";
         out.back().text += trimmed(line);
     }
@@ -123,7 +123,7 @@ Read<std::vector<Setting>> read_main(std::string_view text, const std::string& f
         auto setting = setting_of(line.text, file, line.line);
         if (!setting) return std::unexpected(setting.error());
         if (out.size() == max_settings)
-            return file_error(file, line.line, fmt::format("more than {} settings are not read", max_settings));
+            return file_error(file, line.line, fmt::format("too many settings: limit {}", max_settings));
         out.push_back(*std::move(setting));
     }
     return out;
@@ -137,7 +137,7 @@ Read<std::vector<Service>> read_master(std::string_view text, const std::string&
         auto service = service_of(line, file);
         if (!service) return std::unexpected(service.error());
         if (out.size() == max_settings)
-            return file_error(file, line.line, fmt::format("more than {} services are not read", max_settings));
+            return file_error(file, line.line, fmt::format("too many services: limit {}", max_settings));
         out.push_back(*std::move(service));
     }
     return out;
@@ -160,7 +160,7 @@ Read<std::vector<Entry>> read_table(std::string_view text, const std::string& fi
         Entry entry{std::string(whole.substr(0, end)), std::string(trimmed(whole.substr(end))), line.line};
         if (entry.value.empty())
             return file_error(file, line.line,
-                         fmt::format("\"{}\": the key has no value behind it", excerpt(entry.key)));
+                         fmt::format("\"{}\": the key has no value", excerpt(entry.key)));
         if (entry.key.size() > 1 && entry.key.starts_with('"') && entry.key.ends_with('"'))
             entry.key = entry.key.substr(1, entry.key.size() - 2);
         out.push_back(std::move(entry));

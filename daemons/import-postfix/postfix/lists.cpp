@@ -57,10 +57,10 @@ std::expected<std::vector<std::string>, std::string> split(std::string_view text
             const auto close = closing(text, at);
             if (close == text.npos)
                 return std::unexpected(
-                    fmt::format("\"{}\": the brace is never closed", excerpt(text.substr(at))));
+                    fmt::format("\"{}\": unclosed brace", excerpt(text.substr(at))));
             end = close + 1;
             if (end < text.size() && separators.find(text[end]) == separators.npos)
-                return std::unexpected(fmt::format("\"{}\": a blank is missing behind the closing brace",
+                return std::unexpected(fmt::format("\"{}\": no space after the closing brace",
                                                    excerpt(text.substr(at))));
         } else {
             end = at; // braces within a word hold it together: inline:{a=b, c=d}

@@ -43,7 +43,7 @@ public:
 
     bool text(std::string_view in, std::string& out) {
         if (depth_ == 2 * max_depth)
-            return wrong(fmt::format("braces in braces more than {} deep", 2 * max_depth));
+            return wrong(fmt::format("braces nested more than {} levels deep", 2 * max_depth));
         steps_ += in.size() / bytes_per_step;
         ++depth_;
         const bool good = pieces(in, out);
@@ -59,7 +59,7 @@ private:
         for (std::size_t at = 0; at < in.size();) {
             if (++steps_ > most_steps || out.size() > max_size)
                 return wrong(fmt::format(
-                    "its value becomes too long when \"$name\" is put in (more than {} bytes)", max_size));
+                    "its value is longer than {} bytes after \"$name\" is substituted", max_size));
             if (in[at] != '$') {
                 const auto dollar = std::min(in.find('$', at), in.size());
                 out += in.substr(at, dollar - at), at = dollar;
@@ -68,7 +68,7 @@ private:
             } else if (at + 1 < in.size() && (in[at + 1] == '{' || in[at + 1] == '(')) {
                 const auto end = closing(in, at + 1);
                 if (end == in.npos)
-                    return wrong(fmt::format("\"{}\": the brace is never closed", excerpt(in.substr(at))));
+                    return wrong(fmt::format("\"{}\": unclosed brace", excerpt(in.substr(at))));
                 if (!braces(in.substr(at + 2, end - at - 2), out)) return false;
                 at = end + 1;
             } else {
@@ -103,8 +103,8 @@ private:
     bool name(std::string_view word, std::string& out) {
         if (std::ranges::find(within_, word) != within_.end())
             return wrong(
-                fmt::format("${{{}}} is in its own value ({}, {})", word, fmt::join(within_, ", "), word));
-        if (within_.size() == max_depth) return wrong(fmt::format("names in names more than {} deep", max_depth));
+                fmt::format("${{{}}} refers to itself ({}, {})", word, fmt::join(within_, ", "), word));
+        if (within_.size() == max_depth) return wrong(fmt::format("names nested more than {} levels deep", max_depth));
         const auto raw = values_.raw(word);
         within_.emplace_back(word);
         const bool good = text(raw, out);
@@ -117,7 +117,7 @@ private:
         const auto begun = trimmed(in);
         if (!begun.starts_with('{')) return branch = in, rest = {}, true;
         const auto end = closing(begun, 0);
-        if (end == begun.npos) return wrong(fmt::format("\"{}\": the brace is never closed", excerpt(begun)));
+        if (end == begun.npos) return wrong(fmt::format("\"{}\": unclosed brace", excerpt(begun)));
         branch = begun.substr(1, end - 1);
         rest = trimmed(begun.substr(end + 1));
         return true;
@@ -132,7 +132,7 @@ private:
             if (!branch(rest.substr(1), second, rest)) return false;
         }
         if (!rest.empty())
-            return wrong(fmt::format("\"{}\": nothing may stand behind the brace", excerpt(rest)));
+            return wrong(fmt::format("\"{}\": unexpected text after the brace", excerpt(rest)));
         return text(is == asks ? first : second, out);
     }
 
@@ -143,10 +143,10 @@ private:
         std::size_t end = 0;
         while (end < in.size() && is_letter(in[end])) ++end;
         const auto word = in.substr(0, end), rest = trimmed(in.substr(end));
-        if (word.empty()) return wrong(fmt::format("\"${{{}}}\": there is no name", excerpt(in)));
+        if (word.empty()) return wrong(fmt::format("\"${{{}}}\": the name is missing", excerpt(in)));
         if (rest.empty()) return name(word, out);
         if (rest.front() != '?' && rest.front() != ':')
-            return wrong(fmt::format("\"${{{}}}\": \"{}\" is in no name", excerpt(in), rest.front()));
+            return wrong(fmt::format("\"${{{}}}\": \"{}\" is not allowed in a name", excerpt(in), rest.front()));
         return chosen(!values_.raw(word).empty(), in.substr(in.find(rest.front(), end)), out);
     }
 

@@ -36,7 +36,7 @@ Result<pid_t> start_process(std::string_view work, std::initializer_list<int> de
 Result<std::pair<Fd, Fd>> socket_pair() {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return std::unexpected(Error::from_errno("make a socket pair"));
+        return std::unexpected(Error::from_errno("create a socket pair"));
     return std::pair{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -94,7 +94,8 @@ Result<> FrameSocket::send(std::string_view rest, int patience) {
     while (!rest.empty()) {
         const ssize_t n = ::send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno != EAGAIN) return std::unexpected(Error::from_errno("talk to the delivering process"));
+        if (n < 0 && errno != EAGAIN)
+            return std::unexpected(Error::from_errno("write to the delivering process"));
         if (n < 0)
             TRY(step.wait(fd_.number(), POLLOUT));
         else
@@ -107,14 +108,14 @@ Result<std::string_view> FrameSocket::frame(int patience) {
     const Step step(patience);
     while (true) {
         if (auto frame = reader_.next()) return *frame;
-        if (reader_.broken()) return std::unexpected(Error{EPROTO, "delivering process: broken frame"});
+        if (reader_.broken()) return std::unexpected(Error{EPROTO, "delivering process: malformed frame"});
         reader_.keep();
         TRY(step.wait(fd_.number(), POLLIN));
         buffer_.resize(64 * 1024);
         const ssize_t n = recv(fd_.number(), buffer_.data(), buffer_.size(), 0);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::unexpected(Error::from_errno("hear the delivering process"));
-        if (n == 0) return std::unexpected(Error{EPIPE, "the delivering process has gone"});
+        if (n < 0) return std::unexpected(Error::from_errno("read from the delivering process"));
+        if (n == 0) return std::unexpected(Error{EPIPE, "the delivering process has exited"});
         reader_.feed({buffer_.data(), static_cast<std::size_t>(n)});
     }
 }

@@ -82,7 +82,7 @@ Answer read(const std::string& path, std::uint32_t owner) {
     if (found.st_uid != owner && found.st_uid != 0)
         return refused(path, fmt::format("belongs to user {}, not to {}", found.st_uid, owner));
     if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return refused(path, fmt::format("can be written by others (mode {:04o}): chmod go-w would mend it",
+        return refused(path, fmt::format("is writable by others (mode {:04o}): chmod go-w fixes this",
                                          found.st_mode & 07777u));
     Answer out{0, Status::found, path, "", ""};
     char block[16 * 1024];
@@ -95,7 +95,7 @@ Answer read(const std::string& path, std::uint32_t owner) {
     }
     if (out.text.size() > largest_file)
         return refused(path, fmt::format("is larger than {} KiB", largest_file / 1024));
-    if (out.text.find('\0') != out.text.npos) return refused(path, "holds NUL bytes: it is not a text");
+    if (out.text.find('\0') != out.text.npos) return refused(path, "contains NUL bytes: not a text");
     return out;
 }
 
@@ -142,8 +142,9 @@ std::optional<Verdict> reject_unless_referenced(const TargetReference& names, co
 }
 
 Verdict not_referenced(std::string_view target, std::string_view user) {
-    return deferred("4.3.5", fmt::format("refused: \"{}\" as user {} comes from no alias file and no .forward file that is "
-                                         "there now; postrider message requeue looks the recipient up again",
+    return deferred("4.3.5", fmt::format("refused: \"{}\" as user {} is no longer in any alias file or "
+                                         ".forward file; postrider message requeue looks the recipient up "
+                                         "again",
                                          smtp::printable(target, 128), smtp::printable(user, 64)));
 }
 

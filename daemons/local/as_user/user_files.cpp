@@ -147,7 +147,7 @@ void UserFiles::welcome(std::unique_ptr<Client> client) {
                               if (read)
                                   asked({number, std::move(*read)});
                               else
-                                  clients_.at(number)->fail("only Read is said here");
+                                  clients_.at(number)->fail("unexpected message: only Read is accepted here");
                           },
                           [this, number](const std::string&) {
                               forget(number);
@@ -161,7 +161,7 @@ void UserFiles::welcome(std::unique_ptr<Client> client) {
 
 void UserFiles::asked(Question&& question) {
     if (waiting_count_ >= most_waiting || readings_.size() >= max_processes)
-        return answer(question, unreadable("too many files of users wait to be read"));
+        return answer(question, unreadable("too many files of users are waiting to be read"));
     if (is_hung(question.read.user)) return answer(question, unreadable(silent(question.read.user)));
     auto& its = waiting_[question.read.user];
     if (its.empty()) users_.push_back(question.read.user);

@@ -41,7 +41,7 @@ std::optional<Verdict> UserProcess::answer(int patience) {
     if (!heard) return failure_of(heard.error());
     if (std::holds_alternative<Opened>(*heard)) return {};
     if (const auto* ended = std::get_if<Ended>(&*heard)) return ended->verdict;
-    return failure_of(Error{EPROTO, "the delivering process makes no sense"});
+    return failure_of(Error{EPROTO, "invalid message from the delivering process"});
 }
 
 std::optional<Verdict> UserProcess::open() {
@@ -64,7 +64,7 @@ std::optional<Verdict> UserProcess::write(std::string_view content) {
         if (said.error().code == ETIMEDOUT) return failure_of(said.error());
         // It ended before all was said: why lies in the socket.
         if (auto verdict = answer(timeout_)) return verdict;
-        return failure_of(Error{EPROTO, "the delivering process makes no sense"});
+        return failure_of(Error{EPROTO, "invalid message from the delivering process"});
     }
     return {};
 }
@@ -74,7 +74,8 @@ Verdict UserProcess::commit() {
     const auto heard = socket_->receive(timeout_);
     const auto* ended = heard ? std::get_if<Ended>(&*heard) : nullptr;
     if (ended) return ended->verdict;
-    auto verdict = failure_of(heard ? Error{EPROTO, "the delivering process makes no sense"} : heard.error());
+    auto verdict =
+        failure_of(heard ? Error{EPROTO, "invalid message from the delivering process"} : heard.error());
     verdict.in_doubt = true; // it may have come to its end
     return verdict;
 }
@@ -95,7 +96,7 @@ bool take_mail_group(as_user::UserIdentity& person, const std::string& path) {
 Verdict deliver_as_user(MessageSocket& socket) {
     auto first = socket.receive(60'000);
     const auto* begin = first ? std::get_if<Begin>(&*first) : nullptr;
-    if (!begin) return verdict_of(Error{EPROTO, "the delivering process was not told what to do"});
+    if (!begin) return verdict_of(Error{EPROTO, "the delivering process got no instructions"});
     auto person = begin->person;
     auto request = begin->request;
     if (begin->mail_group) request.shared = take_mail_group(person, request.path);
@@ -110,7 +111,7 @@ Verdict deliver_as_user(MessageSocket& socket) {
         if (!heard) return verdict_of(heard.error()); // the daemon has gone: nothing is kept
         if (std::holds_alternative<Commit>(*heard)) return mailbox->commit();
         const auto* piece = std::get_if<Piece>(&*heard);
-        if (!piece) return verdict_of(Error{EPROTO, "unexpected word from the daemon"});
+        if (!piece) return verdict_of(Error{EPROTO, "unexpected message from the daemon"});
         if (auto verdict = mailbox->write(piece->content)) return *verdict;
     }
 }

@@ -25,7 +25,7 @@ std::int64_t milliseconds_now() {
 
 Result<std::pair<Fd, Fd>> make_pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(Error::from_errno("make a pipe"));
+    if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(Error::from_errno("create a pipe"));
     return std::pair{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -56,7 +56,7 @@ Result<std::optional<Verdict>> Command::start() {
     if (said) {
         const auto* failed = std::get_if<command::Failed>(&*said);
         if (failed) return failed->verdict;
-        return std::unexpected(Error{0, "the delivering process makes no sense"});
+        return std::unexpected(Error{0, "invalid message from the delivering process"});
     }
     if (said.error().code != EPIPE) return std::unexpected(said.error());
     return std::nullopt;
@@ -67,8 +67,8 @@ std::optional<Verdict> Command::open() {
     const auto started = start();
     if (started) return *started;
     if (started.error().code != ETIMEDOUT) return verdict_of(Error{0, started.error().what});
-    return verdict_of(Error{0, fmt::format("the process that is to run a command as user {} did not answer for {} s and "
-                                           "was killed",
+    return verdict_of(Error{0, fmt::format("the process that runs a command as user {} did not answer for {} "
+                                           "s and was killed",
                                            run_.person.name, timeout_ / 1000)});
 }
 

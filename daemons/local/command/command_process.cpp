@@ -74,11 +74,11 @@ Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
     restore_defaults();
     // Without the daemon its input would end in the middle, and half a message look like a whole one.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return std::unexpected(Error::from_errno("die with the daemon"));
-    if (getppid() == 1) return std::unexpected(Error{0, "the daemon has gone"});
+    if (getppid() == 1) return std::unexpected(Error{0, "the daemon has exited"});
     if (setsid() < 0) return std::unexpected(Error::from_errno("begin a session"));
     if (order.person.home.empty() || chdir(order.person.home.c_str()) != 0) (void)chdir("/");
     common::close_descriptors_except(control); // which goes when the program comes
-    if (dup2(1, 2) < 0) return std::unexpected(Error::from_errno("give a command its output"));
+    if (dup2(1, 2) < 0) return std::unexpected(Error::from_errno("connect the output of a command"));
     static std::vector<std::string> variables;
     variables = common::minimal_environment();
     variables.insert(variables.end(), order.environment.begin(), order.environment.end());

@@ -146,7 +146,7 @@ private:
         if ((verdict = find_user(recipient, user))) return nullptr;
         const auto where = parse_target(recipient.target, settings_.local, user.name, user.home);
         if (!where)
-            verdict = deferred("4.3.5", fmt::format("\"{}\" is no place where mail can go",
+            verdict = deferred("4.3.5", fmt::format("\"{}\" is not a valid delivery target",
                                                     smtp::printable(recipient.target, 128)));
         else if (where->kind == DeliveryTarget::Kind::nowhere)
             verdict = delivered(where->done);
@@ -200,7 +200,7 @@ private:
         const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
         const auto unknown = [&] {
             if (!named) return failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
-            return deferred("4.3.5", fmt::format("there is no user \"{}\" to deliver to {} as", name,
+            return deferred("4.3.5", fmt::format("there is no user \"{}\", as which to deliver to {}", name,
                                                  smtp::printable(recipient.target, 128)));
         };
         if (!is_plain_name(name)) return unknown();
@@ -208,14 +208,15 @@ private:
         auto found = common::look_up_user(name);
         if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
         if (found->uid == 0 || found->uid < settings_.local.minimum_uid)
-            return deferred("4.3.5",
-                            named ? fmt::format("nothing is delivered as {} (user {}): another user must be named",
-                                                name, found->uid)
-                                  : fmt::format("no mailbox is written for {} (user {}): an alias must say who "
-                                                "reads its mail; once it does, postrider message requeue {}",
-                                                name, found->uid, id_.text()));
+            return deferred(
+                "4.3.5", named ? fmt::format("no mail is delivered as {} (user {}): configure another user",
+                                             name, found->uid)
+                               : fmt::format("mail for {} (user {}) is never written to a mailbox: create "
+                                             "an alias for the person who reads it, then run postrider "
+                                             "message requeue {}",
+                                             name, found->uid, id_.text()));
         if (found->uid == settings_.service_uid)
-            return deferred("4.3.5", fmt::format("nothing is delivered as {}, whose the spool is", name));
+            return deferred("4.3.5", fmt::format("no mail is delivered as {}, the owner of the spool", name));
         user = *std::move(found);
         return {};
     }

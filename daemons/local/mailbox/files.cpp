@@ -42,7 +42,7 @@ Result<Fd> open_or_make_directory(const std::string& path) {
 
 Result<> check_owner(int fd, std::uint32_t owner, const std::string& path) {
     struct stat found;
-    if (fstat(fd, &found) != 0) return std::unexpected(Error::from_errno("look at " + path));
+    if (fstat(fd, &found) != 0) return std::unexpected(Error::from_errno("examine " + path));
     if (found.st_uid == owner) return {};
     return std::unexpected(
         Error{EPERM, fmt::format("{} belongs to user {}, not to {}", path, found.st_uid, owner)});

@@ -34,7 +34,7 @@ Verdict verdict_of(const spool::Error& error) {
     case ENOSPC: return deferred("4.3.1", "no space left: " + error.what);
     case EACCES:
     case EPERM: return of_mailbox(deferred("4.2.0", "not permitted: " + error.what));
-    case ELOOP: return of_mailbox(deferred("4.2.0", "a symbolic link where there must be none: " + error.what));
+    case ELOOP: return of_mailbox(deferred("4.2.0", "a symbolic link is not allowed here: " + error.what));
     default: return deferred("4.3.0", error.what);
     }
 }

@@ -78,9 +78,9 @@ Result<> Mbox::open_file() {
     if (!file_) return std::unexpected(Error::from_errno("open " + request_.path));
     struct stat found;
     if (fstat(file_.number(), &found) != 0)
-        return std::unexpected(Error::from_errno("look at " + request_.path));
+        return std::unexpected(Error::from_errno("examine " + request_.path));
     if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
-        return std::unexpected(Error{EPERM, request_.path + " is not a plain file with one name"});
+        return std::unexpected(Error{EPERM, request_.path + " is not a regular file with a single link"});
     return request_.owned ? check_owner(file_.number(), request_.owner, request_.path) : Result<>();
 }
 
@@ -116,8 +116,10 @@ std::optional<Verdict> Mbox::open() {
         std::this_thread::sleep_for(pause);
     }
     struct stat found;
-    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("look at " + request_.path));
-    if (found.st_nlink != 1) return deferred("4.2.0", request_.path + " was replaced while it was waited for");
+    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("examine " + request_.path));
+    if (found.st_nlink != 1)
+        return deferred("4.2.0", request_.path + " was replaced while waiting for its "
+                                                 "lock");
     size_before_ = found.st_size;
     char last = '\n';
     if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
@@ -167,7 +169,7 @@ Result<bool> Mbox::is_there() {
     };
     struct stat now;
     if (fstat(file_.number(), &now) != 0)
-        return std::unexpected(Error::from_errno("look at " + request_.path));
+        return std::unexpected(Error::from_errno("examine " + request_.path));
     const std::int64_t size = now.st_size - text_begins_;
     const auto same = [&](std::int64_t there) -> Result<bool> {
         for (std::int64_t done = 0; done < size; done += block) {

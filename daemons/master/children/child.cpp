@@ -159,7 +159,7 @@ void Child::has_ended(int status) {
     enter(State::waiting);
     restart_.start(wait);
     if (wait > rules.restart_delay)
-        log_.warning("{} is started again in {} ms", name(),
+        log_.warning("{} will be restarted in {} ms", name(),
                      std::chrono::duration_cast<std::chrono::milliseconds>(wait).count());
     supervisor_.ended(*this, crashed);
 }

@@ -48,7 +48,7 @@ spool::Result<Spawned> spawn(const Program& program) {
     auto arguments = pointers(words), environment = pointers(bare);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return std::unexpected(spool::Error::from_errno("make a socket pair"));
+        return std::unexpected(spool::Error::from_errno("create a socket pair"));
     common::Fd ours(ends[0]), theirs(ends[1]);
     const pid_t pid = fork();
     if (pid < 0) return std::unexpected(spool::Error::from_errno("fork"));

@@ -36,7 +36,7 @@ namespace {
 spool::Result<std::unique_ptr<CommandOutput>>
 CommandOutput::run(common::Loop& loop, const std::string& command, const common::Identity* user, Done done) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(spool::Error::from_errno("make a pipe"));
+    if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(spool::Error::from_errno("create a pipe"));
     common::Fd ours(ends[0]), theirs(ends[1]);
     fcntl(ours.number(), F_SETFL, O_NONBLOCK);
     auto bare = common::minimal_environment();
@@ -71,7 +71,7 @@ void CommandOutput::read() {
     const auto n = ::read(output_.number(), space, sizeof space);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n > 0 && text_.size() + static_cast<std::size_t>(n) > size_limit)
-        return kill(fmt::format("it prints more than {} bytes", size_limit));
+        return kill(fmt::format("it printed more than {} bytes", size_limit));
     if (n > 0) {
         text_.reserve(size_limit); // no copies are left behind
         text_.append(space, static_cast<std::size_t>(n));
@@ -93,13 +93,13 @@ void CommandOutput::kill(std::string why) {
 
 void CommandOutput::abandon() {
     done_ = [](smtp::Secret, const std::string&) {};
-    kill("nobody wants it any more");
+    kill("it is no longer needed");
 }
 
 void CommandOutput::has_ended(int status) {
     ended_ = true;
     if (problem_.empty() && WIFSIGNALED(status))
-        problem_ = fmt::format("it ended by signal {}", WTERMSIG(status));
+        problem_ = fmt::format("it was ended by signal {}", WTERMSIG(status));
     if (problem_.empty() && WEXITSTATUS(status) != 0)
         problem_ = fmt::format("it ended with status {}", WEXITSTATUS(status));
     finish_if_over();

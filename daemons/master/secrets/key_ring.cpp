@@ -111,7 +111,7 @@ Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, 
         seen_ = std::move(seen);
         auto news = read(config, now);
         if (news) renewed_ = std::move(changed);
-        else problem_ = news.error().what + ": the former certificates, passwords and credentials stay in use";
+        else problem_ = news.error().what + ": the previous certificates, passwords and credentials stay in use";
         return news;
     }
     if (!rotate_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};

@@ -13,14 +13,14 @@ std::expected<PrintedToken, smtp::Malformed> PrintedToken::parse(std::string_vie
     };
     PrintedToken out;
     const auto token = line(), seconds = line();
-    if (token.empty()) return std::unexpected(smtp::Malformed{"it prints nothing"});
+    if (token.empty()) return std::unexpected(smtp::Malformed{"it printed nothing"});
     if (token.size() > longest)
         return std::unexpected(smtp::Malformed{fmt::format("its token is longer than {} bytes", longest)});
     if (!std::ranges::all_of(token, [](char c) { return smtp::is_printable(c) && c != ' '; }))
-        return std::unexpected(smtp::Malformed{"its first line is no token"});
+        return std::unexpected(smtp::Malformed{"its first line is not a token"});
     if (!seconds.empty()) {
         const auto number = smtp::parse_number(seconds);
-        if (!number) return std::unexpected(smtp::Malformed{"its second line is no number of seconds"});
+        if (!number) return std::unexpected(smtp::Malformed{"its second line is not a number of seconds"});
         out.good_for =
             std::min(most, smtp::Duration(std::chrono::seconds(std::min<std::uint64_t>(*number, 1'000'000))));
     }
@@ -52,7 +52,7 @@ void Tokens::use(auth::Credentials accounts) {
 void Tokens::ask(const std::string& name, std::uint64_t refused, smtp::Monotonic now, Answered answered) {
     const auto* account = accounts_.named(name);
     if (!account || account->command.empty())
-        return answered({.problem = "there is no command for that account (any more)"});
+        return answered({.problem = "there is no command for that account"});
     auto& token = tokens_[name];
     token.command = account->command;
     if (token.number != 0 && (token.number == refused || token.until <= now)) {
@@ -92,7 +92,7 @@ void Tokens::printed(const std::string& account, smtp::Secret output, const std:
     known.text = std::move(token->text);
     known.number = ++numbers_;
     known.until = now + token->good_for;
-    log_.info("new token for {}, good for {} s", account, token->good_for / std::chrono::seconds(1));
+    log_.info("new token for {}, valid for {} s", account, token->good_for / std::chrono::seconds(1));
     tell(known, {.number = known.number, .fresh = true, .text = known.text.reveal()});
 }
 

@@ -73,7 +73,7 @@ Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket
         const auto at = listens_at(fd.number());
         if (!at)
             return std::unexpected(
-                Error{EINVAL, fmt::format("systemd hands down \"{}\", which is no listening TCP socket: use "
+                Error{EINVAL, fmt::format("systemd passed \"{}\", which is not a listening TCP socket: use "
                                           "ListenStream= with a port in its .socket unit",
                                           name)});
         const auto listener = std::ranges::find(listeners, name, &config::Listener::name);
@@ -81,8 +81,8 @@ Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket
             return std::unexpected(Error{
                 EINVAL,
                 fmt::format(
-                    "systemd hands down a socket at {} by the name \"{}\", and there is no [listen.{}] (there is: {}): "
-                    "set FileDescriptorName= in its .socket unit to the name of a section",
+                    "systemd passed a socket at {} with the name \"{}\", but there is no [listen.{}] (there "
+                    "is: {}): set FileDescriptorName= in its .socket unit to the name of a section",
                     at->to_string(), name, name, names_of(listeners))});
         const auto wanted =
             std::ranges::find_if(listener->addresses, [&](const auto& each) { return same_place(each, *at); });
@@ -90,7 +90,7 @@ Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket
             return std::unexpected(Error{
                 EINVAL,
                 fmt::format(
-                    "systemd hands down a socket at {} for [listen.{}], whose addresses are {}: let both name the "
+                    "systemd passed a socket at {} for [listen.{}], whose addresses are {}: make them the "
                     "same (ListenStream= in the .socket unit, listen.{}.addresses)",
                     at->to_string(), name, list_of(listener->addresses), name)});
         if (const int flags = fcntl(fd.number(), F_GETFL); flags >= 0) fcntl(fd.number(), F_SETFL, flags | O_NONBLOCK);

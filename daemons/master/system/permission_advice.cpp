@@ -16,17 +16,18 @@ std::string name_of(uid_t uid) {
 std::string about_rights(const std::string& directory, const std::optional<common::Identity>& service) {
     const uid_t ours = service ? service->uid : geteuid();
     const auto who =
-        service ? fmt::format("the daemons run as {}", service->name) : fmt::format("this runs as {}", name_of(ours));
+        service ? fmt::format("the daemons run as {}", service->name) : fmt::format("running as {}", name_of(ours));
     const auto owner = service ? service->name : std::to_string(ours);
     struct stat facts;
     if (stat(directory.c_str(), &facts) != 0)
-        return fmt::format(" ({}: let it pass the directories above, or choose another place with spool.directory)", who);
+        return fmt::format(" ({}, which needs search permission on its parent directories; or set "
+                           "spool.directory to another directory)", who);
     if (facts.st_uid != ours)
         return fmt::format(
-            " ({0} belongs to {1}, mode {2:04o}, and {3}: \"chown -R {4}: {0}\" gives it to them, or choose another "
-            "place with spool.directory)",
+            " ({0} belongs to {1}, mode {2:04o}, and {3}: \"chown -R {4}: {0}\" changes the owner; or set "
+            "spool.directory to another directory)",
             directory, name_of(facts.st_uid), facts.st_mode & 07777, who, owner);
-    return fmt::format(" ({1}, and something in {0} belongs to somebody else: \"chown -R {2}: {0}\" mends that)",
+    return fmt::format(" ({1}, and some files in {0} belong to another user: \"chown -R {2}: {0}\" fixes this)",
                        directory, who, owner);
 }
 
@@ -41,12 +42,13 @@ spool::Error advise_on_spool(spool::Error error, const std::string& directory,
     case EPERM: error.what += about_rights(directory, service); break;
     case EROFS:
         error.what +=
-            " (\"mount -o remount,rw\" makes it writable if the disk is well, which \"dmesg\" tells; or choose another "
-            "place with spool.directory)";
+            " (if \"dmesg\" shows no disk errors, \"mount -o remount,rw\" makes it writable; or set "
+            "spool.directory to another directory)";
         break;
     case ENOSPC:
-    case EDQUOT: error.what += fmt::format(" (make room: \"df -h {0}; df -i {0}\" shows what is full)", directory); break;
-    case ENOTDIR: error.what += fmt::format(" (spool.directory must name a directory, and {} is none)", directory); break;
+    case EDQUOT: error.what += fmt::format(" (free some space: \"df -h {0}; df -i {0}\" shows what is full)",
+                                           directory); break;
+    case ENOTDIR: error.what += fmt::format(" (spool.directory must be a directory, but {} is not)", directory); break;
     default: break;
     }
     return error;
@@ -57,23 +59,24 @@ spool::Error advise_on_log(spool::Error error, const std::string& file) {
     switch (error.code) {
     case ENOENT:
         error.what +=
-            fmt::format(" (\"mkdir -p {}\" makes its directory, or choose another place with log.file)", directory);
+            fmt::format(" (\"mkdir -p {}\" creates its directory; or set log.file to another file)", directory);
         break;
     case EACCES:
     case EPERM:
         error.what += fmt::format(
-            " (this runs as {}, who must be let write it and pass {}; or choose another place with log.file)",
+            " (running as {}, which needs write permission on the file and search permission on {}; or set "
+            "log.file to another file)",
             name_of(geteuid()), directory);
         break;
-    case ENOTDIR: error.what += fmt::format(" ({} is none: choose another place with log.file)", directory); break;
-    case EISDIR: error.what += " (log.file must name a file; \"\" is none, and syslog is used)"; break;
+    case ENOTDIR: error.what += fmt::format(" ({} is not a directory: set log.file to another file)", directory); break;
+    case EISDIR: error.what += " (log.file must be a file, or \"\" to use only syslog)"; break;
     case EROFS:
     case ENOSPC:
     case EDQUOT:
         error.what += fmt::format(
-            " (\"df -h {0}; df -i {0}\" shows that disk; or choose another place with log.file)", directory);
+            " (\"df -h {0}; df -i {0}\" shows the disk usage; or set log.file to another file)", directory);
         break;
-    case ENXIO: error.what += " (it is a pipe that nobody reads from)"; break;
+    case ENXIO: error.what += " (it is a pipe that no process reads)"; break;
     default: break;
     }
     return error;

@@ -72,7 +72,7 @@ Result<Users> look_up_users(const config::Mta& mta) {
     if (!mta.users) return users;
     if (geteuid() != 0)
         return std::unexpected(Error{EPERM, "only root can start daemons as the user " + mta.user +
-                                                "; for everything as one user say multi_user = false in [mta]"});
+                                                "; to run everything as one user, set multi_user = false in [mta]"});
     users.service = TRY(common::service_user(mta));
     if (auto group = common::look_up_group(mta.drop_group)) users.drop_group = *group;
     if (auto group = common::look_up_group(mta.admin_group)) users.admin_group = *group;
@@ -207,7 +207,7 @@ Result<> RuntimeDirectory::give_to_operators(const std::string& path) {
     struct stat there{};
     if (!fd || fstat(fd.number(), &there) != 0) return std::unexpected(Error::from_errno("open " + path));
     if (!S_ISSOCK(there.st_mode) || there.st_uid != users_.service->uid)
-        return std::unexpected(Error{EPERM, path + " is not the socket that was made there"});
+        return std::unexpected(Error{EPERM, path + " is not the socket that was created there"});
     if (fchownat(fd.number(), "", 0, users_.admin_group.value_or(0), AT_EMPTY_PATH) != 0)
         return std::unexpected(Error::from_errno("chown " + path));
     return {};
@@ -264,14 +264,14 @@ bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
 Error taken(const common::Endpoint& endpoint, Error error) {
     if (error.code == EADDRINUSE) {
         const auto who = listening_processes(endpoint);
-        error.what += who.empty() ? ": a process that cannot be seen from here has that port; \"ss -ltnp\" as root names it"
-                                  : fmt::format(": {} has that port; stop it, or change listen.<name>.addresses", who);
+        error.what += who.empty() ? ": another process uses that port; \"ss -ltnp\" as root shows which one"
+                                  : fmt::format(": {} uses that port; stop it, or change listen.<name>.addresses", who);
     }
     if (error.code == EACCES)
-        error.what += ": ports below 1024 are for root (or CAP_NET_BIND_SERVICE); start it as root, have systemd hand the "
-                      "socket down, or use a higher port in listen.<name>.addresses";
+        error.what += ": ports below 1024 require root (or CAP_NET_BIND_SERVICE); start as root, let systemd "
+                      "pass the socket, or use a higher port in listen.<name>.addresses";
     if (error.code == EADDRNOTAVAIL)
-        error.what += ": this host has no such address (yet); \"ip address\" lists those it has";
+        error.what += ": this host does not have this address (yet); \"ip address\" lists its addresses";
     return error;
 }
 
@@ -281,7 +281,7 @@ Result<common::Fd> RuntimeDirectory::open_listener(const common::Endpoint& endpo
     const auto handed = activated_.find(endpoint.to_string());
     if (handed == activated_.end()) return bind_once(endpoint);
     common::Fd fd(fcntl(handed->second.number(), F_DUPFD_CLOEXEC, 3));
-    if (!fd) return std::unexpected(Error::from_errno("use the socket that systemd hands down"));
+    if (!fd) return std::unexpected(Error::from_errno("use the socket passed by systemd"));
     return fd;
 }
 

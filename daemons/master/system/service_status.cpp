@@ -5,7 +5,7 @@
 namespace master {
 
 std::string text_of(const ServiceStatus& status) {
-    constexpr std::string_view stages[] = {"starting", "running", "taking over the configuration", "stopping"};
+    constexpr std::string_view stages[] = {"starting", "running", "applying the configuration", "stopping"};
     std::string text(stages[static_cast<std::size_t>(status.stage)]);
     const bool running = status.stage == ServiceStatus::Stage::running;
     if (running) text += ": " + (status.queue.empty() ? fmt::format("{} processes", status.processes) : status.queue);

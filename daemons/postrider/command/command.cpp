@@ -24,8 +24,8 @@ int report_socket_error(const spool::Error& error, const config::Config& config)
     print_error(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
     print_error(
-        fmt::format("this is for root and members of the group {0} (mta.admin_group): \"adduser NAME {0}\", as root, "
-                    "adds a member, who then has to log in again",
+        fmt::format("only root and members of the group {0} (mta.admin_group) may do this: \"adduser NAME "
+                    "{0}\", as root, adds a member, who then has to log in again",
                     config.mta.admin_group));
     return no_permission;
 }
@@ -74,13 +74,13 @@ int report_read_error(const std::string& name, const spool::Error& error) {
     }
     print_error(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    print_error("the spool is read by root and the user the MTA runs as");
+    print_error("only root and the user of the MTA may read the spool");
     return no_permission;
 }
 
 int report_read_error(const std::string& name, const spool::ReadError& error) {
     if (const auto* io_error = std::get_if<spool::Error>(&error)) return report_read_error(name, *io_error);
-    print_error(fmt::format("{} is no whole message: {}", name, spool::text_of(error)));
+    print_error(fmt::format("{} is not a complete message: {}", name, spool::text_of(error)));
     return data_error;
 }
 

@@ -63,7 +63,7 @@ void print_plan(const config::Config& config) {
     const auto file = common::log_file(config);
     fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, file,
                config.log.syslog && file == config.log.file ? (file.empty() ? "syslog" : ", syslog") : "",
-               config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
+               config.mta.users ? config.mta.user : "the user who starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
             fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name,
@@ -118,8 +118,9 @@ namespace {
 std::string unreadable_config_warning(const config::Config& config) {
     struct stat facts {};
     if (!config.mta.users || ::stat(config.file.c_str(), &facts) != 0 || (facts.st_mode & 04) != 0) return {};
-    return fmt::format("{} is closed to ordinary users (mode {:04o}): their sendmail and mailq go by what the running MTA "
-                       "publishes, and while none runs by the defaults; \"chmod 644\" opens it",
+    return fmt::format("{} is not readable for ordinary users (mode {:04o}): their sendmail and mailq use "
+                       "what the running MTA publishes, or the defaults if none is running; \"chmod 644\" "
+                       "makes it readable",
                        config.file, facts.st_mode & 07777);
 }
 
@@ -150,7 +151,7 @@ int check(const Arguments& arguments) {
     if (const auto name = config::System::here().mailname;
         !name.empty() && !config::is_domain_name(name))
         warnings.push_back(
-            fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));
+            fmt::format("/etc/mailname: \"{}\" is not a valid domain name: the file is ignored", name));
     if (!arguments.json)
         for (const auto& warning : warnings) print_error("warning: " + warning);
     if (arguments.json)

@@ -48,7 +48,7 @@ std::string quoted_strings(std::string_view text) {
 int dkim_key(const Arguments& arguments) {
     const auto domain = config::domain_name(arguments.words[0]), selector = config::domain_name(arguments.words[1]);
     if (domain.empty()) return print_error(fmt::format("\"{}\" is not a domain", arguments.words[0])), usage;
-    if (selector.empty()) return print_error(fmt::format("\"{}\" is no selector", arguments.words[1])), usage;
+    if (selector.empty()) return print_error(fmt::format("\"{}\" is not a valid selector", arguments.words[1])), usage;
     const bool ed25519 = arguments.has("--ed25519");
     if (ed25519 && arguments.has("--bits")) return print_error("--bits is for RSA keys"), usage;
     const auto bits = smtp::parse_number(arguments.option("--bits").value_or(std::to_string(default_bits)), max_bits);

@@ -142,7 +142,7 @@ int map(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const auto& word : arguments.words) names.push_back(tables::absolute(word));
     const auto key = arguments.option("--query");
-    if (key && arguments.has("--check")) return print_error("--query and --check do not go together"), usage;
+    if (key && arguments.has("--check")) return print_error("--query and --check cannot be combined"), usage;
     if (arguments.has("--check")) return check_tables(arguments, std::move(names));
     if (names.empty())
         return print_error(key ? "name the tables to ask, such as text:/etc/postrider/virtual"

@@ -47,11 +47,11 @@ std::optional<smtp::Secret> read_line(const char* prompt) {
 
 std::optional<smtp::Secret> new_password() {
     auto first = read_line("New password");
-    if (!first) return print_error("no password was given; nothing is changed"), std::nullopt;
+    if (!first) return print_error("no password given; nothing was changed"), std::nullopt;
     if (::isatty(0) == 0) return first;
-    const auto again = read_line("The same again");
+    const auto again = read_line("Repeat password");
     if (again && again->reveal() == first->reveal()) return first;
-    return print_error("that was not the same; nothing is changed"), std::nullopt;
+    return print_error("the passwords differ; nothing was changed"), std::nullopt;
 }
 
 std::string read_text(const std::string& path) {
@@ -112,7 +112,7 @@ int passwd(const Arguments& arguments) {
         return print_error("no password file is configured: name one in auth.passwords"), bad_config;
     const auto user = auth::saslprep(arguments.words.front());
     if (!auth::is_user_name(user))
-        return print_error(fmt::format("\"{}\" cannot be the name of a user", user)), usage;
+        return print_error(fmt::format("\"{}\" is not a valid user name", user)), usage;
     auto text = read_text(path);
     const auto file = auth::PasswordFile::parse(text);
     if (!file) return print_error(fmt::format("{}: {}; nothing is changed", path, file.error().why)), data_error;

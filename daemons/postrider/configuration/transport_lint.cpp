@@ -9,10 +9,10 @@ namespace postrider {
 std::string lint_transport(std::string_view value, MailboxDelivery mailboxes) {
     using Kind = decide::TransportEntry::Kind;
     const auto word = decide::TransportEntry::parse(value);
-    if (!word) return " is no next hop: mail for it waits";
+    if (!word) return " is not a valid next hop: mail for it waits";
     if (!word->warning.empty()) return ": " + word->warning;
     if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
-        return ": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits";
+        return ": virtual_mailbox.deliver is not set: mail for it waits";
     return "";
 }
 

@@ -81,7 +81,7 @@ void print_health(const json& line) {
     print_field("State", state_text(line));
     print_field("Failures", failures_text(line));
     if (number_of(line, "next_attempt") > 0)
-        print_field("Next try", time_text(number_of(line, "next_attempt")));
+        print_field("Next attempt", time_text(number_of(line, "next_attempt")));
 }
 
 void print_wait(const json& line) {
@@ -103,13 +103,14 @@ void print_link(const json& line) {
     for (const auto& each : list_of(line, "history"))
         print_field("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
                                          text_of(each, "phase"), text_of(each, "text")));
-    print_field("Connections", fmt::format("{} of {} now, {} at most", number_of(line, "connections"),
-                                          number_of(line, "window"), number_of(line, "limit")));
+    print_field("Connections", fmt::format("{} of {} at present, limit {}", number_of(line, "connections"),
+                                           number_of(line, "window"), number_of(line, "limit")));
     for (const auto& each : list_of(line, "addresses"))
-        print_field("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
-                                          text_of(each, "address"), number_of(each, "connections"),
-                                          number_of(each, "limit"), number_of(each, "this_link")));
-    for (const auto& each : list_of(line, "backing_off")) print_field("Resting", source_backoff_text(each));
+        print_field("Address", fmt::format("{}: {} of {} connections, {} of them by this link",
+                                           text_of(each, "address"), number_of(each, "connections"),
+                                           number_of(each, "limit"), number_of(each, "this_link")));
+    for (const auto& each : list_of(line, "backing_off"))
+        print_field("Backing off", source_backoff_text(each));
     print_field("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_wait(line);
@@ -173,7 +174,7 @@ void print_attempts(const json& recipient) {
 void print_link_failures(const json& recipient) {
     const auto failures = list_of(recipient, "link_failures");
     if (failures.empty()) return;
-    fmt::print("    failed tries of its link since it came, not counted against it:\n");
+    fmt::print("    failed attempts of its link since it arrived, not counted against it:\n");
     for (const auto& each : failures)
         fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")),
                    text_of(each, "phase"), truncated(text_of(each, "text"), 2000));
@@ -213,11 +214,13 @@ void print_message(const json& m) {
         fmt::print("    {}{}{}{}{}\n", text_of(r, "state"),
                    text_of(r, "queue").empty() ? "" : ", queue " + text_of(r, "queue"),
                    text_of(r, "link").empty() ? "" : ", link " + text_of(r, "link"),
-                   next > 0 ? ", next try " + time_text(next) : "",
-                   number_of(r, "tries") > 0 ? ", " + std::to_string(number_of(r, "tries")) + " tries so far"
+                   next > 0 ? ", next attempt " + time_text(next) : "",
+                   number_of(r, "tries") > 0 ? ", " + std::to_string(number_of(r, "tries")) +
+                                                   " attempts so "
+                                                   "far"
                                              : "");
         if (!text_of(r, "reason").empty())
-            fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "came to" : "waits for",
+            fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "result" : "waits for",
                        truncated(text_of(r, "reason"), 2000));
         const auto wait = text_of(r, "waiting_for");
         if (const auto since = number_of(r, "since"); since > 0)
@@ -247,7 +250,8 @@ void print_gates(const json& line) {
             number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
-    for (const auto& each : list_of(line, "backing_off")) fmt::print("     resting      {}\n", source_backoff_text(each));
+    for (const auto& each : list_of(line, "backing_off"))
+        fmt::print("     backing off  {}\n", source_backoff_text(each));
     const auto closed = [&](std::string_view gate) {
         return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
             return text_of(each, "gate") == gate && !flag_of(each, "open");
@@ -255,16 +259,16 @@ void print_gates(const json& line) {
     };
     const auto next = number_of(line, "next_attempt");
     if (text_of(line, "state") == "report")
-        fmt::print("  nothing is left to deliver: its sender is still to be told what became of it{}\n",
-                   next > 0 ? "; next try: " + time_text(next) : "");
+        fmt::print("  delivery is complete; the report to its sender is still pending{}\n",
+                   next > 0 ? "; next attempt: " + time_text(next) : "");
     else if (blocked_by.empty())
-        fmt::print("  nothing holds it up: it is being delivered\n");
+        fmt::print("  not blocked: it is being delivered\n");
     else
-        fmt::print("  {} holds it up; earliest next try: {}\n", blocked_by,
+        fmt::print("  blocked by {}; earliest next attempt: {}\n", blocked_by,
                    closed("hold")    ? "when it is released"
-                   : closed("pause") ? "when that is resumed"
+                   : closed("pause") ? "when the pause is resumed"
                    : next > 0        ? time_text(next)
-                                     : "as soon as its turn comes");
+                                     : "when its turn comes");
     if (!advice.empty()) fmt::print("  {}\n", truncated(advice, 2000));
 }
 
@@ -279,7 +283,7 @@ void print_route(const json& line) {
     else
         print_field("  delivered to", target);
     print_field(target.empty() ? "  mailbox of" : "  as user", text_of(line, "user"));
-    print_field("  by way of", text_of(line, "transport"));
+    print_field("  by transport", text_of(line, "transport"));
     print_field("  queue", text_of(line, "queue"));
     print_field("  link", text_of(line, "link"));
     print_field("  link state", text_of(line, "link_state"));
@@ -318,7 +322,8 @@ int message_count(const Arguments& arguments, const MessageSelector& selector, j
 } // namespace
 
 int queue_list(const Arguments& arguments) {
-    return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue, "no queues: nothing waits");
+    return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue,
+                      "no queues: no mail is waiting");
 }
 
 int queue_ages(const Arguments& arguments) {
@@ -361,7 +366,7 @@ int link_list(const Arguments& arguments) {
                    age_text(seconds_since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")),
                    wait_reason(l)});
         },
-        "no links: nothing is on its way anywhere");
+        "no links: no mail is waiting");
 }
 
 int queue_show(const Arguments& arguments) {
@@ -393,10 +398,11 @@ int message_list(const Arguments& arguments) {
         if (!given || *given == 0) return print_error("--limit needs a number above 0"), usage;
         limit = *given;
     }
-    if (const auto behind = arguments.option("--behind")) base["after_id"] = *behind;
+    if (const auto id = arguments.option("--start-after")) base["after_id"] = *id;
     if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
     if ((base.contains("after_id") || base.contains("sort")) && !selector->ids.empty())
-        return print_error("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
+        return print_error("--start-after and --sort apply to messages selected by filter words, not by ids"),
+               usage;
     if (arguments.has("--count")) return message_count(arguments, *selector, base);
     std::uint64_t shown = 0;
     std::string last;
@@ -414,10 +420,10 @@ int message_list(const Arguments& arguments) {
         });
         if (status != ok) return status;
     }
-    if (shown == 0 && !selector->selects_all()) return print_error("no message is like that"), not_found;
+    if (shown == 0 && !selector->selects_all()) return print_error("no message matches"), not_found;
     if (arguments.json) return ok;
     if (limit > 0 && shown == limit && selector->ids.empty())
-        fmt::print("{}; there may be more: --behind {} goes on\n",
+        fmt::print("{}; there may be more: continue with --start-after {}\n",
                    count_text(static_cast<std::int64_t>(shown), "message"), last);
     else
         fmt::print("{}\n", shown == 0 ? "the queue is empty" : count_text(static_cast<std::int64_t>(shown), "message"));
@@ -428,8 +434,8 @@ int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
         if (word.contains('='))
             return print_error(fmt::format(
-                       "\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
-                       "list {0}\" looks for messages",
+                       "\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
+                       "{0}\" finds messages",
                        word)),
                    usage;
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
@@ -465,7 +471,7 @@ int explain(const Arguments& arguments) {
         return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
         return print_error(
-                   fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),
+                   fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word)),
                usage;
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
 }

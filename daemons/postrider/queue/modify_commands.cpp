@@ -22,7 +22,7 @@ namespace {
 
 json request_with_reason(std::string_view op, const Arguments& arguments) {
     json out = {{"op", op}};
-    if (const auto why = arguments.option("--why")) out["reason"] = *why;
+    if (const auto why = arguments.option("--reason")) out["reason"] = *why;
     return out;
 }
 
@@ -45,9 +45,8 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
     const auto selector = parse_selector(words);
     if (!selector) return usage;
     if (selector->selects_all())
-        return print_error("say which messages: queue ids, filter words (sender=, recipient=, domain=, link=, "
-                        "age=, size=, "
-                        "state=, reason=), or all"),
+        return print_error("no messages given: expected queue ids, filter words (sender=, recipient=, "
+                           "domain=, link=, age=, size=, state=, reason=), or all"),
                usage;
     const bool dry = arguments.has("--dry-run");
     if (dry) base["dry_run"] = true;
@@ -69,18 +68,21 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
                     {"dry_run", dry}});
     else if (dry)
         fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
-                   total.skipped > 0 ? fmt::format(", {} not (already so)", total.skipped) : "");
+                   total.skipped > 0 ? fmt::format(", {} not (no change needed)", total.skipped) : "");
     else
         fmt::print(
             "{} {}{}{}\n", count_text(total.changed, "message"), done,
-            total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "",
+            total.skipped > 0 ? fmt::format(", {} not (no change needed, or no longer queued)", total.skipped)
+                              : "",
             total.kept > 0
-                ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
+                ? fmt::format("; {} of them only after \"postrider resume\", because they are paused (see "
+                              "\"postrider status\")",
                               total.kept)
                 : "");
     if (total.in_flight == 0 || worst != ok) return worst;
-    print_error(fmt::format("{} being delivered and could not be stopped any more: not {}",
-                         total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
+    print_error(fmt::format(
+        "{} being delivered and could no longer be stopped: not {}",
+        total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
     return already_so;
 }
 
@@ -93,10 +95,12 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
     const auto& words = arguments.words;
     const bool all = words[0] == "all" || words[0] == "everything";
     if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
-        return print_error(fmt::format("\"{}\" is none of: queue NAME, link NAME, pool NAME, all", words[0])), usage;
+        return print_error(fmt::format(
+                   "\"{}\" is not valid: expected queue NAME, link NAME, pool NAME or all", words[0])),
+               usage;
     if (all != (words.size() == 1))
-        return print_error(all ? "\"all\" has no name behind it"
-                            : fmt::format("which {}? its name is missing", words[0])),
+        return print_error(all ? "\"all\" must not be followed by a name"
+                               : fmt::format("the name of the {} is missing", words[0])),
                usage;
     auto request = request_with_reason(op, arguments);
     request["scope"] = all ? "everything" : words[0];
@@ -117,9 +121,9 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
                     {"action", done}});
     else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], truncated(words[1], 400));
              !kept_by.empty())
-        fmt::print("{} is tried when it is resumed: {}\n", what, truncated(kept_by, 1000));
+        fmt::print("{} will be tried when it is resumed: {}\n", what, truncated(kept_by, 1000));
     else
-        fmt::print("{} {}{}\n", what, done, mail ? "" : "; no mail is there now");
+        fmt::print("{} {}{}\n", what, done, mail ? "" : "; there is no mail for it now");
     return ok;
 }
 
@@ -136,7 +140,7 @@ int message_release(const Arguments& a) { return change_selected(a, op::release,
 int message_remove(const Arguments& a) {
     constexpr std::int64_t confirmation_threshold = 100;
     auto request = request_with_reason(op::remove, a);
-    if (a.has("--for-good")) request["permanently"] = true;
+    if (a.has("--permanently")) request["permanently"] = true;
     const bool needs_confirmation =
         !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
     const auto selector = needs_confirmation ? parse_selector(a.words) : std::nullopt;
@@ -149,11 +153,11 @@ int message_remove(const Arguments& a) {
             if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok)
                 return status;
         if (total.would_change > confirmation_threshold && ::isatty(0) == 0)
-            return print_error(fmt::format("{} would be removed: if that is meant, say --yes",
-                                        count_text(total.would_change, "message"))),
+            return print_error(fmt::format("{} would be removed: to confirm, repeat the command with --yes",
+                                           count_text(total.would_change, "message"))),
                    usage;
         if (total.would_change > confirmation_threshold) {
-            std::cerr << fmt::format("{} would be removed, and nobody told. Go on? [y/N] ",
+            std::cerr << fmt::format("{} would be removed without a report to the sender. Continue? [y/N] ",
                                      count_text(total.would_change, "message"));
             std::string answer;
             if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
@@ -167,7 +171,8 @@ int message_restore(const Arguments& a) {
     const auto selector = parse_selector(a.words);
     if (!selector) return usage;
     const bool all = selector->filter == std::vector<std::string>{"all"};
-    if (selector->ids.empty() && !all) return print_error("say which messages: queue ids, or all"), usage;
+    if (selector->ids.empty() && !all)
+        return print_error("no messages given: expected queue ids, or all"), usage;
     const json base = {{"op", op::restore}};
     auto requests = all ? std::vector<json>{base} : selector->requests(base);
     if (all) requests.front()["all"] = true;
@@ -194,7 +199,7 @@ int message_expire(const Arguments& a) {
     if (!life || *life < std::chrono::seconds(1))
         return print_error(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
     request["after"] = std::chrono::ceil<std::chrono::seconds>(*life).count();
-    return change_messages(a, a.words, std::move(request), "given " + *after + " to be delivered in");
+    return change_messages(a, a.words, std::move(request), "set to expire after " + *after);
 }
 
 int message_requeue(const Arguments& a) {
@@ -208,16 +213,18 @@ int message_reroute(const Arguments& a) {
     const bool back = a.words[0] == "back";
     request["to"] = back ? "" : a.words[0];
     return change_messages(a, std::span(a.words).subspan(1), std::move(request),
-                  back ? "back on the usual route" : "rerouted to " + a.words[0]);
+                           back ? "returned to the usual route" : "rerouted to " + a.words[0]);
 }
 
 int message_priority(const Arguments& a) {
     constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
     if (std::ranges::find(lanes, a.words[0]) == lanes.end())
-        return print_error(fmt::format("\"{}\" is none of high, normal, bulk", a.words[0])), usage;
+        return print_error(fmt::format("\"{}\" is not valid: expected high, normal or bulk", a.words[0])),
+               usage;
     auto request = request_with_reason(op::reprioritise, a);
     request["lane"] = a.words[0];
-    return change_messages(a, std::span(a.words).subspan(1), std::move(request), "put into the lane " + a.words[0]);
+    return change_messages(a, std::span(a.words).subspan(1), std::move(request),
+                           "moved to the lane " + a.words[0]);
 }
 
 } // namespace postrider

@@ -100,7 +100,7 @@ private:
 // The spool itself, not a message in it, cannot be read.
 int report_spool_error(const std::string& directory, const spool::Error& error) {
     if (error.code != ENOENT) return report_read_error(directory, error);
-    print_error(fmt::format("there is no spool {}: it is made when the mail system starts", directory));
+    print_error(fmt::format("there is no spool {}: it is created when the mail system starts", directory));
     return not_found;
 }
 
@@ -128,14 +128,14 @@ int spool_check(const Arguments& arguments) {
     } else {
         for (const auto& each : report->findings)
             fmt::print("{}/{}: {}: {}\n", config->spool.directory, each.path, name_of(each.what), each.why);
-        fmt::print(
-            "{} whole ({} bytes of content), {} being written or never finished, {} with something wrong\n",
-            report->messages == 1 ? "1 message is" : fmt::format("{} messages are", report->messages),
-            report->bytes, report->unfinished,
-            count_text(static_cast<std::int64_t>(report->findings.size()), "file"));
+        fmt::print("{} complete ({} bytes of content), {} being written or never finished, {} damaged\n",
+                   report->messages == 1 ? "1 message is" : fmt::format("{} messages are", report->messages),
+                   report->bytes, report->unfinished,
+                   count_text(static_cast<std::int64_t>(report->findings.size()), "file"));
         if (report->quarantined + report->bad > 0)
             fmt::print(
-                "put aside earlier: {} in quarantine/, {} in bad/; the reason lies beside each as NAME.why\n",
+                "moved aside earlier: {} in quarantine/, {} in bad/; the file NAME.why beside each gives the "
+                "reason\n",
                 report->quarantined, report->bad);
     }
     return report->findings.empty() ? ok : data_error;
@@ -154,7 +154,7 @@ int spool_export(const Arguments& arguments) {
     if (to_file) {
         file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file && errno == EEXIST)
-            return print_error(fmt::format("{} exists and is not overwritten; name another file", to)),
+            return print_error(fmt::format("{} exists and is not overwritten: choose another file", to)),
                    system_error;
         if (!file) return print_error(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
     }
@@ -184,7 +184,7 @@ int spool_import(const Arguments& arguments) {
     }
     const auto envelope = spool::remaining_envelope(reader->state());
     if (envelope.recipients.empty()) {
-        print_error(fmt::format("{}: nothing is left to deliver: every recipient is accounted for", from));
+        print_error(fmt::format("{}: delivery is complete: every recipient is accounted for", from));
         return data_error;
     }
     auto socket = common::connect_local(config->spool.directory + "/run/submit");
@@ -196,7 +196,8 @@ int spool_import(const Arguments& arguments) {
         print_error(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
         return data_error;
     }
-    if (!answer) return print_error("the mail system went away; nothing was imported"), unavailable;
+    if (!answer)
+        return print_error("the connection to the mail system was lost; nothing was imported"), unavailable;
     if (answer->status != EX_OK) return print_error(answer->text), answer->status;
     if (arguments.json)
         print_json({{"version", 1},

@@ -57,7 +57,7 @@ std::optional<std::int64_t> expiry(const Arguments& arguments) {
 json entry(const Arguments& arguments, std::string_view recipient, std::int64_t expires) {
     json out = {{"recipient", recipient}, {"expires", expires}};
     if (const auto sender = arguments.option("--sender")) out["sender"] = *sender;
-    if (const auto why = arguments.option("--why")) out["reason"] = *why;
+    if (const auto why = arguments.option("--reason")) out["reason"] = *why;
     return out;
 }
 
@@ -87,7 +87,7 @@ public:
                                      [this](const json& line) { total.add(line); });
         const auto done = total.added + total.replaced + total.removed;
         if (status != ok && done > 0 && !arguments_.has("--dry-run"))
-            print_error(fmt::format("{} before that went through, and stay as they are now", count_text(done, "change")));
+            print_error(fmt::format("{} before the error were made and remain", count_text(done, "change")));
         return status;
     }
     SuppressionCounts total;
@@ -104,11 +104,12 @@ void print_added(const Arguments& arguments, const SuppressionCounts& total, std
     if (arguments.json)
         return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced},
                            {"invalid", refused}, {"dry_run", dry}});
-    fmt::print("{} {} put on the suppression list{}{}{}\n", total.added + total.replaced,
+    fmt::print("{} {} added to the suppression list{}{}{}\n", total.added + total.replaced,
                dry                                 ? "would be"
                : total.added + total.replaced == 1 ? "is"
                                                    : "are",
-               total.replaced > 0 ? fmt::format(", {} in the place of what was there", total.replaced) : "",
+               total.replaced > 0 ? fmt::format(", {} of them replacing an earlier entry", total.replaced)
+                                  : "",
                refused > 0 ? fmt::format("; {} not understood", count_text(refused, "line")) : "",
                dry ? "; nothing was changed" : "");
 }
@@ -140,7 +141,7 @@ int suppress_remove(const Arguments& arguments) {
     int status = ok;
     if (std::ranges::any_of(arguments.words, is_filter)) {
         if (arguments.option("--sender"))
-            return print_error("with filter words say sender=DOMAIN instead of --sender"), usage;
+            return print_error("with filter words, use sender=DOMAIN instead of --sender"), usage;
         json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
         if (arguments.has("--dry-run")) request["dry_run"] = true;
         status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
@@ -156,7 +157,7 @@ int suppress_remove(const Arguments& arguments) {
     if (arguments.json)
         print_json({{"version", 1}, {"removed", total.removed}, {"not_found", total.missing}, {"dry_run", dry}});
     else
-        fmt::print("{} {} {} taken off the suppression list{}{}\n", total.removed,
+        fmt::print("{} {} {} removed from the suppression list{}{}\n", total.removed,
                    total.removed == 1 ? "entry" : "entries",
                    dry                  ? "would be"
                    : total.removed == 1 ? "is"
@@ -183,7 +184,7 @@ int suppress_list(const Arguments& arguments) {
             add_rows(table, line);
     });
     if (status == ok && !arguments.json)
-        fmt::print("{}", table.empty() ? "nobody is on the suppression list, as asked\n"
+        fmt::print("{}", table.empty() ? "no matching entry on the suppression list\n"
                                        : table.text(terminal_width(), ""));
     return status;
 }
@@ -239,7 +240,7 @@ int suppress_import(const Arguments& arguments) {
         const auto& line_entry = **read;
         const auto recipient = decide::suppression_recipient(line_entry.recipient, common::name_folding());
         if (!recipient || decide::suppression_key(*recipient, line_entry.sender).size() > store::longest_key) {
-            bad(recipient ? "the address is too long to be kept" : recipient.error());
+            bad(recipient ? "the address is too long" : recipient.error());
             continue;
         }
         auto one = entry(arguments, *recipient, line_entry.expires > 0 ? line_entry.expires : *expires);
@@ -250,7 +251,7 @@ int suppress_import(const Arguments& arguments) {
             one["reply"] = smtp::printable(line_entry.reply, common::SuppressionList::longest_text);
         if (const int status = batch.add(std::move(one)); status != ok) return status;
     }
-    if (from.bad()) return print_error(fmt::format("{}: cannot be read to its end", name)), data_error;
+    if (from.bad()) return print_error(fmt::format("{}: read error before the end", name)), data_error;
     if (const int status = batch.send(); status != ok) return status;
     print_added(arguments, batch.total, wrong);
     return wrong > 0 ? data_error : ok;

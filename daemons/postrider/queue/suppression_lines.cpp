@@ -35,7 +35,7 @@ std::expected<std::optional<SuppressionLine>, std::string> from_json(std::string
         const auto found = value.find(key);
         return found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
     };
-    if (!value.is_object()) return std::unexpected("is no JSON object");
+    if (!value.is_object()) return std::unexpected("is not a JSON object");
     SuppressionLine out{text("recipient"), text("sender"), text("reason"), text("reply"), 0};
     if (out.recipient.empty()) return std::unexpected("has no \"recipient\"");
     if (const auto expires = value.find("expires"); expires != value.end() && expires->is_number_integer())
@@ -74,7 +74,7 @@ std::expected<std::optional<SuppressionLine>, std::string> SuppressionReader::re
     if (first_) separator_ = line.find(',') == line.npos && line.find(';') != line.npos ? ';' : ',';
     if (first_ && line.find(separator_) == line.npos && line.find('\t') != line.npos) separator_ = '\t';
     const auto fields = csv_fields(line, separator_);
-    if (!fields) return std::unexpected("has a quotation mark that is not closed");
+    if (!fields) return std::unexpected("has an unclosed quotation mark");
     if (std::exchange(first_, false) && column(*fields, recipient_names)) {
         recipient_ = column(*fields, recipient_names);
         reason_ = column(*fields, reason_names);

@@ -39,7 +39,7 @@ void print_step(const json& line) {
 int try_address(const Arguments& arguments) {
     const auto& address = arguments.words[0];
     if (address.find('@') == address.npos)
-        return print_error(fmt::format("\"{}\" is no address: an address has an @", address)), usage;
+        return print_error(fmt::format("\"{}\" is not a valid address: it has no @", address)), usage;
     auto from = arguments.option("--from").value_or("");
     if (from == "<>") from.clear();
     const auto host = arguments.option("--host");

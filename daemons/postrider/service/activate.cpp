@@ -44,7 +44,7 @@ StandardLink inspect_link(const std::string& root, const common::StandardName& n
     StandardLink link{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
     if (link.state != NameState::free) link.package = package_of(root, std::string(name.path));
     if (link.state == NameState::foreign)
-        link.what = link.package.empty() ? "it is there already, and no package owns it"
+        link.what = link.package.empty() ? "it already exists and belongs to no package"
                                          : "it belongs to the package " + link.package;
     return link;
 }
@@ -63,7 +63,7 @@ std::vector<StandardLink> inspect_links(const std::string& root) {
 
 int report_failure(const std::string& path, int error) {
     print_error(fmt::format("{}: {}{}", path, std::strerror(error),
-                         error == EACCES || error == EPERM ? "; this is for root" : ""));
+                            error == EACCES || error == EPERM ? "; only root may do this" : ""));
     return error == EACCES || error == EPERM || error == EROFS ? no_permission : system_error;
 }
 
@@ -87,7 +87,8 @@ int activate(const Arguments& arguments) {
     }
     if (refused) {
         print_error(
-            fmt::format("nothing was changed; remove what is in the way, or call our commands by their own names: {}",
+            fmt::format("nothing was changed; remove these files, or use Postrider's commands under their "
+                        "own names: {}",
                         common::program_path("sendmail")));
         return cannot_create;
     }
@@ -133,7 +134,7 @@ int deactivate(const Arguments& arguments) {
         if (const int error = common::clear_activation(root); error != 0)
             return report_failure(common::activation_record(root), error);
     if (any) return ok;
-    print_error("none of the standard names is linked to our commands");
+    print_error("none of the standard names is linked to Postrider's commands");
     return already_so;
 }
 

@@ -18,12 +18,9 @@ namespace {
 
 constexpr std::size_t most_rows = 50; // of queues, for a person
 constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "stricter_tls", "other_source"};
-constexpr std::string_view effect_texts[] = {"would go back to its senders",
-                                         "would go another way",
-                                         "would come under stricter limits",
-                                         "would be tried at other times",
-                                         "would need more TLS",
-                                         "would come from other addresses"};
+constexpr std::string_view effect_texts[] = {
+    "would be returned to the sender", "would be rerouted",          "would get stricter limits",
+    "would be retried at other times", "would require stricter TLS", "would be sent from other addresses"};
 
 struct ReloadPreview {
     std::vector<json> rows; // the fullest queue first
@@ -56,7 +53,7 @@ std::string summary(const ReloadPreview& preview) {
 }
 
 void print(const ReloadPreview& preview) {
-    fmt::print("{}", preview.rows.empty() ? "queued mail would go on as it does now\n" : summary(preview));
+    fmt::print("{}", preview.rows.empty() ? "queued mail would not be affected\n" : summary(preview));
     Table table({"Effect", ">Messages", "Queue", "Link now", "How"});
     for (const auto& row : std::span(preview.rows).first(std::min(most_rows, preview.rows.size())))
         table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"),
@@ -71,14 +68,15 @@ void print(const ReloadPreview& preview) {
 
 int reload(const Arguments& arguments) {
     const auto config = load_config(arguments);
-    if (!config) return print_error("nothing was changed: the configuration is refused"), bad_config;
+    if (!config) return print_error("nothing was changed: the configuration is invalid"), bad_config;
     const bool dry = arguments.has("--dry-run");
     if (dry || !arguments.has("--force")) {
         const auto preview = fetch_preview(*config);
         if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), *config);
         if (!preview && dry) return print_error(preview.error().what), unavailable;
         if (!preview)
-            print_error(fmt::format("warning: what it does to queued mail is not known: {}", preview.error().what));
+            print_error(
+                fmt::format("warning: the effect on queued mail is not known: {}", preview.error().what));
         if (dry && arguments.json) {
             for (const auto& row : preview->rows) print_json(row);
             print_json({{"totals", preview->totals}, {"limit", preview->limit}});
@@ -87,8 +85,8 @@ int reload(const Arguments& arguments) {
         if (dry) return print(*preview), ok;
         if (preview && preview->limit > 0 && preview->moved_or_returned() > preview->limit) {
             print_error(fmt::format(
-                "nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
-                "\"postrider reload --dry-run\" shows which; if it is meant, say --force",
+                "nothing was changed. With this configuration\n{}This is more than master.reload_limit ({}) "
+                "allows. \"postrider reload --dry-run\" shows the details; --force reloads anyway",
                 summary(*preview), preview->limit));
             return usage;
         }
@@ -99,7 +97,7 @@ int reload(const Arguments& arguments) {
     const auto done =
         master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
     if (!done) return print_error("nothing was changed: " + done.error().what), bad_config;
-    fmt::print("postrider has taken over the configuration (generation {})\n", generation);
+    fmt::print("postrider has applied the configuration (generation {})\n", generation);
     return ok;
 }
 

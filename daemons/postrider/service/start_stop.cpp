@@ -65,8 +65,7 @@ int wait_for_announcement(int fd, pid_t master) {
     }
     int status = 0;
     waitpid(master, &status, 0);
-    print_error(
-        "it was not started; mend what is said above, \"postrider check\" looks at the configuration alone");
+    print_error("not started; fix the errors above (\"postrider check\" checks only the configuration)");
     return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : software;
 }
 
@@ -134,7 +133,8 @@ int stop(const Arguments& arguments) {
         static_cast<int>(timeout_seconds));
     // Master may be gone before its last word is read.
     if (!done && done.error().code != ECONNRESET) return report_socket_error(done.error(), *config);
-    if (!wait_for_exit(*config)) return print_error("master has said goodbye but does not end"), unavailable;
+    if (!wait_for_exit(*config))
+        return print_error("master acknowledged the stop but is still running"), unavailable;
     fmt::print("postrider has stopped\n");
     return ok;
 }

@@ -58,7 +58,7 @@ void add_queue(Page& page, const json& q) {
     if (flag_of(q, "loading")) text += " so far: the spool is still being read";
     const auto oldest = q.find("oldest");
     if (oldest != q.end() && oldest->is_object() && number_of(*oldest, "arrival") > 0)
-        text += fmt::format("; the oldest has been here {} ({})",
+        text += fmt::format("; the oldest arrived {} ago ({})",
                             duration_text(page.since(number_of(*oldest, "arrival"))), text_of(*oldest, "id"));
     page.field("Queue", text);
     std::string counts;
@@ -70,37 +70,39 @@ void add_queue(Page& page, const json& q) {
     if (const auto rates = q.find("rates"); rates != q.end() && rates->is_object()) {
         const auto drain = number_of(q, "drain_seconds");
         const auto ready = number_of(by_state, "due") + number_of(by_state, "active");
-        page.field("Rates",
-                  fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
-                              rate_text(*rates, "out"),
-                              messages == 0 ? ""
-                              : ready == 0  ? "; nothing is due"
-                              : !flag_of(q, "delivering") ? "; nothing further is begun"
-                              : drain < 0   ? "; nothing leaves"
-                                            : "; what is due is gone in about " + duration_text(drain)));
+        page.field("Rates", fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
+                                        rate_text(*rates, "out"),
+                                        messages == 0               ? ""
+                                        : ready == 0                ? "; nothing is due"
+                                        : !flag_of(q, "delivering") ? "; no new deliveries are started"
+                                        : drain < 0                 ? "; nothing leaves"
+                                                    : "; estimated drain time: " + duration_text(drain)));
     }
     if (const auto list = q.find("suppression"); list != q.end() && list->is_object()) {
         const auto entries = number_of(*list, "entries"), today = number_of(*list, "automatic_today");
         const auto error = text_of(*list, "error");
         if (!error.empty())
-            page.field("Suppressed", "NOT KNOWN, mail waits: " + error);
+            page.field("Suppressed", "not readable, mail waits: " + error);
         else if (entries > 0)
-            page.field("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
+            page.field("Suppressed",
+                       fmt::format("{} on the list; {} added by rejections today", entries, today));
     }
     for (const auto& each : list_of(q, "retained")) {
         const auto there = number_of(each, "messages"), removed = number_of(each, "deleted");
         if (there + removed == 0) continue;
         if (text_of(each, "directory") == "removed") {
             if (there > 0)
-                page.field("Removed", fmt::format("{} can be brought back for a while (\"postrider message restore\")",
-                                                 count_text(there, "message")));
+                page.field("Removed", fmt::format("{} can still be restored (\"postrider message restore\")",
+                                                  count_text(there, "message")));
             continue;
         }
-        page.field("Put aside",
-                   fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
+        page.field("Quarantine",
+                   fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"),
+                               number_of(each, "bytes"),
                                removed == 0
                                    ? ""
-                                   : fmt::format("; {} removed since the start, too old or too much", removed)));
+                                   : fmt::format("; {} deleted since the start because of age or size limits",
+                                                 removed)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "reason");
@@ -121,11 +123,11 @@ std::string link_problem(const json& link) {
     if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return wait_reason(link);
     const auto& first = resting.front();
     const auto more = resting.size() > 1 ? fmt::format(" (and {} more)", resting.size() - 1) : "";
-    return fmt::format("{}{} rests: {}", text_of(first, "source"), more, text_of(first, "reason"));
+    return fmt::format("{}{} is backing off: {}", text_of(first, "source"), more, text_of(first, "reason"));
 }
 
 void add_links(Page& page, const json& q) {
-    Table table({"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next try", ">Failures", "Why it waits"});
+    Table table({"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next attempt", ">Failures", "Why it waits"});
     for (const auto& link : list_of(q, "links")) {
         const auto failures = number_of(link, "failures");
         table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
@@ -146,7 +148,7 @@ void add_links(Page& page, const json& q) {
 
 // Mail that waits where no link tells of it.
 void add_unrouted(Page& page, const json& q) {
-    Table table({"Waits for", ">Queued", "Since", "Next try", ">Failures", "Why"});
+    Table table({"Waits for", ">Queued", "Since", "Next attempt", ">Failures", "Why"});
     for (const auto& mail : list_of(q, "unrouted")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
@@ -211,14 +213,14 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
         add_queue(page, data.queue);
     } else {
         page.field("Queue",
-                  fmt::format("the queue-manager does not answer ({}); master starts it anew if it has died",
-                              data.queue_error));
+                   fmt::format("the queue-manager does not answer ({}); master restarts it if it has crashed",
+                               data.queue_error));
     }
     for (const auto& warning : list_of(master, "warnings"))
         if (warning.is_string()) page.field("Warning", warning.get<std::string>());
     if (data.queue.is_object()) {
         for (const auto& problem : list_of(data.queue, "problems"))
-            if (problem.is_string()) page.field("Trouble", problem.get<std::string>());
+            if (problem.is_string()) page.field("Problem", problem.get<std::string>());
         add_unrouted(page, data.queue);
         add_links(page, data.queue);
     }

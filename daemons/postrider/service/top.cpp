@@ -93,7 +93,8 @@ int top(const Arguments& arguments) {
         const auto now = std::time(nullptr);
         const auto body =
             data ? status_page(*data, now, terminal_width()) : fmt::format("{}\n", data.error().what);
-        const auto head = truncated(fmt::format("{}  every {} s, q ends", time_text(now), *interval), terminal_width());
+        const auto head =
+            truncated(fmt::format("{}  every {} s, q quits", time_text(now), *interval), terminal_width());
         screen.show(fmt::format("{}\n\n{}", head, body));
     } while (wait_for_keys(signals.number(), static_cast<int>(*interval) * 1000));
     return ok;

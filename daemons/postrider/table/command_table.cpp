@@ -28,9 +28,9 @@ namespace {
 
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
-                                {"--force", "", "reload whatever the effect on queued mail"}};
+                                {"--force", "", "reload regardless of the effect on queued mail"}};
 constexpr Option messages_options[] = {{"--limit", "N", "show at most N"},
-                                  {"--behind", "ID", "start after this message"},
+                                  {"--start-after", "ID", "start after this message"},
                                   {"--sort", "ORDER", "oldest (the default), newest, largest, or next (to be tried)"},
                                   {"--count", "", "print only the number of messages"}};
 constexpr Option ages_options[] = {
@@ -38,27 +38,31 @@ constexpr Option ages_options[] = {
     {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
-constexpr Option modify_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option modify_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option remove_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option remove_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"},
                                 {"--yes", "", "do not ask for confirmation"},
-                                {"--for-good", "", "free the space at once; the messages cannot be restored"}};
-constexpr Option expire_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+                                {"--permanently", "", "free the space at once; the messages cannot be "
+                                                      "restored"}};
+constexpr Option expire_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                 {"--dry-run", "", "print how many would be affected and change nothing"},
                                 {"--after", "DURATION", "expire when this old, such as 2d, instead of now"}};
-constexpr Option requeue_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"},
+constexpr Option requeue_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                  {"--dry-run", "", "print how many would be affected and change nothing"},
                                  {"--policy", "NAME", "retry policy from now on"}};
-constexpr Option pause_options[] = {{"--why", "TEXT", "reason, recorded and shown with your name"}};
+constexpr Option pause_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"}};
 
 constexpr Option suppress_options[] = {{"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
                                   {"--sender", "DOMAIN", "apply only to mail from this domain"},
-                                  {"--why", "TEXT", "reason, recorded and shown to senders"},
+                                  {"--reason", "TEXT", "reason, recorded and shown to senders"},
                                   {"--dry-run", "", "print how many would be affected and change nothing"}};
 constexpr Option unsuppress_options[] = {{"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
                                     {"--dry-run", "", "print how many would be affected and change nothing"}};
 constexpr Option suppressed_options[] = {{"--sender", "DOMAIN", "check for mail from this domain"}};
+
+constexpr RenamedOption renamed_options[] = {
+    {"--behind", "--start-after"}, {"--why", "--reason"}, {"--for-good", "--permanently"}};
 
 constexpr std::size_t unlimited = 1'000'000;
 constexpr std::string_view message_selection = "ID...|WORD...|-", pause_scope = "queue|link|pool NAME, or all";
@@ -255,7 +259,7 @@ std::span<const Command> commands() { return table; }
 
 int run_command_line(const std::vector<std::string_view>& given) {
     const auto options = all_options();
-    auto arguments = parse_arguments(given, options);
+    auto arguments = parse_arguments(given, options, renamed_options);
     if (!arguments) return print_error(arguments.error() + "; \"postrider --help\" lists all commands"), usage;
     if (arguments->version) return fmt::print("postrider {}\n", POSTRIDER_VERSION), ok;
     if (!arguments->words.empty() && arguments->words[0] == "help") { // same as --help

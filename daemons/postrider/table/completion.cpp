@@ -53,7 +53,7 @@ _postrider() {
     local current=${COMP_WORDS[COMP_CWORD]} option= options= repeated= word command place i
     local -a config=() words=() places=() candidates=()
     COMPREPLY=()
-    # What stands before the cursor, but for options and their values; "--why=text" comes as three words.
+    # The words before the cursor, without options and their values; "--reason=text" comes as three words.
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [[ $option && $word == = ]]; then continue

@@ -53,7 +53,7 @@ void Control::refuse(const Request& request, std::string_view error, std::string
 void Control::handle(const Request& request, const json& body) {
     const std::string what = text_field(body, "op");
     if (look(request, body, what) || change(request, body, what)) return;
-    refuse(request, fmt::format("the queue-manager knows no operation \"{}\"", what), code::bad_request);
+    refuse(request, fmt::format("unknown operation \"{}\"", what), code::bad_request);
 }
 
 bool Control::look(const Request& request, const json& body, std::string_view what) {
@@ -221,7 +221,7 @@ void Control::send_links(const Request& request, const std::string& name) {
     if (!known)
         return refuse(
             request,
-            fmt::format("there is no link \"{}\": no mail is for it; \"postrider link list\" shows the links", name),
+            fmt::format("there is no link \"{}\": no mail uses it; \"postrider link list\" shows the links", name),
             code::unknown);
     if (!name.empty())
         for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
@@ -238,8 +238,8 @@ void Control::send_queues(const Request& request, const std::string& name) {
     }
     if (!known)
         return refuse(request,
-                      fmt::format("there is no queue \"{}\": no mail is for that domain; \"postrider queue list\" "
-                                  "shows the queues",
+                      fmt::format("there is no queue \"{}\": no mail is queued for that domain; \"postrider "
+                                  "queue list\" shows the queues",
                                   name),
                       code::unknown);
     server_->finish(request.peer);
@@ -248,7 +248,7 @@ void Control::send_queues(const Request& request, const std::string& name) {
 void Control::send_message(const Request& request, const json& body, bool explain) {
     const auto id = spool::QueueId::parse(text_field(body, "id"));
     if (!id)
-        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text_field(body, "id")),
+        return refuse(request, fmt::format("\"{}\" is not a queue id such as 0C5D183A07F310", text_field(body, "id")),
                       code::bad_request);
     const auto info = deps_.engine.message(*id, common::Loop::now());
     if (!info) {
@@ -276,7 +276,7 @@ void Control::send_message(const Request& request, const json& body, bool explai
             if (now) set_pause_reasons(*now);
             if (!state) return refuse(request, fmt::format("{}: {}", id.text(), error), code::failed);
             if (!now)
-                return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
+                return refuse(request, fmt::format("{} has just left the queue", id.text()), code::unknown);
             if (explain) {
                 for (auto& line : explained(id, deps_.engine.explain(id), *state, pauses_, deps_.agent_user())) {
                     line["backing_off"] = resting(line["link"].get<std::string>());
@@ -296,9 +296,9 @@ void Control::send_message(const Request& request, const json& body, bool explai
 
 void Control::send_reload_effects(const Request& request, const json& body) {
     const auto to_be = config::parse(text_field(body, "configuration"), text_field(body, "file"));
-    if (!to_be) return refuse(request, "the configuration is refused: see \"postrider check\"", code::bad_request);
+    if (!to_be) return refuse(request, "the configuration is invalid: see \"postrider check\"", code::bad_request);
     if (deps_.queue_status().loading)
-        return refuse(request, "the spool is still being read: what it would do to mail is not known yet", code::loading);
+        return refuse(request, "the spool is still being read: the effect on mail is not known yet", code::loading);
     json totals = json::object();
     for (const auto& effect : reload_effects(deps_.config(), *to_be, deps_.engine.queues(common::Loop::now()))) {
         auto& total = totals[std::string(word_of(effect.what))];
@@ -352,7 +352,7 @@ std::optional<std::pair<Scope, std::string>> Control::scope_in(const Request& re
     const auto scope = scope_of(text_field(body, "scope"));
     auto name = text_field(body, "name");
     if (!scope || (*scope == Scope::everything) != name.empty()) {
-        refuse(request, "say what: everything, or a queue, link or pool by its name", code::bad_request);
+        refuse(request, "expected everything, or a queue, link or pool by its name", code::bad_request);
         return {};
     }
     // A queue's name is its domain: written in any case. A pool's behind the @ is as it was given.
@@ -372,16 +372,16 @@ std::string Control::pause_error(Scope scope, const std::string& name) const {
                    : fmt::format("there is no pool \"{}\": neither the configuration nor queued mail names it", name);
     if (scope == Scope::link)
         return deps_.routed(name) ? ""
-                                   : fmt::format("there is no link \"{}\": no mail is for it and no [route] "
+                                   : fmt::format("there is no link \"{}\": no mail uses it and no [route] "
                                                  "leads there; \"postrider link list\" shows the links",
                                                  name);
     const auto at = name.rfind('@');
     const auto domain = name.substr(0, at);
     if (!smtp::Mailbox::parse("postmaster@" + domain))
-        return fmt::format("\"{}\" is no queue: a queue is named by its domain", name);
+        return fmt::format("\"{}\" is not a queue: a queue is named after its domain", name);
     if (at != name.npos && !deps_.knows_pool(name.substr(at + 1)))
-        return fmt::format("\"{}\" is no queue: behind the @ stands a pool of source addresses, and the configuration "
-                           "has none of that name; the mail for a domain is named by the domain alone",
+        return fmt::format("\"{}\" is not a queue: the name after the @ must be a pool of source addresses, "
+                           "and there is no such pool; a queue without a pool is named after its domain alone",
                            name);
     return "";
 }

@@ -343,7 +343,7 @@ struct Source {
 // What opens a closed gate, where somebody can.
 std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
                       const FailureContext& errand, const Pauses& pauses) {
-    if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" lets it go.", id.text());
+    if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" releases it.", id.text());
     if (gate.gate != Gate::pause) return advice_on(gate, recipient, errand);
     return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
 }
@@ -352,7 +352,7 @@ std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::Reci
 Source source_of(const GateInfo& gate, const spool::MessageState& state,
                  const spool::RecipientState& recipient, const Pauses& pauses) {
     switch (gate.gate) {
-    case Gate::schedule: return {"asked for by the sender", ""};
+    case Gate::schedule: return {"requested by the sender", ""};
     case Gate::hold: return {state.held_why, state.held_by};
     case Gate::pause: {
         const auto* pause = find(pauses, gate.scope, gate.name);

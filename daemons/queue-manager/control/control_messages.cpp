@@ -70,7 +70,7 @@ std::shared_ptr<Control::Walk> Control::selection(const Request& request, const 
     auto walk = std::make_shared<Walk>();
     walk->peer = request.peer;
     if (!ids || !filter || (!ids->empty() && !filter->empty()))
-        return refuse(request, "\"ids\" or \"filter\": one of them, a list of words", code::bad_request),
+        return refuse(request, "expected either \"ids\" or \"filter\", a list of strings", code::bad_request),
                nullptr;
     if (!ids->empty()) {
         std::string unknown;
@@ -85,7 +85,7 @@ std::shared_ptr<Control::Walk> Control::selection(const Request& request, const 
         const bool loading = deps_.queue_status().loading;
         refuse(request,
                fmt::format("there is no message {}{}: nothing was changed", unknown,
-                           loading ? " yet, for the spool is still being read" : ""),
+                           loading ? " yet, because the spool is still being read" : ""),
                loading ? code::loading : code::unknown);
         return nullptr;
     }
@@ -151,7 +151,7 @@ void Control::send_messages(const Request& request, const json& body) {
     auto walk = selection(request, body, true);
     if (!walk) return;
     const auto order = order_of(text_field(body, "sort"));
-    if (!order) return refuse(request, "messages are sorted by: oldest, newest, largest, next", code::bad_request);
+    if (!order) return refuse(request, "\"sort\": expected oldest, newest, largest or next", code::bad_request);
     walk->order = *order;
     if (const auto last = text_field(body, "after_id"); !last.empty()) {
         const auto id = spool::QueueId::parse(last);
@@ -161,7 +161,7 @@ void Control::send_messages(const Request& request, const json& body) {
         if (id && !walk->behind && *order == Order::newest)
             walk->behind = Rank{-static_cast<std::int64_t>(id->value), id->value};
         if (!walk->behind)
-            return refuse(request, fmt::format("there is no message \"{}\" behind which the list could go on", last),
+            return refuse(request, fmt::format("there is no message \"{}\" after which the list could continue", last),
                           code::unknown);
     }
     if (body.value("count", false)) return count_messages(request, walk);
@@ -212,7 +212,7 @@ void Control::change_messages(const Request& request, const json& body, std::str
     change->dry_run = body.value("dry_run", false);
     change->permanently = body.value("permanently", false);
     if (change->op == op::reprioritise && !lane_of(change->lane))
-        return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
+        return refuse(request, "\"lane\": expected high, normal or bulk", code::bad_request);
     if (!policy.empty() && !change->policy)
         return refuse(request, fmt::format("there is no retry policy \"{}\"", policy), code::bad_request);
     if (after < 0 || after > longest_lifetime.count())
@@ -239,16 +239,16 @@ void Control::change_messages(const Request& request, const json& body, std::str
 std::string Control::why_not(const Change& change, const Selected& selected) const {
     const auto& info = selected.info;
     if (deps_.foreign(info.id)) return "is still being delivered by an agent from before the queue-manager's restart";
-    if (change.op == op::hold) return info.held ? "is held already" : "";
+    if (change.op == op::hold) return info.held ? "is already held" : "";
     if (change.op == op::release) return info.held ? "" : "is not held";
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
     if (change.op == op::reprioritise && word_of(info.lane) == change.lane)
-        return fmt::format("is in the lane {} already", change.lane);
+        return fmt::format("is already in the lane {}", change.lane);
     if (change.op == op::reroute &&
         std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
-        return "has no recipients to reroute yet: the categorizer is to say who they are";
+        return "has no recipients to reroute yet: the categorizer has not determined them";
     if (change.op == op::reroute && selected.state && selected.state->rerouted_to == change.to)
-        return change.to.empty() ? "goes by the usual route already" : fmt::format("goes to {} already", change.to);
+        return change.to.empty() ? "already uses the usual route" : fmt::format("is already rerouted to {}", change.to);
     return "";
 }
 
@@ -388,8 +388,8 @@ void Control::delivery_stopped(const std::shared_ptr<Change>& change, const std:
     }
     ++change->skipped;
     ++change->in_flight;
-    auto why = stopped ? fmt::format("{} was being delivered, and has been", id.text())
-                       : fmt::format("{} is being delivered now and cannot be stopped any more", id.text());
+    auto why = stopped ? fmt::format("{} was being delivered and is now complete", id.text())
+                       : fmt::format("{} is being delivered now and can no longer be stopped", id.text());
     if (change->skipped == 1) change->why_not = std::move(why);
     after_batch(change, walk);
 }
@@ -412,9 +412,9 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
     if (change->changed == 0 && !by_filter)
         return refuse(request,
                       fmt::format("{}{}: nothing was changed",
-                                  change->why_not.empty() ? "it has just been finished" : change->why_not,
+                                  change->why_not.empty() ? "it has just left the queue" : change->why_not,
                                   change->skipped > 1
-                                      ? fmt::format(", and {} more are like it or have gone", change->skipped - 1)
+                                      ? fmt::format(", and the same applies to {} more", change->skipped - 1)
                                       : ""),
                       change->in_flight > 0 ? code::in_delivery : code::already);
     server_->send(request.peer, {{"matched", change->matched},

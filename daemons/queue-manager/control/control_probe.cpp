@@ -22,16 +22,16 @@ void Control::attempt(const Request& request, const json& body) {
         order.every_host = body.value("every_host", false);
         order.dialogue = body.value("dialogue", false);
     } catch (const json::exception&) {
-        return wrong("a field of \"try\" is of the wrong kind");
+        return wrong("a field of \"try\" has the wrong type");
     }
     if (!smtp::Mailbox::parse(order.address))
         return wrong(fmt::format("\"{}\" is not an address", order.address));
     if (!from.empty() && !smtp::Mailbox::parse(from))
-        return wrong(fmt::format("\"{}\" is not an address to send from", from));
+        return wrong(fmt::format("\"{}\" is not a valid sender address", from));
     order.reverse_path = std::move(from);
     if (!host.empty()) order.host = host_named(host);
     if (!host.empty() && !order.host)
-        return wrong(fmt::format("\"{}\" is no host: say HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", host));
+        return wrong(fmt::format("\"{}\" is not a host: expected HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", host));
     const auto number = deps_.attempt(
         std::move(order), {[this, peer = request.peer](const ProbeLine& line) { server_->send(peer, json_of(line)); },
                            [this, peer = request.peer] { server_->finish(peer); },
@@ -56,7 +56,7 @@ std::vector<std::string> Control::obstacles(const proto::route::Routed& route) c
     if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) paused(Scope::pool, "pool", pool);
     const auto not_well = [&](std::string_view what, const std::string& name, const auto& info) {
         if (info.health == decide::queue::Health::ready || info.paused) return;
-        out.push_back(fmt::format("mail would wait: {} {} rests after {} failed tries, the last: {}", what, name,
+        out.push_back(fmt::format("mail would wait: {} {} backs off after {} failed attempts, the last: {}", what, name,
                                   info.failures, info.last_error.text));
     };
     const auto now = common::Loop::now();

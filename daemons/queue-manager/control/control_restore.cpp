@@ -25,18 +25,18 @@ struct Control::Restoration {
 
 void Control::restore(const Request& request, const json& body) {
     if (deps_.queue_status().loading)
-        return refuse(request, "the spool is still being read: try again when that is over", code::loading);
+        return refuse(request, "the spool is still being read: try again later", code::loading);
     auto work = std::make_shared<Restoration>();
     work->request = request;
     work->all = body.value("all", false);
     if (const auto ids = body.find("ids"); ids != body.end() && ids->is_array())
         for (const auto& each : *ids) {
             const auto id = spool::QueueId::parse(each.is_string() ? each.get<std::string>() : "");
-            if (!id) return refuse(request, fmt::format("{} is no queue id", each.dump()), code::bad_request);
+            if (!id) return refuse(request, fmt::format("{} is not a queue id", each.dump()), code::bad_request);
             work->ids.push_back(*id);
         }
     if (work->all != work->ids.empty())
-        return refuse(request, "say which messages: \"ids\", or \"all\"", code::bad_request);
+        return refuse(request, "no messages given: expected \"ids\" or \"all\"", code::bad_request);
     with_name(request, [this, work](std::string who) {
         work->who = std::move(who);
         if (!work->all) return restore_some(work);
@@ -68,7 +68,7 @@ void Control::restore_some(const std::shared_ptr<Restoration>& work) {
                     work->why_not =
                         back.error().code == ENODATA
                             ? back.error().what
-                            : fmt::format("{} is not among what was removed lately (spool.removed_age)", id.text());
+                            : fmt::format("{} is not among the removed messages (spool.removed_age)", id.text());
             } else {
                 work->failure = back.error().what;
             }
@@ -88,7 +88,7 @@ void Control::restored(const std::shared_ptr<Restoration>& work) {
     if (work->at < work->ids.size()) return restore_some(work);
     if (work->changed == 0)
         return refuse(request,
-                      work->why_not.empty() ? "nothing that was removed is still there (spool.removed_age)"
+                      work->why_not.empty() ? "no removed messages are kept any longer (spool.removed_age)"
                                             : work->why_not + ": nothing was restored",
                       code::no_match);
     server_->send(request.peer, {{"matched", work->ids.size()}, {"changed", work->changed}, {"skipped", work->skipped}});

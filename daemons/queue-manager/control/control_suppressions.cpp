@@ -41,7 +41,7 @@ std::expected<Suppressions::Entries, std::string> entries_of(const nlohmann::jso
         auto sender = decide::suppression_sender(each.value("sender", ""), common::name_folding());
         if (!sender) return std::unexpected(fmt::format("the sender's domain: {}", sender.error()));
         if (decide::suppression_key(*recipient, *sender).size() > store::longest_key)
-            return std::unexpected(fmt::format("\"{}\" is too long to be kept", *recipient));
+            return std::unexpected(fmt::format("\"{}\" is too long", *recipient));
         const std::int64_t expires = each.value("expires", 0);
         out.push_back({.recipient = std::move(*recipient),
                        .sender = std::move(*sender),
@@ -66,12 +66,12 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
         if (!entries) return refuse(request, entries.error(), code::bad_request);
         order.entries = std::move(*entries);
     } catch (const json::exception&) {
-        return refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     if (const auto own = std::ranges::find_if(order.entries,
                                               [&](const auto& each) { return deps_.own_postmaster(each.recipient); });
         own != order.entries.end() && doing == Suppressions::Operation::put)
-        return refuse(request, fmt::format("{} is our own postmaster, who is never suppressed", own->recipient),
+        return refuse(request, fmt::format("{} is the local postmaster, which is never suppressed", own->recipient),
                       code::bad_request);
     with_name(request, [this, request, order = std::move(order)](std::string who) mutable {
         for (auto& each : order.entries) each.who = who;
@@ -83,11 +83,11 @@ void Control::change_suppressions(const Request& request, const json& body, Supp
             if (!dry && count == 1 && (put || counts->made > 0))
                 deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient,
                                first.sender.empty() ? "" : " for mail from ", first.sender,
-                               put ? "put on the list" : "taken off the list", who, first.reason.empty() ? "" : ": ",
+                               put ? "added to the list" : "removed from the list", who, first.reason.empty() ? "" : ": ",
                                first.reason);
             else if (!dry && (put || counts->made > 0))
                 deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
-                                put ? "put on the list" : "taken off the list", who);
+                                put ? "added to the list" : "removed from the list", who);
             server_->send(request.peer, {{put ? "added" : "removed", counts->made},
                                          {put ? "replaced" : "not_found", counts->other},
                                          {"dry_run", dry}});
@@ -116,12 +116,12 @@ void Control::walk_suppressions(const Request& request, const json& body, bool r
         walk->limit = body.value("limit", std::uint64_t{0});
         walk->dry_run = body.value("dry_run", false);
     } catch (const json::exception&) {
-        return refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     auto filter = decide::SuppressionFilter::parse(words);
     if (!filter) return refuse(request, filter.error(), code::bad_request);
     if (remove && words.empty())
-        return refuse(request, "say which entries: recipients, filter words, or all", code::bad_request);
+        return refuse(request, "no entries given: expected recipients, filter words, or all", code::bad_request);
     walk->filter = std::move(*filter);
     with_name(request, [this, walk](std::string who) {
         walk->who = std::move(who);
@@ -178,7 +178,7 @@ void Control::after_suppressions(const std::shared_ptr<SuppressionWalk>& walk) {
     }
     if (walk->remove) {
         if (walk->found > 0 && !walk->dry_run)
-            deps_.log.info("suppression: {} entries taken off the list by {}", walk->found, walk->who);
+            deps_.log.info("suppression: {} entries removed from the list by {}", walk->found, walk->who);
         server_->send(peer, {{"removed", walk->found}, {"not_found", 0}, {"dry_run", walk->dry_run}});
     }
     server_->finish(peer);
@@ -190,7 +190,7 @@ void Control::check_suppression(const Request& request, const json& body) {
         address = body.value("address", "");
         sender = body.value("sender", "");
     } catch (const json::exception&) {
-        return refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     if (const auto recipient = decide::suppression_recipient(address, common::name_folding()); !recipient)
         return refuse(request, recipient.error(), code::bad_request);

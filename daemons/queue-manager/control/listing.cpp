@@ -142,7 +142,7 @@ private:
     }
 
     void give_up() {
-        listing_.log_.warning("showq: a listing for uid={} was ended: nothing of it was read for {} s", uid_,
+        listing_.log_.warning("showq: a listing for uid={} was ended: the client read nothing for {} s", uid_,
                               std::chrono::duration_cast<std::chrono::seconds>(listing_.limits_.patience).count());
         listing_.loop_.defer([self = shared_from_this()] {}); // its own timer calls
         end();
@@ -204,14 +204,14 @@ void Listing::accept() {
     }
     if (!fd) return;
     if (clients_.size() >= max_clients) {
-        log_.warning("showq: {} listings at a time are enough: one more client was turned away", max_clients);
+        log_.warning("showq: {} listings at a time, the limit: one more client was rejected", max_clients);
         return;
     }
     const auto who = common::peer_credentials(fd.number());
     const auto uid = who ? who->uid : 0;
     const auto same = std::ranges::count_if(clients_, [&](auto& each) { return each->uid() == uid; });
     if (uid != 0 && static_cast<std::size_t>(same) >= limits_.per_user) {
-        log_.warning("showq: {} listings at a time are enough for one user: one more client of uid={} was turned away",
+        log_.warning("showq: {} listings at a time for one user, the limit: one more client of uid={} was rejected",
                      limits_.per_user, uid);
         return;
     }

@@ -15,8 +15,8 @@ std::string pause_text(const decide::queue::PausedObject& stop, const Pauses& pa
 }
 
 std::string resume_advice(Scope scope, const std::string& name) {
-    if (scope == Scope::everything) return "\"postrider resume all\" lets it go.";
-    return fmt::format("\"postrider resume {} {}\" lets it go.", word_of(scope), name);
+    if (scope == Scope::everything) return "\"postrider resume all\" ends the pause.";
+    return fmt::format("\"postrider resume {} {}\" ends the pause.", word_of(scope), name);
 }
 
 void set_pause_reasons(decide::queue::MessageInfo& info, const Pauses& pauses) {
@@ -27,7 +27,7 @@ void set_pause_reasons(decide::queue::MessageInfo& info, const Pauses& pauses) {
         } else if (delivery.waiting == Waiting::scheduled && delivery.next_attempt != smtp::WallTime{}) {
             delivery.reason = {};
             delivery.reason.text =
-                fmt::format("not before {}, as its sender asked", smtp::rfc3339_date(delivery.next_attempt));
+                fmt::format("not before {}, as its sender requested", smtp::rfc3339_date(delivery.next_attempt));
         }
     }
 }

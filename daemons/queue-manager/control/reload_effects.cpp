@@ -74,7 +74,7 @@ std::string schedule(const Side& now, const Side& then, const RouteRule* before,
     const auto& a = before ? before->queueing : none;
     const auto& b = after ? after->queueing : none;
     if (a.retry_policy != b.retry_policy)
-        return fmt::format("retry_policy {} → {}, for mail that has none of its own yet",
+        return fmt::format("retry_policy {} → {}, for mail without one of its own",
                            a.retry_policy.empty() ? "exchange" : a.retry_policy,
                            b.retry_policy.empty() ? "exchange" : b.retry_policy);
     const auto rungs = [](const decide::queue::Ladder& ladder) {
@@ -83,7 +83,7 @@ std::string schedule(const Side& now, const Side& then, const RouteRule* before,
     };
     return rungs(ladder_of(now.config.queue, a)) == rungs(ladder_of(then.config.queue, b))
                ? ""
-               : "the ladder of its link and queue";
+               : "the retry schedule of its link and queue";
 }
 
 std::string_view word_of(decide::TlsLevel level) {

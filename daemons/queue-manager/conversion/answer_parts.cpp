@@ -17,7 +17,7 @@ std::optional<Categorized> AnswerParts::add(Categorized&& part) {
     if (begun.too_long || size_ + size > most_) {
         begun.too_long = true;
         begun.answer.outcomes = {};
-        begun.answer.refused = fmt::format("its recipients become more than {} MiB of addresses", most_ >> 20);
+        begun.answer.refused = fmt::format("its recipients expand to more than {} MiB of addresses", most_ >> 20);
         size_ -= std::exchange(begun.size, 0);
     } else {
         auto& all = begun.answer.outcomes;

@@ -271,7 +271,7 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
         spool::ResolvedRecipient nobody;
         nobody.fate = Fate::discard;
         nobody.status = "2.1.5";
-        nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
+        nobody.text = fmt::format("<{}> expands to recipients that already have the message", asked.address);
         const auto outcomes = without_copies(subject, asked, origin, std::move(found->second), nobody);
         const bool again = !origin.redone.empty();
         if (!again && outcomes.size() == 1 && !outcomes.front()->changed) {

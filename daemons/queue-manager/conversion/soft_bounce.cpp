@@ -48,13 +48,13 @@ decide::queue::Settings engine_settings(const config::Config& config) {
 
 std::string_view soft_bounce_notice(const config::Config& config) {
     return config.bounce.soft_bounce
-               ? "bounce.soft_bounce is on: mail that fails is kept and tried again, nothing is returned or expires"
+               ? "bounce.soft_bounce is on: mail that fails is kept and retried; none is returned or expires"
                : "";
 }
 
 std::string_view dry_bounce_notice(const config::Config& config) {
     return config.bounce.dry_bounce
-               ? "bounce.withhold_reports is on: reports are written to bad/ in the spool, senders are told nothing"
+               ? "bounce.withhold_reports is on: reports are written to bad/ in the spool, senders are not notified"
                : "";
 }
 

@@ -73,14 +73,14 @@ void QueueManager::not_categorized(spool::QueueId id, const MessageLoader::Failu
     if (failure.how == How::failed) return not_categorized(id, fmt::format("its file cannot be read: {}", failure.why));
     if (!engine_.message(id, common::Loop::now())) return; // finished or removed meanwhile
     if (failure.how == How::damaged)
-        put_in_quarantine(id, "found damaged when its recipients were to be worked out: " + failure.why);
+        put_in_quarantine(id, "found damaged when its recipients were to be determined: " + failure.why);
     else
-        log_.critical("{}: its file has gone: forgotten", id.text());
+        log_.critical("{}: its file no longer exists: dropped from the queue", id.text());
     with_engine([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
 }
 
 void QueueManager::not_categorized(spool::QueueId id, std::string why) {
-    log_.warning("{}: its recipients were not worked out, and are later: {}", id.text(), why);
+    log_.warning("{}: its recipients could not be determined yet: {}", id.text(), why);
     next_.push_back([this, id, why = std::move(why)] {
         with_engine([&](smtp::Now now, auto& out) {
             engine_.categorization_failed(id, {"4.3.0", why, {}, {}}, now, out);
@@ -106,7 +106,7 @@ void QueueManager::ask_categorizer(spool::QueueId id, CategorizationInput subjec
     categorizer_.ask_in_parts(id.value, [this, id, parts = Parts(std::move(question))]() mutable {
         if (categorizer_.ask(parts.next()) == ipc::SendResult::too_long) {
             subjects_.erase(id);
-            not_categorized(id, "an address of it, or its sender's, is too long to be asked about");
+            not_categorized(id, "one of its addresses, or its sender's, is too long for the categorizer");
             return Part::last;
         }
         return parts.more() ? Part::more : Part::last;
@@ -276,10 +276,10 @@ void QueueManager::execute(const RecordSuspect& action, smtp::Now now) {
 }
 
 void QueueManager::execute(const RecordHeld& action, smtp::Now now) {
-    log_.critical("{}: held: {} delivery agents died with it alone in flight: look at it with care",
+    log_.critical("{}: held: message crashed {} delivery agents in a row; inspect it before releasing it",
                   action.id.text(), action.deaths);
     std::vector<spool::Property> records;
-    records.emplace_back(spool::Held{true, now.wall, "queue-manager", "delivery agents die of it"});
+    records.emplace_back(spool::Held{true, now.wall, "queue-manager", "it crashes delivery agents"});
     record(action.id, std::move(records), spool::Sync::yes);
 }
 
@@ -350,7 +350,7 @@ void QueueManager::ask_bounce(proto::report::Report question) {
     const auto request = question.request;
     bounce_.ask_in_parts(request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
         if (bounce_.ask(parts.next()) == ipc::SendResult::too_long) { // not with texts so short
-            no_report(request, id, "what is to be reported is too long");
+            no_report(request, id, "the report request is too long");
             return Part::last;
         }
         return parts.more() ? Part::more : Part::last;
@@ -419,7 +419,7 @@ void QueueManager::execute(const NoticeQueue& action, smtp::Now) {
 void QueueManager::execute(const LinkState& action, smtp::Now) {
     static_cast<void>(router_.ask(proto::route::LinkState{std::string(action.link), action.down})); // its name is short
     log_.warning("link={} {}", action.link,
-                 action.down ? "is down: its mail goes by the route's next one, if there is one"
+                 action.down ? "is down: its mail moves to the route's next hop, if there is another"
                              : "is up again");
 }
 

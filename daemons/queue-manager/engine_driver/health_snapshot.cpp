@@ -98,7 +98,7 @@ void QueueManager::save_snapshot() {
     for (const auto& each : engine_.due_next(read_first_at_most, now))
         snapshot.messages.push_back({each.id, each.location});
     if (const auto written = spool::write_snapshot(*disk_, snapshot); !written)
-        log_.warning("index/snapshot: {}: links and queues begin anew at the next start",
+        log_.warning("index/snapshot: {}: links and queues will start without their history next time",
                      written.error().what);
 }
 

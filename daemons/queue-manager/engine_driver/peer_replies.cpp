@@ -39,7 +39,7 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     const bool soft = config_->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, Loop::now().wall);
     if (!judgement)
-        return not_categorized(id, answer.refused.empty() ? "the categorizer's answer does not fit the question"
+        return not_categorized(id, answer.refused.empty() ? "the categorizer's answer does not match the request"
                                                           : answer.refused);
     // Those that an expansion has brought are in the file only when that is written.
     if (judgement->records.empty()) {
@@ -101,7 +101,7 @@ void QueueManager::reported(const proto::report::Reported& answer) {
     using proto::report::Outcome;
     const bool later = answer.outcome == Outcome::try_later;
     if (later) {
-        log_.warning("{}: no report could be made: {}: trying again", asked.mapped().text(), answer.text);
+        log_.warning("{}: the report could not be written: {}: will be retried", asked.mapped().text(), answer.text);
         release_reserve();
     }
     reported_how_ = answer.outcome == Outcome::submitted    ? spool::Reported::submitted
@@ -165,12 +165,12 @@ void QueueManager::source_refused(const proto::delivery::SourceRefused& refused)
         context_.metrics.count(common::MetricId::source_refusals,
                               of == Of::mail ? common::RefusedStage::mail : common::RefusedStage::connection);
     if (!resting_.begin(refused.link, refused.source, rest, refused.why, Loop::now(), of)) return; // it was said
-    log_.warning("link {}: {} rests for {}: {}", refused.link, refused.source, config::print_duration(rest),
+    log_.warning("link {}: {} backs off for {}: {}", refused.link, refused.source, config::print_duration(rest),
                  refused.why);
 }
 
 void QueueManager::source_taken(std::string_view link, std::string_view source, decide::SourceBackoff::Of what) {
-    if (resting_.end(link, source, what)) log_.info("link {}: {} is taken again and rests no longer", link, source);
+    if (resting_.end(link, source, what)) log_.info("link {}: {} is accepted again and no longer backs off", link, source);
 }
 
 void QueueManager::done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
@@ -207,12 +207,12 @@ void QueueManager::look_for_file(decide::queue::AgentId agent, AgentKind kind, c
     auto tried = said;
     tried.gone = false;
     const auto as_said = [this, agent, kind, tried](const std::string& found) {
-        log_.warning("{}: a delivery agent did not find its file; here {}: it is tried again", tried.queue_id.text(), found);
+        log_.warning("{}: a delivery agent did not find its file; here {}: will be retried", tried.queue_id.text(), found);
         done(agent, kind, tried);
     };
     readings_.read(
         said.queue_id, spool::Location::messages,
-        [as_said](const spool::MessageState&, std::uint64_t) { as_said("it is found"); },
+        [as_said](const spool::MessageState&, std::uint64_t) { as_said("it exists"); },
         [this, as_said, agent, kind, tried](const MessageLoader::Failure& failure) {
             using How = MessageLoader::Failure::How;
             if (failure.how == How::failed) return as_said("it cannot be read: " + failure.why);
@@ -222,7 +222,7 @@ void QueueManager::look_for_file(decide::queue::AgentId agent, AgentKind kind, c
                 damaged.results.clear();
                 return done(agent, kind, damaged);
             }
-            log_.critical("{}: its file has gone, nothing was delivered: forgotten", tried.queue_id.text());
+            log_.critical("{}: its file is gone, nothing was delivered: dropped from the queue", tried.queue_id.text());
             with_engine([&](smtp::Now now, auto& out) { engine_.forget(tried.queue_id, now, out); });
             agents_.send(agent, proto::delivery::Acknowledged{tried.delivery});
         });

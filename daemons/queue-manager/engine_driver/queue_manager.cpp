@@ -86,7 +86,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
               [this] { return engine_.counts().messages; },
               [this](spool::QueueId id, const std::string& why) { found_damaged(id, why); }}),
       cleaner_(context.loop, log_, *disk_, pool_,
-               [this](std::string text) { report_problem("put aside", std::move(text)); }),
+               [this](std::string text) { report_problem("moved aside", std::move(text)); }),
       agents_(context.loop, log_,
               {[this](decide::queue::AgentId id, AgentKind kind) {
                    const bool local = kind == AgentKind::local;
@@ -178,7 +178,7 @@ void QueueManager::take_lock() {
         report_problem("lock", "");
         return begin();
     }
-    const std::string why = locked ? "another queue-manager still works on this spool; waiting for it to end"
+    const std::string why = locked ? "another queue-manager still uses this spool; waiting for it to exit"
                                    : locked.error().what;
     if (!problems_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
     report_problem("lock", why);
@@ -190,7 +190,7 @@ void QueueManager::begin() {
     if (reserve)
         reserve_.emplace(std::move(*reserve));
     else
-        log_.warning("spool reserve: {}: there will be no room kept for reports when the disk is full",
+        log_.warning("spool reserve: {}: no space is reserved for reports when the disk is full",
                      reserve.error().what);
     auto take = [this](std::string_view name) {
         auto found = std::ranges::find(handed_, name, &common::InheritedListener::name);
@@ -224,7 +224,7 @@ void QueueManager::begin() {
     begin_control(take("control"));
     handed_.clear();
     if (!first.empty())
-        log_.info("spool: what was due next at the last stop is read first: {} messages", first.size());
+        log_.info("spool: messages that were due next at the last stop are read first: {} messages", first.size());
     scanner_.load_everything(std::move(first));
 }
 
@@ -321,7 +321,7 @@ void QueueManager::found(spool::Found&& found) {
 void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
-    log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
+    log_.info("spool: loaded: {} messages", engine_.counts().messages);
     idempotency_keys_.all_seen();
     pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
     listing_->serve();
@@ -337,8 +337,8 @@ void QueueManager::found_damaged(spool::QueueId id, const std::string& why) {
 }
 
 void QueueManager::put_in_quarantine(spool::QueueId id, const std::string& why) {
-    log_.critical("{}: {}: moved to quarantine/: look at it by hand", id.text(), why);
-    report_problem("quarantine", "damaged messages lie in quarantine/, the last one " + id.text());
+    log_.critical("{}: {}: moved to quarantine/: inspect it", id.text(), why);
+    report_problem("quarantine", "damaged messages are in quarantine/, the last one " + id.text());
     store_.quarantine(id, spool::Location::messages, why, [this, id](spool::Result<> moved) {
         if (!moved) failed_on_disk(id, moved.error());
         cleaner_.soon();
@@ -356,13 +356,13 @@ void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
 
 void QueueManager::put_aside(const spool::QuarantinedFile& aside) {
     if (aside.incomplete) {
-        log_.info("spool: {} was never finished by its writer, nobody was told it was accepted: moved to {}",
+        log_.info("spool: {} was never finished by its writer, so its acceptance was never reported: moved to {}",
                   aside.from, aside.to);
         return;
     }
-    log_.critical("spool: {} is damaged ({}): moved to {}: look at it by hand", aside.from, aside.why,
+    log_.critical("spool: {} is damaged ({}): moved to {}: inspect it", aside.from, aside.why,
                   aside.to);
-    report_problem("quarantine", "damaged messages lie in quarantine/, the last one as " + aside.to);
+    report_problem("quarantine", "damaged messages are in quarantine/, the last one as " + aside.to);
 }
 
 // ---- files ----
@@ -389,7 +389,7 @@ void QueueManager::remove_file(spool::QueueId id, spool::Location location, std:
             return;
         }
         if (unremoved_.empty())
-            log_.critical("{}: it is finished and its file cannot be removed: {}: trying again", id.text(),
+            log_.critical("{}: finished, but its file cannot be removed: {}: will be retried", id.text(),
                           removed.error().what);
         report_problem("removal", "finished messages cannot be removed: " + removed.error().what);
         unremoved_.emplace_back(id, location);
@@ -420,7 +420,7 @@ void QueueManager::restore_removed(spool::QueueId id, std::string who, spool::St
             },
             [this, id, last](const MessageLoader::Failure& failure) {
                 if (failure.how == MessageLoader::Failure::How::damaged)
-                    put_in_quarantine(id, "found damaged when it was brought back: " + failure.why);
+                    put_in_quarantine(id, "found damaged when it was restored: " + failure.why);
                 else if (failure.how != MessageLoader::Failure::How::gone)
                     schedule_read(id, decide::queue::Origin::recovered);
                 (*last)(std::unexpected(spool::Error{EIO, failure.why}));

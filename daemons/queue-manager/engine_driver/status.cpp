@@ -29,11 +29,11 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
     const bool no_domain = hop && hop->kind == decide::NextHop::Kind::mx_of && !hop->name.contains('.');
     if (!hop || hop->kind == decide::NextHop::Kind::recipient || no_domain)
         return fmt::format(
-            "\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
-            "the name of a [route]",
+            "\"{}\" is not a valid next hop: expected [host]:port, [address]:port, lmtp:/path, a domain for "
+            "its MX hosts, or the name of a [route]",
             text);
     if (config::local_listener(config, *hop))
-        return fmt::format("{} is this system itself: the mail would come back for ever", text);
+        return fmt::format("{} is this system itself: the mail would loop", text);
     return "";
 }
 
@@ -42,9 +42,9 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
 void QueueManager::begin_control(common::Fd fd) {
     auto pauses = load_pauses(*disk_);
     if (!pauses) {
-        log_.critical("pauses: {}: everything is paused; say again what is to be, then resume everything",
+        log_.critical("pauses: {}: all delivery is paused; set the pauses again, then run \"postrider resume all\"",
                       pauses.error().what);
-        report_problem("pauses", "what was paused is not known (" + pauses.error().what + "): everything is paused");
+        report_problem("pauses", "the earlier pauses are not known (" + pauses.error().what + "): everything is paused");
         pauses = Pauses{{decide::queue::Scope::everything, "", "queue-manager", pauses.error().what,
                          common::Loop::now().wall}};
     }
@@ -175,18 +175,18 @@ QueueStatus QueueManager::queue_status() {
     if (stopping_)
         out.not_accepting = out.not_delivering = "postrider is stopping";
     else if (!writer)
-        out.not_accepting = "nobody who takes mail in is connected (smtpd, pickup)";
+        out.not_accepting = "no process that accepts mail is connected (smtpd, pickup)";
     else if (!space)
         out.not_accepting = space.error().what;
     else if (disk_->read_only())
         out.not_accepting = "the spool's file system is read-only";
     else if (space->bytes_free < config_->spool.minimum_free)
         out.not_accepting =
-            fmt::format("{} bytes are free on the spool's disk, {} must be (spool.minimum_free)",
+            fmt::format("{} bytes are free on the spool's disk, {} are required (spool.minimum_free)",
                         space->bytes_free, config_->spool.minimum_free);
     else if (space->files_total > 0 && space->files_free < config_->spool.minimum_free_inodes)
         out.not_accepting =
-            fmt::format("{} inodes are free on the spool's disk, {} must be (spool.minimum_free_inodes)",
+            fmt::format("{} inodes are free on the spool's disk, {} are required (spool.minimum_free_inodes)",
                         space->files_free, config_->spool.minimum_free_inodes);
     if (out.not_accepting.empty()) out.not_accepting = obstacle_of_writers();
     if (out.not_delivering.empty() && control_ && control_->everything_paused())

@@ -76,7 +76,7 @@ void QueueManager::suppressed(std::span<const Suppression> entries) {
         else
             keys.push_back(decide::address_number(each.recipient, common::name_folding()));
         if (each.automatic)
-            log_.info("suppression: {} refused for good, gets no mail until {}: {}", each.recipient,
+            log_.info("suppression: {} rejected permanently, gets no mail until {}: {}", each.recipient,
                       smtp::iso_date(each.expires), each.reply);
     }
     event.keys = keys;
@@ -103,7 +103,7 @@ void QueueManager::execute(const decide::queue::AskSuppressions& action, smtp::N
         pool_.complete([this, answer, id, found] {
             if (found.gone) return answer(false, {}); // finished meanwhile, or it is looked for again
             if (!found.why.empty())
-                log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
+                log_.error("{}: cannot check its recipients against the suppression list: {}", id.text(), found.why);
             if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
                 for (const auto& [number, reason] : found.suppressed)
                     log_undelivered(id, {{number}, decide::queue::Outcome::deferred, softened(reason)});
@@ -152,7 +152,7 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
                                continue;
                            suppressions_.refused({.recipient = std::move(*recipient),
                                                   .sender = "",
-                                                  .reason = "refused by its server, message " + id.text(),
+                                                  .reason = "rejected by its server, message " + id.text(),
                                                   .reply = said,
                                                   .who = "queue-manager",
                                                   .automatic = true,

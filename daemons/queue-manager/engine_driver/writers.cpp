@@ -30,7 +30,7 @@ void QueueManager::attach_writer(ipc::Peer peer,
             else if (auto* standing = std::get_if<proto::submission::WriterStatus>(&message))
                 writers_[slot].obstacle = smtp::printable(standing->obstacle, 500);
             else
-                writers_[slot].channel->fail("only Submitted, TryNow and Standing are said here");
+                writers_[slot].channel->fail("unexpected message: expected Submitted, TryNow or Standing");
         },
         [this, slot, serial = writer.serial](const std::string&) {
             if (writers_[slot].serial == serial) detach_writer(slot);
@@ -57,7 +57,7 @@ std::string QueueManager::obstacle_of_writers() const {
 void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {
     auto& channel = *writers_[slot].channel;
     if (message.queue_id.slot() != slot)
-        return channel.fail("submitted " + message.queue_id.text() + ", which is another writer's");
+        return channel.fail("submitted " + message.queue_id.text() + ", which belongs to another writer");
     CRASH_POINT("queue-manager.submitted");
     channel.send(proto::submission::Taken{message.queue_id});
     if (scanner_.found_already(message.queue_id)) return;

@@ -38,7 +38,7 @@ void Agents::said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Me
     if (done == nullptr || (done->part == 0 && !done->more)) return callbacks_.said(id, kind, std::move(message));
     auto& from = agents_.at(id);
     auto whole = from.dones.add(std::move(*done));
-    if (whole && !whole->complete) return from.channel->fail("a result for more recipients than a transaction has");
+    if (whole && !whole->complete) return from.channel->fail("a result for more recipients than the transaction has");
     if (whole) callbacks_.said(id, kind, std::move(whole->message));
 }
 

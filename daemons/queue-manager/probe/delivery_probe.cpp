@@ -32,13 +32,13 @@ ProbeLine of_fate(const spool::ResolvedRecipient& outcome) {
     switch (outcome.fate) {
     case Fate::remote:
         line.text = "leaves this host";
-        if (!outcome.transport.empty()) line.text += ", by way of " + outcome.transport;
+        if (!outcome.transport.empty()) line.text += ", by transport " + outcome.transport;
         break;
     case Fate::local:
         line.text = "is delivered here, to " + local_target_text(outcome);
         break;
     case Fate::discard:
-        line.text = "is thrown away, as configured";
+        line.text = "is discarded, as configured";
         line.finding = Finding::notice;
         break;
     case Fate::failed:
@@ -145,11 +145,11 @@ void DeliveryProbes::take(Probe& probe, const RouteQuery::RecipientRoute& recipi
         return report(probe, {.step = "route",
                             .finding = Finding::notice,
                             .recipient = outcome.address,
-                            .text = "one of so many that it is left out"});
+                            .text = "omitted: too many recipients"});
     if (probe.order.host) {
         route.kind = decide::RouteKind::configured;
         route.hosts = {*probe.order.host};
-        route.text = "only the host that was asked for: ";
+        route.text = "only the requested host: ";
         auto line = of_route(route);
         report(probe, std::move(line));
     } else {
@@ -229,7 +229,7 @@ void DeliveryProbes::gone(AgentId agent) {
         }
         const auto listener = std::move(at->second.listener);
         at = probes_.erase(at);
-        listener.refused("the delivery agent went away before it was through: try again");
+        listener.refused("the delivery agent exited before it was done: try again");
     }
 }
 
@@ -242,11 +242,11 @@ void DeliveryProbes::conclude(Place at) {
     ProbeLine line = std::move(probe.worst);
     line.step = "result";
     if (line.finding == Finding::temporary)
-        line.text = "mail would wait and be tried again: " + line.text;
+        line.text = "mail would wait and be retried: " + line.text;
     else if (line.finding == Finding::permanent)
         line.text = "mail would be returned: " + line.text;
     else if (probe.tried == 0)
-        line.text = "mail stays here: no server to ask";
+        line.text = "mail is delivered here: there is no server to try";
     else
         line.text = probe.tried == 1 ? "the recipient would be accepted; nothing was sent"
                                      : fmt::format("all {} recipients would be accepted; nothing was sent", probe.tried);

@@ -8,7 +8,7 @@ void RouteQuery::ask(const std::string& address, const std::string& pool, Done d
     const auto number = ++last_;
     const auto at = questions_.emplace(number, Question{{}, address, pool, {}, std::move(done)}).first;
     if (!backends_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
-        finish(at, "the categorizer is not there right now: try again");
+        finish(at, "the categorizer is not running right now: try again");
 }
 
 bool RouteQuery::answered(const proto::categorize::Categorized& answer) {
@@ -27,7 +27,7 @@ bool RouteQuery::answered(const proto::categorize::Categorized& answer) {
     if (question.open.empty()) return finish(at), true;
     for (const auto& [destination, routes] : question.open)
         if (!backends_.router({answer.request, destination, question.pool}))
-            return finish(at, "the router is not there right now: try again"), true;
+            return finish(at, "the router is not running right now: try again"), true;
     return true;
 }
 
@@ -46,7 +46,7 @@ bool RouteQuery::answered(const proto::route::Routed& answer) {
 
 void RouteQuery::lost(std::string_view who) {
     while (!questions_.empty())
-        finish(questions_.begin(), fmt::format("the {} went away before it answered: try again", who));
+        finish(questions_.begin(), fmt::format("the {} exited before it answered: try again", who));
 }
 
 void RouteQuery::finish(std::map<std::uint64_t, Question>::iterator at, std::string error) {

@@ -66,7 +66,7 @@ void IdempotencyKeys::seen(spool::QueueId id, const spool::Envelope& envelope) {
     const auto expires = envelope.arrival + life_;
     if (expires <= Loop::now().wall || then_.contains(id)) return;
     if (waiting_.size() >= most_waiting) {
-        log_.error("{}: its idempotency key is not remembered: too many wait for the store", id.text());
+        log_.error("{}: its idempotency key is not stored: too many keys are waiting for the store", id.text());
         return;
     }
     AcceptedKey kept{.what = {}, .expires = expires};
@@ -117,8 +117,8 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
     busy_ = false;
     if (!aside.empty())
         log_.critical(
-            "the store of idempotency keys was put aside as {}/data.mdb.damaged: {}; the keys of messages "
-            "that have left the spool are forgotten",
+            "the store of idempotency keys was moved aside as {}/data.mdb.damaged: {}; the keys of messages "
+            "that have left the spool are lost",
             back_->directory, aside);
     std::vector<std::function<void()>> free;
     const auto let_go = [&](auto& waits) { std::ranges::move(std::exchange(waits, {}), std::back_inserter(free)); };
@@ -127,10 +127,10 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
             let_go(then_[each.what.id]);
             then_.erase(each.what.id);
         }
-        if (whole) log_.info("idempotency keys: those of all messages in the spool are known");
+        if (whole) log_.info("idempotency keys: all messages in the spool have been read");
         complete_ = complete_ || whole;
         if (std::exchange(ill_, false)) {
-            log_.info("idempotency keys are remembered again");
+            log_.info("idempotency keys are stored again");
             report_problem_("");
         }
     } else {
@@ -138,8 +138,8 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
         waiting_.insert(waiting_.begin(), std::make_move_iterator(kept.begin()),
                         std::make_move_iterator(kept.end()));
         if (!std::exchange(ill_, true)) {
-            log_.error("idempotency keys are not remembered: {}", result.error().what);
-            report_problem_("idempotency keys are not remembered: " + result.error().what);
+            log_.error("idempotency keys are not stored: {}", result.error().what);
+            report_problem_("idempotency keys are not stored: " + result.error().what);
         }
         retry_.start(retry_after);
     }

@@ -57,17 +57,17 @@ void QuarantineCleaner::looked(Kept kept, smtp::Duration took) {
         if (!now || now->error.code != 0) problem = now ? now->error.what : now.error().what;
         if (!now) continue;
         if (now->removed > 0 && n == 3)
-            log_.info("removed/: {} removed by operators can no longer be brought back, {} bytes", now->removed,
+            log_.info("removed/: {} messages removed by operators can no longer be restored, {} bytes", now->removed,
                       now->removed_bytes);
         else if (now->removed > 0)
-            log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)",
+            log_.warning("{}/: {} deleted, {} bytes: too old, or too large in total (spool.{}_age, spool.{}_size)",
                          place.directory, now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine",
                          n == 0 ? "bad" : "quarantine");
         now->removed += place.kept.removed;
         now->removed_bytes += place.kept.removed_bytes;
         place.kept = *now;
     }
-    report_problem_(problem.empty() ? "" : "what was put aside cannot be kept within its limits: " + problem);
+    report_problem_(problem.empty() ? "" : "quarantined files cannot be kept within their limits: " + problem);
     looking_ = false;
     not_before_ = Loop::now().monotonic + std::max<smtp::Duration>(shortest_rest, share * took);
     if (again_) return soon();

@@ -72,8 +72,8 @@ void Suppressions::open() {
         std::string aside = store ? (*store)->quarantine_reason() : std::string();
         struct stat facts{};
         if (const auto old = directory + "/data.mdb.damaged"; ::stat(old.c_str(), &facts) == 0)
-            aside = fmt::format("the suppression list was damaged{}{}: it lies in {}, and a new one was begun; import "
-                                "what you have of it (postrider suppress import), then remove that file",
+            aside = fmt::format("the suppression list was damaged{}{}: it was moved to {}, and a new one was "
+                                "started; import your copy of it (postrider suppress import), then remove that file",
                                 aside.empty() ? "" : ": ", aside, old);
         auto list = store ? Result<std::unique_ptr<SuppressionList>>(std::make_unique<SuppressionList>(std::move(*store)))
                           : std::unexpected(store.error());

@@ -142,7 +142,7 @@ struct Named {
 
 std::string fault(const Named& each, std::size_t number) {
     const auto& t = each.incident.fault;
-    auto out = fmt::format("[trouble.log-{}]\n", number);
+    auto out = fmt::format("[fault.log-{}]\n", number);
     out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains))
                               : fmt::format("hosts = [{}]\n", quoted(each.hosts));
     const auto stage = std::ranges::find(stages, t.at, &config::EnumValue<smtp::Stage>::value);
@@ -230,7 +230,8 @@ std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::str
     const auto line = [&](std::uint64_t count, std::string_view what, std::string_view rest) {
         if (count > 0) out += fmt::format("{}: {}\n", number(count, what), rest);
     };
-    line(counts.older, "recipient", "the message arrived before the log begins; simulated as arriving at its start");
+    line(counts.older, "recipient", "the message arrived before the start of the log; simulated as arriving "
+                                    "at its start");
     line(groups.reports(), "delivery report", "not simulated as incoming mail; the simulation generates its own");
     line(groups.requeued(), "recipient", "requeued under another id, by a content filter for example; simulated once");
     line(counts.over_limit, "line", "about recipients beyond the limit for one log; not simulated");

@@ -50,7 +50,7 @@ void Simulation::schedule_scenario() {
             schedule(fault.until(), [this, &fault] {
                 timeline_.add({.at = time_,
                                 .kind = EventKind::fault_ends,
-                                .text = fmt::format("{}: {} is well again", fault.name, fault.targets())});
+                                .text = fmt::format("{}: {} has recovered", fault.name, fault.targets())});
             });
     }
     for (const auto& traffic : scenario_.traffic) {
@@ -230,7 +230,7 @@ void Simulation::routed(const std::string& domain, const std::string& pool) {
         timeline_.state({.at = time_,
                           .kind = EventKind::no_route,
                           .link = to.link,
-                          .text = fmt::format("{} leads nowhere: {}", domain, reason.text)},
+                          .text = fmt::format("{} has no route: {}", domain, reason.text)},
                          destination.kind == decide::RouteKind::temporary ? "no route"
                          : to.link == nowhere                ? "ready"
                                                              : "");
@@ -238,7 +238,7 @@ void Simulation::routed(const std::string& domain, const std::string& pool) {
         if (to.link != destination.link) {
             if (to.link == nowhere)
                 timeline_.state(
-                    {.at = time_, .kind = EventKind::ready, .link = to.link, .text = "look-ups succeed again"},
+                    {.at = time_, .kind = EventKind::ready, .link = to.link, .text = "lookups succeed again"},
                     "ready");
             timeline_.moved(to.link, destination.link, domain, time_, to.queued);
             to.link = destination.link;
@@ -254,7 +254,7 @@ void Simulation::execute(const q::LinkState& a) {
         {.at = time_,
          .kind = a.down ? EventKind::down : EventKind::up,
          .link = std::string(a.link),
-         .text = a.down ? "is down: its mail goes by the route's next one, if there is one" : "is up again"},
+         .text = a.down ? "is down: its mail moves to the route's next hop, if there is another" : "is up again"},
         a.down ? "down" : "ready");
 }
 
@@ -275,10 +275,10 @@ void Simulation::execute(const q::NoticeLink& a) {
                         .link = std::string(a.link.starts_with("store:") ? local_store : a.link),
                         .failures = a.failures};
     if (a.health == q::Health::ready) {
-        event.text = "well again";
+        event.text = "recovered";
     } else {
         event.next = a.next_attempt.time_since_epoch() - wall_begin;
-        event.text = fmt::format("in {} after {} failure{}: {}; next try at {}", q::word_of(a.health),
+        event.text = fmt::format("in {} after {} failure{}: {}; next attempt at {}", q::word_of(a.health),
                                      a.failures, a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "",
                                      clock_text(event.next));
     }
@@ -292,7 +292,7 @@ void Simulation::execute(const q::NoticeQueue& a) {
     event.link = known == domains_by_name_.end() ? std::string(local_store) : domains_[known->second].link;
     event.text = fmt::format("queue {} ", a.queue);
     if (a.health == q::Health::ready) {
-        event.text += "well again";
+        event.text += "recovered";
     } else {
         event.next = a.next_attempt.time_since_epoch() - wall_begin;
         event.text += fmt::format("in {} after {} failure{}: {}", q::word_of(a.health), a.failures,

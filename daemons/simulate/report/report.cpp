@@ -77,26 +77,26 @@ std::string event_list(const Timeline& timeline, std::size_t width) {
     }
     for (const auto& [of, count] : seen)
         if (count > events_shown)
-            out += wrapped(fmt::format("{}{}{} more of \"{}\"; --json has them all", of.first,
+            out += wrapped(fmt::format("{}{}{} more of \"{}\"; --json shows all", of.first,
                                        of.first.empty() ? "" : ": ", count - events_shown,
                                        name_of(of.second)),
                            width, std::string(11, ' '), std::string(13, ' '));
-    if (!any) out += "           nothing worth a line\n";
+    if (!any) out += "           nothing notable\n";
     return out;
 }
 
 std::string link_facts(const Timeline::Link& link, std::size_t width) {
-    std::string text = fmt::format("{} attempts, {} in vain", link.attempts, link.failures);
+    std::string text = fmt::format("{} attempts, {} failed", link.attempts, link.failures);
     if (link.returned() > 0)
-        text += fmt::format("; {} returned, {} of them because {} time was up", link.returned(), link.expired,
-                            link.expired == 1 ? "its" : "their");
-    if (link.no_sender > 0) text += fmt::format("; {} had no sender to tell", link.no_sender);
-    if (link.notices > 0) text += fmt::format("; {} notices of delay", link.notices);
-    if (link.moved_out > 0) text += fmt::format("; {} sent another way", link.moved_out);
-    if (link.moved_in > 0) text += fmt::format("; {} came over from another link", link.moved_in);
+        text += fmt::format("; {} returned, {} of them because {} expired", link.returned(), link.expired,
+                            link.expired == 1 ? "it" : "they");
+    if (link.no_sender > 0) text += fmt::format("; {} had no sender to notify", link.no_sender);
+    if (link.notices > 0) text += fmt::format("; {} delay notices", link.notices);
+    if (link.moved_out > 0) text += fmt::format("; {} moved to another link", link.moved_out);
+    if (link.moved_in > 0) text += fmt::format("; {} moved here from another link", link.moved_in);
     auto out = wrapped(text + ".", width, "  ", "  ");
     if (link.delivered > 0)
-        out += wrapped(fmt::format("Delay: half within {}, 95 % within {}, 99 % within {}, the longest {}.",
+        out += wrapped(fmt::format("Delay: half within {}, 95 % within {}, 99 % within {}, longest {}.",
                                    wait_text(link.delay(0.5)), wait_text(link.delay(0.95)),
                                    wait_text(link.delay(0.99)), wait_text(link.delay(1))),
                        width, "  ", "  ");
@@ -105,7 +105,7 @@ std::string link_facts(const Timeline::Link& link, std::size_t width) {
 
 std::string timetable(const Timeline& timeline, const Timeline::Link& link) {
     std::string out = fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", "until", "in",
-                                  "delivered", "returned", "in vain", "backlog", "longest wait", "state");
+                                  "delivered", "returned", "failed", "backlog", "longest wait", "state");
     const auto idle = [](const IntervalStats& row) {
         return row.accepted + row.attempts + row.max_backlog == 0 && row.state == "ready";
     };
@@ -138,7 +138,7 @@ std::string charts(const Timeline& timeline, const Timeline::Link& link) {
     auto out = draw_chart({"messages queued", short_number, 8}, backlog);
     if (ever_unhealthy) out += states + "\n";
     if (std::ranges::max(delay) >= min_charted_delay)
-        out += draw_chart({"longest delay of what was delivered", wait_text, 5}, delay);
+        out += draw_chart({"longest delay of delivered messages", wait_text, 5}, delay);
     if (link.returned() > 0) out += draw_chart({"returned to their senders", short_number, 4}, returned);
     return out + time_axis(link.columns.size(), timeline.duration());
 }
@@ -169,15 +169,15 @@ std::string seconds_text(smtp::Duration d) { return wait_text(std::chrono::durat
 
 // Of the link that had the highest backlog.
 std::string backlog_sentence(const Timeline& timeline, std::string_view name, const Timeline::Link& link) {
-    auto out = fmt::format(" At most {} waited at a time, for {}, at {}",
+    auto out = fmt::format(" At most {} waited at the same time, for {}, at {}",
                            count_text(static_cast<std::int64_t>(link.peak), "message"), name,
                            clock_text(link.peak_at));
     if (link.drained_at < link.peak_at)
-        return out + (link.queued > 0 ? ", and that backlog is not gone." : ".");
-    out += fmt::format("; all of them were gone at {}", clock_text(link.drained_at));
+        return out + (link.queued > 0 ? ", and that backlog was not cleared." : ".");
+    out += fmt::format("; that backlog was cleared at {}", clock_text(link.drained_at));
     if (const auto* fault_end = last_fault_end_before(timeline, link.drained_at);
         fault_end && fault_end->at >= link.peak_at - smtp::Duration(std::chrono::hours(1)))
-        out += fmt::format(", {} after the trouble had ended", seconds_text(link.drained_at - fault_end->at));
+        out += fmt::format(", {} after the fault had ended", seconds_text(link.drained_at - fault_end->at));
     return out + ".";
 }
 
@@ -203,28 +203,29 @@ std::string conclusion(const Timeline& timeline) {
     }
     const auto messages = [](std::uint64_t n) { return count_text(static_cast<std::int64_t>(n), "message"); };
     auto out = fmt::format(
-        "In short: in {}, {} came in",
+        "Summary: in {}, {} arrived",
         duration_text(std::chrono::duration_cast<std::chrono::seconds>(timeline.duration()).count()),
         messages(in - std::min(in, timeline.reports())));
     if (timeline.reports() > 0)
-        out += fmt::format(" and {} to their senders came of them",
+        out += fmt::format(" and led to {} to their senders",
                            count_text(static_cast<std::int64_t>(timeline.reports()), "report"));
     out += fmt::format("; {} delivered, {} returned", delivered, returned);
     if (expired > 0)
-        out += fmt::format(" ({} because {} time was up)", expired, expired == 1 ? "its" : "their");
-    if (no_sender > 0) out += fmt::format(", {} kept in bad/ for want of a sender to tell", no_sender);
-    out += left == 0 ? ", and nothing is left."
+        out += fmt::format(" ({} because {} expired)", expired, expired == 1 ? "it" : "they");
+    if (no_sender > 0) out += fmt::format(", {} kept in bad/ because they had no sender to notify", no_sender);
+    out += left == 0 ? ", and the queue is empty."
                      : fmt::format(", and {} still wait{}.", left, left == 1 ? "s" : "");
     if (notices > 0)
-        out += fmt::format(" {} told of a delay.",
-                           notices == 1 ? "One sender is" : std::to_string(notices) + " senders are");
-    if (moved > 0) out += fmt::format(" {} went over to another link while waiting.", messages(moved));
+        out += fmt::format(" {} of a delay.",
+                           notices == 1 ? "One sender was notified" : std::to_string(notices) + " senders were "
+                                                                                                "notified");
+    if (moved > 0) out += fmt::format(" {} moved to another link while waiting.", messages(moved));
     const auto order = links_by_peak(timeline);
     if (!order.empty() && order.front().second->peak >= min_reported_backlog)
         out += backlog_sentence(timeline, order.front().first, *order.front().second);
     if (delivered > 0)
         out += fmt::format(
-            " Half of what was delivered took {} at most, one in a hundred more than {}, the longest {}.",
+            " Half of the delivered messages took at most {}, 1 % took more than {}, the longest took {}.",
             wait_text(all.delay(0.5)), wait_text(all.delay(0.99)), wait_text(all.delay(1)));
     return out;
 }
@@ -246,7 +247,7 @@ std::string report(const Timeline& timeline, std::size_t width) {
         out += fmt::format("\n{}\n{}\n{}\n{}", name, link_facts(*link, width), timetable(timeline, *link),
                            charts(timeline, *link));
     }
-    if (more > 0) out += fmt::format("\n{} more links had less that waited; --json has them all\n", more);
+    if (more > 0) out += fmt::format("\n{} more links had smaller backlogs; --json shows all\n", more);
     return out + "\n" + wrapped(conclusion(timeline), width, "", "");
 }
 

@@ -109,7 +109,7 @@ void Timeline::drained(const std::string& name, Link& link, smtp::Duration at) {
     add({.at = at,
          .kind = EventKind::drained,
          .link = name,
-         .text = fmt::format("the backlog is gone; it was {} at its highest", link.peak)});
+         .text = fmt::format("the backlog is cleared; its peak was {}", link.peak)});
 }
 
 void Timeline::accepted(const std::string& name, smtp::Duration at) {
@@ -158,7 +158,7 @@ void Timeline::noticed(const std::string& name, smtp::Duration at) {
         add({.at = at,
              .kind = EventKind::first_notice,
              .link = name,
-             .text = "the first sender is told of a delay"});
+             .text = "the first sender is notified of a delay"});
     change(of, at, [](IntervalStats& row) { ++row.notices; });
 }
 
@@ -187,7 +187,7 @@ void Timeline::moved(const std::string& from, const std::string& to, const std::
     add({.at = at,
          .kind = EventKind::rerouted,
          .link = from,
-         .text = fmt::format("mail for {} goes over to {}: {} message{}", domain, to, messages,
+         .text = fmt::format("mail for {} moves to {}: {} message{}", domain, to, messages,
                              messages == 1 ? "" : "s")});
 }
 
@@ -225,7 +225,7 @@ void Timeline::end() {
             add({.at = link.peak_at,
                  .kind = EventKind::peak,
                  .link = name,
-                 .text = fmt::format("the backlog is at its highest: {} messages", link.peak)});
+                 .text = fmt::format("the backlog is at its peak: {} messages", link.peak)});
         if (link.returned() > 1)
             add({.at = link.last_return,
                  .kind = EventKind::last_return,

@@ -67,10 +67,10 @@ std::string Fault::description() const {
     case FaultKind::refuses: return "refuses connections" + some;
     case FaultKind::silent:
         return (at == smtp::Stage::connect ? std::string("does not answer")
-                                           : fmt::format("falls silent at {}", name_of(at))) +
+                                           : fmt::format("stops replying at {}", name_of(at))) +
                some;
-    case FaultKind::replies: return fmt::format("says \"{}\" at {}{}", reply.line(), name_of(at), some);
-    case FaultKind::drops: return fmt::format("hangs up at {}{}", name_of(at), some);
+    case FaultKind::replies: return fmt::format("replies \"{}\" at {}{}", reply.line(), name_of(at), some);
+    case FaultKind::drops: return fmt::format("closes the connection at {}{}", name_of(at), some);
     case FaultKind::slow:
         return fmt::format("takes {} for a message{}", config::print_duration(transaction), some);
     case FaultKind::no_dns: return "cannot be looked up";

@@ -100,7 +100,7 @@ TextKey reply_line(Reply& reply) {
     return {[&reply](std::string_view text) -> std::string {
                 const auto read = Reply::parse(text);
                 if (!read)
-                    return fmt::format("\"{}\" is not a refusal such as \"450 4.2.0 mailbox busy\"", text);
+                    return fmt::format("\"{}\" is not a rejection such as \"450 4.2.0 mailbox busy\"", text);
                 reply = *read;
                 return "";
             },
@@ -173,7 +173,7 @@ Section section_for(Domain& d) {
             {{"mx", config::domains(d.mx), "", ""}, {"ttl", DurationKey{&d.ttl, 1s, 168h}, "", ""}}};
 }
 Section section_for(Fault& t, FaultKeys& keys) {
-    return {"trouble.<name>",
+    return {"fault.<name>",
             "",
             {{"hosts", config::list_of<HostName>(t.hosts, read_host), "", ""},
              {"domains", config::domains(t.domains), "", ""},
@@ -186,12 +186,14 @@ Section section_for(Fault& t, FaultKeys& keys) {
              {"lasts", DurationKey{&t.duration, 1s, max_duration}, "", ""}}};
 }
 
+constexpr config::RenamedKey renamed[] = {{"trouble", "fault"}};
+
 using config::NamedSections;
 using Fill = NamedSections::Fill;
 
 class Reader {
 public:
-    Reader(std::string_view file, const ScenarioContext& context) : toml_(file), context_(context) {}
+    Reader(std::string_view file, const ScenarioContext& context) : toml_(file, renamed), context_(context) {}
     std::expected<Scenario, std::vector<config::Problem>> read(std::string_view text);
 
 private:
@@ -234,7 +236,7 @@ void Reader::traffic(const std::string& word, const std::string& path, const Fil
     Traffic traffic;
     traffic.name = word;
     fill(section_for(traffic));
-    if (traffic.domains.empty()) report_missing(path, "domains", "whom is the mail for?");
+    if (traffic.domains.empty()) report_missing(path, "domains", "expected the domains of the recipients");
     if (traffic.until != 0s && traffic.until <= traffic.from)
         toml_.problem_at(path + ".until", fmt::format("{}: until must be later than from", path));
     restrict_key(path, "every", traffic.profile == Profile::burst, "profile = \"burst\"");
@@ -242,9 +244,9 @@ void Reader::traffic(const std::string& word, const std::string& path, const Fil
     const bool listed = traffic.profile == Profile::listed;
     restrict_key(path, "arrivals", listed, "profile = \"listed\"");
     for (const auto* key : {"messages", "from"})
-        restrict_key(path, key, !listed, "other profiles than \"listed\"");
+        restrict_key(path, key, !listed, "profiles other than \"listed\"");
     if (listed && traffic.arrivals.empty())
-        toml_.problem_at(path, fmt::format("{}.arrivals is missing: when does the mail come?", path));
+        toml_.problem_at(path, fmt::format("{}.arrivals is missing: expected the times of arrival", path));
     const auto& policy = traffic.retry_policy;
     if (!policy.empty() && policy != "exchange" &&
         std::ranges::find(context_.policies, policy, &decide::queue::RetryPolicy::name) ==
@@ -268,27 +270,27 @@ void Reader::fault(const std::string& word, const std::string& path, const Fill&
     const bool names = is_dns_fault(fault.kind);
     const bool replies = fault.kind == FaultKind::replies;
     if (names ? fault.domains.empty() : fault.hosts.empty())
-        report_missing(path, names ? "domains" : "hosts", "who is in trouble?");
+        report_missing(path, names ? "domains" : "hosts", "expected what is affected");
     if (names ? !fault.hosts.empty() : !fault.domains.empty())
         toml_.problem_at(
             path,
-            fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, everything else for hosts", path));
+            fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, all others are for hosts", path));
     restrict_key(path, "reply", replies, "how = \"replies\", \"busy\", \"defers\" and \"rejects\"");
     restrict_key(path, "transaction", fault.kind == FaultKind::slow, "how = \"slow\"");
     restrict_key(path, "at", replies || fault.kind == FaultKind::silent || fault.kind == FaultKind::drops,
              "how = \"replies\", \"silent\" and \"drops\"");
-    restrict_key(path, "share", !names, "troubles of hosts");
+    restrict_key(path, "share", !names, "faults of hosts");
     if (replies && fault.reply.code == 0 && !toml_.is_set(path + ".reply"))
-        toml_.problem_at(path, fmt::format("{}.reply is missing: what does it say?", path));
+        toml_.problem_at(path, fmt::format("{}.reply is missing: expected the server's reply", path));
     if (fault.at == smtp::Stage::connect && (replies || fault.kind == FaultKind::drops))
-        toml_.problem_at(path + ".at", fmt::format("{}.at: nothing is said before the banner", path));
+        toml_.problem_at(path + ".at", fmt::format("{}.at: there is no reply before the banner", path));
     scenario_.faults.push_back(std::move(fault));
 }
 
 void Reader::report_missing(const std::string& path, std::string_view key, std::string_view question) {
     const auto whole = fmt::format("{}.{}", path, key);
     if (toml_.is_set(whole))
-        toml_.problem_at(whole, fmt::format("{} names nobody: {}", whole, question));
+        toml_.problem_at(whole, fmt::format("{} is empty: {}", whole, question));
     else
         toml_.problem_at(path, fmt::format("{} is missing: {}", whole, question));
 }
@@ -316,16 +318,16 @@ void Reader::check_duplicates() {
     std::set<std::string> hosts, domains;
     for (const auto& host : scenario_.hosts)
         if (!hosts.insert(host.name.to_string()).second)
-            return toml_.problem({}, fmt::format("host {} has two sections", host.name.to_string()));
+            return toml_.problem({}, fmt::format("host {}: duplicate section", host.name.to_string()));
     for (const auto& domain : scenario_.domains)
         if (!domains.insert(domain.name).second)
-            return toml_.problem({}, fmt::format("domain {} has two sections", domain.name));
+            return toml_.problem({}, fmt::format("domain {}: duplicate section", domain.name));
 }
 
 void Reader::check() {
     if (context_.seed) scenario_.seed = *context_.seed;
     if (context_.duration) scenario_.duration = *context_.duration;
-    if (scenario_.traffic.empty()) toml_.problem({}, "no [traffic.<name>]: without mail nothing happens");
+    if (scenario_.traffic.empty()) toml_.problem({}, "no [traffic.<name>]: a scenario needs mail");
     check_duplicates();
     if (scenario_.interval == 0s) scenario_.interval = default_interval(scenario_.duration);
     if (scenario_.interval > scenario_.duration)
@@ -339,8 +341,8 @@ void Reader::check() {
     }
     if (all > most_messages)
         toml_.problem(
-            {}, fmt::format("{:.0f} messages are more than can be played ({:.0f}); a part of the traffic or "
-                            "of the time shows the same",
+            {}, fmt::format("{:.0f} messages are more than can be simulated ({:.0f}); simulate part of the "
+                            "traffic or of the time",
                             all, most_messages));
 }
 
@@ -355,7 +357,7 @@ std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_v
         {"traffic", "[traffic.<name>]", false, std::bind(&Reader::traffic, this, _1, _2, _3)},
         {"host", "[host.\"<name>\"]", true, std::bind(&Reader::host, this, _1, _2, _3)},
         {"domain", "[domain.\"<name>\"]", true, std::bind(&Reader::domain, this, _1, _2, _3)},
-        {"trouble", "[trouble.<name>]", false, std::bind(&Reader::fault, this, _1, _2, _3)},
+        {"fault", "[fault.<name>]", false, std::bind(&Reader::fault, this, _1, _2, _3)},
     };
     if (toml_.read(text, fixed, named)) check();
     auto problems = toml_.problems();
@@ -385,7 +387,7 @@ std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::stri
         if (good && next != end) good = number('x', times);
         if (!good || next != end || hours > 24 * 400 || minutes > 59 || seconds > 59 || times == 0)
             return std::unexpected(fmt::format(
-                "\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" of three messages", word.substr(0, 40)));
+                "\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" for three messages", word.substr(0, 40)));
         const smtp::Duration time =
             std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(seconds);
         if (!out.empty() && time < out.back())

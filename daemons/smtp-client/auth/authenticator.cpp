@@ -90,7 +90,7 @@ std::variant<std::monostate, smtp::SaslClient, Authenticator::Problem> Authentic
     if (account_.command.empty() && account_.password.empty())
         return none(fmt::format("smtp_client.credentials has no account {}", account_.name()));
     if (!ticket_->rejection().empty())
-        return none(fmt::format("{} has just been refused, and is not tried again at once: {}",
+        return none(fmt::format("{} was refused recently and is not tried again immediately: {}",
                                 account_.name(), ticket_->rejection()));
     if (!ticket_->granted()) return {};
     if (account_.command.empty()) {

@@ -64,7 +64,7 @@ std::expected<std::unique_ptr<Socket>, ConnectError> Socket::connect(common::Loo
     }
     if (::connect(fd.number(), &address.any, size) != 0 && errno != EINPROGRESS) return refused("connect");
     auto socket = std::unique_ptr<Socket>(new Socket(loop, std::move(fd), std::move(callbacks)));
-    if (!socket->poll_) return std::unexpected(ConnectError{{ENOMEM, "the loop takes no further descriptor"}});
+    if (!socket->poll_) return std::unexpected(ConnectError{{ENOMEM, "the event loop accepts no more descriptors"}});
     return socket;
 }
 

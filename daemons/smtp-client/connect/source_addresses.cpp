@@ -79,14 +79,14 @@ std::string SourceAddresses::why_no_source_for(const common::IpAddress& to) cons
     if (!(v4 ? reaches_v4() : reaches_v6()))
         return fmt::format("the pool {} has no {} address", pool_name(), v4 ? "IPv4" : "IPv6");
     const auto missing = missing_addresses();
-    if (missing.empty()) return fmt::format("no address of the pool {} is left", pool_name());
+    if (missing.empty()) return fmt::format("no other address of the pool {} is available", pool_name());
     return fmt::format("no address of the pool {} can be used: this host does not have {}", pool_name(), missing);
 }
 
 std::string SourceAddresses::description() const {
     if (!current_) return {};
     const auto missing = missing_addresses();
-    return fmt::format("from {}, of the pool {}{}", current_text(), pool_name(),
+    return fmt::format("from {} of the pool {}{}", current_text(), pool_name(),
                        missing.empty() ? "" : fmt::format(" (this host does not have {})", missing));
 }
 

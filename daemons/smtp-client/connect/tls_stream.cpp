@@ -104,7 +104,7 @@ TlsStream::Handshake TlsStream::continue_handshake() {
     std::size_t taken = 0;
     switch (tls_->read(unasked, taken)) {
     case Progress::wants_more: return Handshake::done;
-    case Progress::done: return failed("the server spoke before it was spoken to");
+    case Progress::done: return failed("the server sent data before the client");
     case Progress::closed: return failed("the connection was closed");
     case Progress::failed: return failed(tls_->error());
     }

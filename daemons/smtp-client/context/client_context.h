@@ -61,7 +61,7 @@ struct ClientContext {
         const auto now = common::Loop::now().monotonic;
         if (last_shortage_log && now - *last_shortage_log < std::chrono::seconds(30)) return;
         last_shortage_log = now;
-        log.warning("{}: deliveries wait until this host has what they need", error.what);
+        log.warning("{}: deliveries wait until this host has enough resources", error.what);
     }
     // A number for logs, unlike that of any other session of this host's workers.
     std::uint64_t next_session() { return ++sessions * 256 + instance; }

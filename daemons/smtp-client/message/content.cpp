@@ -73,7 +73,7 @@ ReadResult<> Content::continue_survey() {
     if (plan.problem.empty()) {
         plan_ = std::move(plan);
     } else {
-        if (rule_) unsigned_because_ = "it has lines that must be wrapped, and cannot be encoded: " + plan.problem;
+        if (rule_) unsigned_because_ = "it has lines that are too long, and cannot be encoded: " + plan.problem;
         if (must) unconvertible_ = std::move(plan.problem);
         rule_ = nullptr;
     }
@@ -102,7 +102,7 @@ void Content::sign(smtp::WallTime now) {
     if (hash_->split.overlong())
         unsigned_because_ = "its header is too long";
     else if (has_long_line(header))
-        unsigned_because_ = "a field of its header has a line that must be wrapped";
+        unsigned_because_ = "a header field has a line that is too long";
     else
         signatures_ = signing_->fields(*rule_, header, hash_->sha.finish(), now, unsigned_because_);
     hash_.reset();
@@ -118,7 +118,7 @@ ReadResult<std::string_view> Content::stored_piece() {
     if (!piece) return piece;
     if (piece->empty() && read_ < message_.size())
         return std::unexpected(spool::ReadError{
-            spool::Damaged{spool::Damaged::How::damaged, "the message's file ends too early"}});
+            spool::Damaged{spool::Damaged::How::damaged, "the message's file is truncated"}});
     read_ += piece->size();
     return piece;
 }

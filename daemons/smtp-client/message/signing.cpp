@@ -67,14 +67,14 @@ const decide::SigningRule* Signing::rule_for(const spool::Envelope& envelope, st
 std::string Signing::fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
                             smtp::WallTime now, std::string& why) const {
     const auto block = smtp::scan_header(header);
-    if (block.end == smtp::HeaderEnd::not_a_field) return why = "its header ends in no empty line", "";
+    if (block.end == smtp::HeaderEnd::not_a_field) return why = "its header does not end with an empty line", "";
     const auto names = smtp::dkim::signed_fields(block);
-    if (!names) return why = "it has not exactly one From field, or too many fields to sign", "";
+    if (!names) return why = "it does not have exactly one From field, or has too many fields to sign", "";
     std::string out;
     for (const auto& [selector, file] : rule.keys) {
         const auto key = keys_.find(file);
         if (key == keys_.end()) {
-            why = file + " holds no usable key";
+            why = file + " contains no usable key";
             continue;
         }
         smtp::dkim::Signature signature;
@@ -90,7 +90,7 @@ std::string Signing::fields(const decide::SigningRule& rule, std::string_view he
         if (field)
             out += *field;
         else
-            why = "the key in " + file + " did not sign";
+            why = "the key in " + file + " failed to sign";
     }
     return out;
 }

@@ -59,37 +59,38 @@ std::string_view word_of(decide::TlsLevel level) {
 // What the host's TLSA records are; `findings`: nothing, as its name may be forged, or it has none.
 std::string text_of(const std::optional<decide::DaneResult>& findings, std::string_view host, bool named) {
     using State = decide::DaneResult::State;
-    if (!named) return fmt::format("{} is an address: only names have records", host);
+    if (!named) return fmt::format("{} is an address: only host names have TLSA records", host);
     if (!findings)
-        return fmt::format("insecure: DNSSEC does not vouch for the MX records that name {}, whose own are not asked for",
+        return fmt::format("insecure: the MX records that name {} are not secured by DNSSEC, so its TLSA "
+                           "records are not looked up",
                            host);
     switch (findings->state) {
     case State::absent:
         return findings->answered
-                   ? fmt::format("none: {} has no TLSA records that DNSSEC vouches for", host)
-                   : fmt::format("insecure: DNSSEC does not vouch for {}, whose records are not asked for", host);
+                   ? fmt::format("none: {} has no TLSA records secured by DNSSEC", host)
+                   : fmt::format("insecure: {} is not secured by DNSSEC, so its TLSA records are not looked up", host);
     case State::usable:
     case State::unusable: {
         constexpr std::size_t told = 3;
         const auto& records = findings->records;
         auto out = findings->owner;
-        std::string_view before = findings->state == State::usable ? ": " : ": none that can be used: ";
+        std::string_view before = findings->state == State::usable ? ": " : ": none of them usable: ";
         for (std::size_t n = 0; n < std::min(told, records.size()); ++n)
             out += std::exchange(before, ", "), out += records[n].to_string().substr(0, 70);
         return records.size() > told ? fmt::format("{} and {} more", out, records.size() - told) : out;
     }
     case State::unavailable:
-        return fmt::format("unavailable: the records of {} cannot be had: {}", findings->owner, findings->why);
+        return fmt::format("unavailable: the records of {} could not be looked up: {}", findings->owner, findings->why);
     }
     return {};
 }
 
 std::string text_of(const proto::route::StsPolicy& policy, std::string_view domain, std::string_view host, bool admitted) {
     using decide::sts::Mode;
-    if (policy.domain.empty()) return fmt::format("none: no policy of {} is known", domain);
+    if (policy.domain.empty()) return fmt::format("none: {} has no known policy", domain);
     auto out = fmt::format("policy {} of {}, mode {}", policy.id, policy.domain, name_of(policy.mode));
     if (policy.mode == Mode::none) return out;
-    return fmt::format("{}: {} is {} of the hosts that it names", out, host, admitted ? "one" : "none");
+    return fmt::format("{}: {} is {} of its hosts", out, host, admitted ? "one" : "none");
 }
 
 } // namespace
@@ -139,7 +140,7 @@ void DeliveryProbe::connected(Connection&) {}
 void DeliveryProbe::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
 
 void DeliveryProbe::closed(Connection&, Closed closed) {
-    if (closed.reason.text.empty()) closed.reason.text = "the server ended the conversation before it was through";
+    if (closed.reason.text.empty()) closed.reason.text = "the server closed the connection early";
     if (!outcome_reported_) record_outcome(Outcome::deferred, closed.reason, closed.host.empty() ? failed_at_ : closed.host);
     next_.schedule();
 }
@@ -219,7 +220,7 @@ void DeliveryProbe::published(const std::string& relay, const Published& found) 
     policy.reply.text = text_of(found.policy, found.domain, found.host, admitted);
     if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
     if (state != State::absent && state != State::unusable)
-        policy.reply.text += "; the TLSA records count instead";
+        policy.reply.text += "; the TLSA records take precedence";
     report(policy);
 }
 
@@ -316,7 +317,7 @@ void DeliveryProbe::probed(const std::string& relay, const smtp::TransactionResu
         out.finding = finding_of(verdict);
         out.recipient = order_.recipients[i];
         out.reply = verdict;
-        if (changed_by_rules) out.reply.text += " (as the route's replies have it)";
+        if (changed_by_rules) out.reply.text += " (according to the route's reply_overrides)";
         report(out);
     }
 }

@@ -15,10 +15,10 @@ std::string first_obstacle(const std::string& path) {
         const auto part = path.substr(0, slash);
         struct stat facts;
         if (::stat(part.c_str(), &facts) != 0) return fmt::format("{}: {}", part, std::strerror(errno));
-        if (slash == path.npos) return "it is there now"; // it was made meanwhile
-        if (!S_ISDIR(facts.st_mode)) return part + " is no directory";
+        if (slash == path.npos) return "it exists now"; // it was made meanwhile
+        if (!S_ISDIR(facts.st_mode)) return part + " is not a directory";
         if (::access(part.c_str(), X_OK) != 0)
-            return fmt::format("the directory {}, mode {:04o}, of user {} and group {}, may not be entered", part,
+            return fmt::format("no search permission on the directory {} (mode {:04o}, user {}, group {})", part,
                                facts.st_mode & 07777, facts.st_uid, facts.st_gid);
     }
 }
@@ -29,10 +29,10 @@ std::string describe_socket(const std::string& path) {
     struct stat facts;
     const auto what = ::stat(path.c_str(), &facts) != 0
                           ? first_obstacle(path)
-                          : fmt::format("{} is {}, mode {:04o}, of user {} and group {}", path,
-                                        S_ISSOCK(facts.st_mode) ? "a socket" : "no socket", facts.st_mode & 07777,
+                          : fmt::format("{} is {} (mode {:04o}, user {}, group {})", path,
+                                        S_ISSOCK(facts.st_mode) ? "a socket" : "not a socket", facts.st_mode & 07777,
                                         facts.st_uid, facts.st_gid);
-    return fmt::format("{}; we are user {} and group {}", what, ::geteuid(), ::getegid());
+    return fmt::format("{}; this process runs as user {}, group {}", what, ::geteuid(), ::getegid());
 }
 
 } // namespace smtp_client

@@ -102,7 +102,7 @@ decide::StsMatch Connection::sts_word(const Job& job) const {
 }
 
 std::string Connection::not_in_policy_text(const proto::route::StsPolicy& policy) const {
-    return fmt::format("host {} is none of those in the MTA-STS policy of {} (id {})", current_->peer(), policy.domain,
+    return fmt::format("host {} is not listed in the MTA-STS policy of {} (id {})", current_->peer(), policy.domain,
                        policy.id);
 }
 
@@ -161,13 +161,13 @@ std::string Connection::missing_requirement(Job& job) {
     const bool named = policy.mode != decide::sts::Mode::none && decide::sts::admits(policy.mx, current_->name());
     const bool proven = satisfies(tls_, TlsDemand::authority, needs_at_current_host(job).domain) ||
                         satisfies(tls_, TlsDemand::records, needs_at_current_host(job).domain);
-    const auto what = !tls_.encrypted ? fmt::format("host {} was reached without", host)
+    const auto what = !tls_.encrypted ? fmt::format("host {} was reached without TLS", host)
                       : !proven       ? fmt::format("host {} has no certificate that proves its name", host)
-                      : !session_->extensions().require_tls ? fmt::format("host {} does not promise it", host)
+                      : !session_->extensions().require_tls ? fmt::format("host {} does not offer REQUIRETLS", host)
                       : order_.mx && !job.order.secure && !named
-                          ? fmt::format("neither DNSSEC nor an MTA-STS policy vouches for host {}", host)
+                          ? fmt::format("host {} is secured neither by DNSSEC nor by an MTA-STS policy", host)
                           : std::string();
-    return what.empty() ? what : fmt::format("message requires TLS all the way (REQUIRETLS), and {}", what);
+    return what.empty() ? what : fmt::format("message requires TLS on the whole path (REQUIRETLS), and {}", what);
 }
 
 // The next one may do what this one does not.
@@ -270,7 +270,7 @@ std::string Connection::certificate_mismatch_text(const tls::CertificateVerdict&
         records += (records.empty() ? "" : ", ") + record.to_string().substr(0, 70);
     if (findings_->records.size() > told)
         records += fmt::format(" and {} more", findings_->records.size() - told);
-    return fmt::format("the certificate of {} ({}) is not what the TLSA records of {} demand ({}): {}",
+    return fmt::format("the certificate of {} ({}) does not match the TLSA records of {} ({}): {}",
                        current_->peer(), judgement.certificate, findings_->owner, records, problem);
 }
 

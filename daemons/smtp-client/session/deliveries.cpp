@@ -68,8 +68,8 @@ Connection::CutOff Connection::cut(std::uint64_t delivery) {
 
 // The conversation ends in the middle of that message: a server takes nothing that has no end.
 void Connection::break_off_delivery(spool::QueueId id) {
-    log_context().info("{}: its delivery is ended before its content was sent: it was removed, or has expired", id.text());
-    session_->content_broken("the delivery was ended here");
+    log_context().info("{}: delivery stopped before the content was sent: it was removed or has expired", id.text());
+    session_->content_broken("the delivery was stopped by this system");
     hook_.schedule();
 }
 
@@ -135,7 +135,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     if (*prepared == Content::Prepared::not_yet) return HandedOver::not_yet;
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
-        return refuse_it(spool::Error{0, "the message's file has no such recipient"});
+        return refuse_it(spool::Error{0, "the recipient is not in the message's file"});
     describe(*job.content, transaction);
     if (current_->local()) transaction.require_tls = false; // RFC 8689 is about the way between hosts
     if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {

@@ -15,7 +15,7 @@ void Connection::pool_missing() {
     auto& why = (last_failure_ = {}).why;
     why.stage = smtp::Stage::connect;
     why.status = "4.3.5";
-    why.text = fmt::format("there is no pool of source addresses \"{}\" (any more): see [pool.{}] in the configuration",
+    why.text = fmt::format("there is no pool of source addresses \"{}\": add [pool.{}] to the configuration",
                            order_.pool, order_.pool);
     log_context().warning("{}", why.text);
     link_failed();
@@ -51,11 +51,11 @@ bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
     const auto blames = [&](const smtp::Verdict& verdict) { return !speaks(verdict).empty(); };
     const auto why = std::ranges::find_if(result.verdicts, blames);
     if (why == result.verdicts.end()) return false;
-    const auto told = fmt::format("{}: {}; this speaks of {} (\"{}\")", job->probe ? "try" : job->order.queue_id.text(),
+    const auto told = fmt::format("{}: {}; this concerns {} (\"{}\")", job->probe ? "try" : job->order.queue_id.text(),
                                   why->text, source, speaks(*why));
     owner_.source_refused(*this, {order_.link, source, why->text, By::mail});
     if (!sources_.rejected_by_site()) {
-        log_context().info("{}, and every other address of the pool {} that could be tried rests", told,
+        log_context().info("{}, and all other usable addresses of the pool {} are backing off", told,
                            sources_.pool_name());
         return false;
     }
@@ -98,7 +98,7 @@ std::string Connection::last_deferral_source(Job& job) {
 
 // The same server once more, from the address that the delivery was put off at.
 void Connection::switch_source(Job& job) {
-    log_context().info("{}: was put off when it came from {}, and goes from there again instead of from {}",
+    log_context().info("{}: was deferred when sent from {}; trying that address again instead of {}",
                  job.order.queue_id.text(), next_source(), source());
     session_->quit(Loop::now().monotonic);
     flush_last_output();

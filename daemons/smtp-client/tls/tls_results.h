@@ -20,7 +20,7 @@ public:
     TlsResults(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity)
         : timer_(loop, [this] { flush(); }),
           router_(loop, log, run + "/private/router", proto::tls_results::conversation, identity,
-                  {[this](proto::tls_results::Message&&) { router_.fail("nothing is said here"); }}) {}
+                  {[this](proto::tls_results::Message&&) { router_.fail("no message is accepted here"); }}) {}
 
     void add(const decide::TlsOutcome& outcome) {
         const auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", outcome.domain, outcome.host,

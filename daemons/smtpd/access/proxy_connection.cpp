@@ -20,7 +20,7 @@ std::unique_ptr<ProxyConnection> ProxyConnection::create(common::Loop& loop, com
 ProxyConnection::ProxyConnection(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
                  const common::Endpoint& balancer, Done done)
     : socket_(std::move(socket)), balancer_(balancer), done_(std::move(done)),
-      deadline_(deadlines, [this] { finish(std::unexpected(smtp::Malformed{"none came in time"})); }),
+      deadline_(deadlines, [this] { finish(std::unexpected(smtp::Malformed{"not received in time"})); }),
       poll_(common::make_poll(loop.uv(), this, socket_.number())) {}
 
 // Looks first and takes then: not a byte more than the header has.

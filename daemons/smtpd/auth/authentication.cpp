@@ -75,7 +75,7 @@ void PasswordAuthentication::take(std::string&& message, Done done) {
         return done({Kind::challenge, smtp::encode_base64(*proven), {}});
     }
     case Expecting::scram_over:
-        if (!text.empty()) return done({Kind::malformed, "nothing was left to say", {}});
+        if (!text.empty()) return done({Kind::malformed, "unexpected data after the exchange", {}});
         return done({Kind::success, {}, user_});
     }
 }
@@ -89,7 +89,7 @@ void PasswordAuthentication::plain(std::string_view message, Done done) {
     const auto for_whom = auth::saslprep(message.substr(0, first));
     const auto user = auth::saslprep(message.substr(first + 1, second - first - 1));
     if (!for_whom.empty() && for_whom != user)
-        return done({Kind::failure, "nobody may act for somebody else", user});
+        return done({Kind::failure, "acting for another user is not allowed", user});
     check(user, message.substr(second + 1), std::move(done));
 }
 
@@ -135,7 +135,7 @@ void PasswordAuthentication::begin_work() {
         // The time it takes must not tell who exists.
         static const auto nobody = [] {
             auth::Entry made;
-            made.hash = auth::make_hash("nobody's password");
+            made.hash = auth::make_hash("no user's password");
             return made;
         }();
         const bool matches = auth::matches(entry ? *entry : nobody, work.password.reveal());

@@ -47,7 +47,7 @@ void DovecotAuthentication::send_when_admitted(std::function<void()> question, D
         question();
     };
     if (!concurrency_.limiter->acquire(concurrency_.limits, ticket_, go))
-        finish({Kind::unavailable, "too many questions to the auth service are open", {}});
+        finish({Kind::unavailable, "too many requests to the auth service are pending", {}});
 }
 
 // Once Dovecot has introduced itself.
@@ -61,7 +61,7 @@ void DovecotAuthentication::begin() {
 }
 
 void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
-    if (finished_) return done({Kind::unavailable, "the auth service has gone", {}});
+    if (finished_) return done({Kind::unavailable, "the auth service closed the connection", {}});
     if (!is_base64(response.reveal())) return done({Kind::malformed, "that is not base64", {}});
     send_when_admitted([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
         std::move(done));
@@ -69,7 +69,7 @@ void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
 
 void DovecotAuthentication::on_data(std::string_view bytes) {
     input_ += bytes;
-    if (input_.size() > max_input) return finish({Kind::unavailable, "the auth service says too much", {}});
+    if (input_.size() > max_input) return finish({Kind::unavailable, "the auth service sent too much data", {}});
     while (!finished_) {
         const auto end = input_.find('\n');
         if (end == input_.npos) return;
@@ -99,7 +99,7 @@ void DovecotAuthentication::line(std::string_view line) {
         return line == word || line.starts_with(std::string(word) + "\t");
     };
     if (is("VERSION") && !line.starts_with("VERSION\t1\t"))
-        return finish({Kind::unavailable, "the auth service speaks another version", {}});
+        return finish({Kind::unavailable, "the auth service uses another protocol version", {}});
     if (is("DONE") && !server_ready_) {
         server_ready_ = true;
         if (started_) begin();
@@ -114,7 +114,7 @@ void DovecotAuthentication::line(std::string_view line) {
             done({Kind::challenge, std::string(is_base64(body) ? body : ""), {}});
     } else if (line.starts_with("OK\t1")) {
         const auto user = field_of(line, "user=");
-        if (user.empty()) return finish({Kind::unavailable, "the auth service names no user", {}});
+        if (user.empty()) return finish({Kind::unavailable, "the auth service returned no user", {}});
         finish({Kind::success, {}, std::string(user)});
     } else if (line.starts_with("FAIL\t1")) {
         // A flag of its own before Dovecot 2.3, a code since.

@@ -137,7 +137,7 @@ void PolicyClient::free_busy_connections() {
         if (left > smtp::Duration{}) return busy_timer_.start(std::max<smtp::Duration>(left, 1ms));
         const auto id = connection->question;
         connections_.erase(connection);
-        unavailable(service_.address.to_string() + ": no answer in time, while further questions wait");
+        unavailable(service_.address.to_string() + ": no answer in time, while further requests are waiting");
         finish(id, {}); // may ask or cancel
         dispatch();
     }

@@ -135,7 +135,7 @@ std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_vi
         return refusal(450, {4, 7, 1}, text, stage, context);
     if (word.size() == 3 && (word[0] == '4' || word[0] == '5')) {
         const auto code = smtp::parse_number(word, 599);
-        if (!code) return unknown("odd reply code");
+        if (!code) return unknown("invalid reply code");
         const auto klass = static_cast<std::uint16_t>(*code / 100);
         return refusal(static_cast<int>(*code), {klass, 7, 1}, text, stage, context);
     }
@@ -153,7 +153,7 @@ std::expected<PolicyVerdict, smtp::Malformed> parse_policy_action(std::string_vi
         return verdict;
     }
     if (word == "prepend") {
-        if (stage == Stage::end_of_data) return unknown("too late for a header field");
+        if (stage == Stage::end_of_data) return unknown("too late to add a header field");
         if (!is_field(text)) return unknown("not a header field");
         verdict.fields.emplace_back(text);
         return verdict;

@@ -59,7 +59,7 @@ void RecipientChecker::on_message(proto::recipient_check::Message&& message) {
         return clear_cache();
     }
     auto* checked = std::get_if<Checked>(&message);
-    if (!checked) return categorizer_.fail("only Checked and Suppressions are said here");
+    if (!checked) return categorizer_.fail("unexpected message: only Checked and Suppressions are accepted here");
     finish(checked->request, {checked->verdict, std::move(checked->text), std::move(checked->status)});
 }
 

@@ -104,10 +104,10 @@ RelayDecision evaluate_sender(const Rules& rules, const Client& client, const sm
                       "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
     if (!path.mailbox->bare() && idn::ascii_domain(path.mailbox->domain).empty())
         return refuse(550, {5, 1, 8},
-                      "<" + path.text() + ">: Sender address rejected: no domain of the DNS has this name");
+                      "<" + path.text() + ">: Sender address rejected: Domain not found");
     if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
     if (trusted) return {Kind::accept, complete(rules, *path.mailbox), {}};
-    return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: a full address is needed");
+    return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: need fully-qualified address");
 }
 
 RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
@@ -120,13 +120,13 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
     if (path.mailbox.bare()) {
         if (!trusted)
             return refuse(550, {5, 1, 3},
-                          "<" + text + ">: Recipient address rejected: a full address is needed");
+                          "<" + text + ">: Recipient address rejected: need fully-qualified address");
         address = complete(rules, path.mailbox);
         domain = smtp::lowered(config.mta.origin);
     }
     if (domain.empty())
         return refuse(550, {5, 1, 2},
-                      "<" + text + ">: Recipient address rejected: no domain of the DNS has this name");
+                      "<" + text + ">: Recipient address rejected: Domain not found");
     const auto where = config.class_of(domain);
     if (where == decide::AddressClass::remote && !trusted)
         return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");

@@ -237,11 +237,11 @@ void Connection::operator()(smtp::event::Mail& mail) {
     const auto refuse = [&](const Reply& reply) { reject(Verb::mail, reply); };
     if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
     if (worker_.submission_queue.waiting() > max_announced)
-        return refuse({451, {4, 3, 2}, "Error: the queue does not keep up, try again later"});
+        return refuse({451, {4, 3, 2}, "Error: queue overloaded, try again later"});
     const auto now = common::Loop::now();
     const std::chrono::seconds longest(session_.offered().future_release);
     if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
-        return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
+        return refuse({501, {5, 5, 4}, "HOLDUNTIL exceeds the offered maximum"});
     const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
     transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), *rules_->config));

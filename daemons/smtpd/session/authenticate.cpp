@@ -56,7 +56,7 @@ void Connection::record_auth_failure(const std::string& user) {
     if (brought.user) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::user);
     if (brought.network) worker_.metrics.count(common::MetricId::lockouts, common::LockoutTarget::network);
     if (brought.user) note("user " + smtp::printable(user, 255), limits.per_user);
-    if (brought.network) note("everybody", limits.per_network);
+    if (brought.network) note("every user", limits.per_network);
 }
 
 void Connection::operator()(smtp::event::Auth& auth) {

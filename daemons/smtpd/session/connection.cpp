@@ -100,9 +100,9 @@ void Connection::evict() {
     if (phase_ != Phase::talking) return finish();
     evicted_ = true;
     const smtp::Reply reply{
-        421, {4, 3, 2}, rules_->normal.hostname + " Error: too little was heard, and others are waiting"};
+        421, {4, 3, 2}, rules_->normal.hostname + " Error: session too slow, and other clients are waiting"};
     if (handshaking()) {
-        handshake_failed("gave way to others");
+        handshake_failed("closed in favour of other clients");
     } else if (session_.question_open()) { // not greeted yet: whoever is asked about it need not answer any more
         if (std::exchange(resolving_name_, false)) log_context().info("connect from {}", client_.peer());
         name_lookup_.reset();

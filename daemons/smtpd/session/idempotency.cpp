@@ -37,7 +37,7 @@ void Connection::claim_key() {
                 check_content();
             } else {
                 if (decision.duplicate_of) {
-                    log_context().info("{}: duplicate of {}: nothing is sent, by its idempotency key {}",
+                    log_context().info("{}: duplicate of {}: not sent, because of its idempotency key {}",
                                  transaction.id_text, decision.duplicate_of->text(),
                                  transaction.envelope.idempotency_key);
                     answer(decision.reply);

@@ -24,7 +24,7 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
     const auto judged = evaluate_recipient(*rules_, client_, *path);
     if (judged.kind == RelayDecision::Kind::reject) return reject(smtp::Verb::vrfy, judged.reply);
     if (judged.kind == RelayDecision::Kind::accept)
-        return answer({252, {2, 1, 5}, "<" + judged.address + ">: is not kept here, but its mail is taken"});
+        return answer({252, {2, 1, 5}, "<" + judged.address + ">: not a local mailbox, but mail for it is accepted"});
     check_recipient({judged.address, ""},
                     [this, address = judged.address](const auto& checked) { on_verified(address, checked); });
 }
@@ -48,7 +48,7 @@ void Connection::operator()(smtp::event::Etrn& etrn) {
     if (!may) return reject(smtp::Verb::etrn, {459, {4, 7, 1}, "Node " + etrn.name + " not allowed"});
     const auto now = common::Loop::now().monotonic;
     if (!worker_.rates.take("e" + client_.network, rules_->config->smtpd.etrn_per_hour, 1h, now))
-        return reject(smtp::Verb::etrn, {458, {4, 7, 1}, unable(etrn.name, "asked for too often")});
+        return reject(smtp::Verb::etrn, {458, {4, 7, 1}, unable(etrn.name, "too many requests")});
     flush_request_ = worker_.submission_queue.try_now(etrn.name, etrn.scope == smtp::event::Etrn::Scope::with_subdomains,
                                    [this, node = etrn.name](const proto::submission::DomainFlushed* tried) {
                                        flush_request_ = 0;

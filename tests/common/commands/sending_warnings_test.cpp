@@ -41,14 +41,16 @@ TEST_CASE("certificates that nobody vouches for") {
 
 TEST_CASE("DANE where no name server is believed") {
     CHECK(said("[smtp_client]\ntls = \"dane\"\n[dns]\nservers = [\"192.0.2.1\"]") ==
-          "smtp_client.tls asks for DANE, but dns.servers names none on this host: TLSA records are not believed\n");
+          "smtp_client.tls requests DANE, but dns.servers lists no server on this host: TLSA records are not "
+          "trusted\n");
     CHECK(said("[smtp_client]\ntls = \"dane-only\"\n[dns]\nservers = [\"192.0.2.1\"]").ends_with("and the mail waits\n"));
     CHECK(said("[smtp_client]\ntls = \"dane\"\n[dns]\ntrust_ad = false").find("dns.trust_ad is off") != std::string::npos);
 }
 
 TEST_CASE("accounts and next hops that do not meet") {
     CHECK(said(relay, "relay.exmple.net:587 me:secret")
-              .starts_with("smtp_client.credentials: the account me at relay.exmple.net:587 is at no next hop"));
+              .starts_with("smtp_client.credentials: the account me at relay.exmple.net:587 matches no next "
+                           "hop"));
     CHECK(said(relay, "relay.example.net:25 me:secret")
               .starts_with("smtp_client.credentials: the account me at relay.example.net:25"));
     CHECK(said(relay, "relay.exmple.net:587 me:secret").find("secret") == std::string::npos);
@@ -65,11 +67,12 @@ TEST_CASE("accounts and next hops that do not meet") {
               .starts_with("smtp_client.credentials: the account ben at"));
     CHECK(
         said(as_ann) ==
-        "route.\"*\": smtp_client.credentials has no account of ann at [relay.example.net]:587: mail for it waits\n");
+        "route.\"*\": smtp_client.credentials has no account for ann at [relay.example.net]:587: mail for it "
+        "waits\n");
     const std::string auth = std::string(relay) + "auth = [\"PLAIN\"]";
     CHECK(said(auth) ==
-          "route.\"*\".auth names mechanisms, but smtp_client.credentials has no account at its next hop: mail goes "
-          "there without AUTH\n");
+          "route.\"*\".auth lists mechanisms, but smtp_client.credentials has no account at its next hop: "
+          "mail is sent there without AUTH\n");
     CHECK(said(auth, "relay.example.net me:secret") == "");
     CHECK(said(std::string(relay) + "auth = \"no\"") == "");
 }

@@ -41,6 +41,6 @@ TEST_CASE("a text that cannot be used is named, and the built-in one stands in")
          {ReportKind::delayed, ReportKind::delivered, ReportKind::relayed, ReportKind::expanded, ReportKind::status})
         CHECK(text_of(kind) == "");
     REQUIRE(texts.problems.size() == 6);
-    CHECK(texts.problems[0].ends_with("/failed.txt:3: {hots} is no word that is replaced, and stays as it is"));
+    CHECK(texts.problems[0].ends_with("/failed.txt:3: {hots} is not a known placeholder and is left unchanged"));
     CHECK(texts.problems[1].ends_with("/delayed.txt is not UTF-8: the built-in text is used"));
 }

@@ -136,27 +136,27 @@ TEST_CASE("only who proves its role, in this version, for its own conversations,
     auto wrong = hello;
     wrong.version = 99;
     CHECK(rejection_reason(wrong, roles, expected) ==
-          "it speaks version 99, this is version " + std::to_string(proto::version));
+          "it uses version 99, this is version " + std::to_string(proto::version));
     wrong = hello;
     wrong.role = Role::smtp_client;
-    CHECK(rejection_reason(wrong, roles, expected) == "smtp-client has no part in \"submission\"");
+    CHECK(rejection_reason(wrong, roles, expected) == "smtp-client does not take part in \"submission\"");
     wrong = hello;
     wrong.role = Role::pickup;
-    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be pickup/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it did not prove to be pickup/16");
     wrong.token = token_of(expected.key, Role::pickup, 16);
     CHECK(rejection_reason(wrong, roles, expected) == "");
     wrong = hello; // another worker of the same role: its slot, its messages
     wrong.instance = 17;
-    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/17");
+    CHECK(rejection_reason(wrong, roles, expected) == "it did not prove to be smtpd/17");
     wrong = hello; // what it shows another server
     wrong.token = token_of("the categorizer's key", Role::smtpd, 16);
-    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it did not prove to be smtpd/16");
     wrong = hello;
     wrong.token = "";
-    CHECK(rejection_reason(wrong, roles, expected) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, expected) == "it did not prove to be smtpd/16");
     wrong.token = token_of("", Role::smtpd, 16);
-    CHECK(rejection_reason(wrong, roles, {"", {Role::smtpd}}) == "it does not prove to be smtpd/16");
-    CHECK(rejection_reason(hello, roles, {expected.key, {Role::pickup}}) == "it does not prove to be smtpd/16");
+    CHECK(rejection_reason(wrong, roles, {"", {Role::smtpd}}) == "it did not prove to be smtpd/16");
+    CHECK(rejection_reason(hello, roles, {expected.key, {Role::pickup}}) == "it did not prove to be smtpd/16");
 }
 
 TEST_CASE("a process shows each server the token meant for it") {

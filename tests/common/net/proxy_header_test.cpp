@@ -71,8 +71,8 @@ TEST_CASE("version 1 names the client in one line") {
 }
 
 TEST_CASE("version 1 that is no header") {
-    CHECK(read("EHLO client.example\r\n") == "!no PROXY header begins so");
-    CHECK(read("proxy TCP4 192.0.2.1 198.51.100.1 1 2\r\n") == "!no PROXY header begins so");
+    CHECK(read("EHLO client.example\r\n") == "!not a PROXY header");
+    CHECK(read("proxy TCP4 192.0.2.1 198.51.100.1 1 2\r\n") == "!not a PROXY header");
     CHECK(read("PROXY TCP5 192.0.2.1 198.51.100.1 1 2\r\n") == "!neither TCP4 nor TCP6 nor UNKNOWN");
     CHECK(read("PROXY \r\n") == "!neither TCP4 nor TCP6 nor UNKNOWN");
     for (auto text : {"TCP4 2001:db8::1 198.51.100.1 1 2", "TCP6 192.0.2.1 2001:db8::1 1 2", "TCP4 192.0.2.1",
@@ -111,18 +111,18 @@ TEST_CASE("version 2 names the client in bytes") {
 }
 
 TEST_CASE("version 2 that is no header") {
-    CHECK(read("\r\n\r\n\0\r\nQUIX\n\x21\x11\0\0"sv) == "!no PROXY header begins so");
-    CHECK(read("\r\n\r\nEHLO x\r\n") == "!no PROXY header begins so");
+    CHECK(read("\r\n\r\n\0\r\nQUIX\n\x21\x11\0\0"sv) == "!not a PROXY header");
+    CHECK(read("\r\n\r\nEHLO x\r\n") == "!not a PROXY header");
     CHECK(read(binary('\x22', '\x11', tcp4)) == "!neither LOCAL nor PROXY of version 2");
     CHECK(read(binary('\x11', '\x11', tcp4)) == "!neither LOCAL nor PROXY of version 2");
     for (char family : {'\x10', '\x12', '\x22', '\x32', '\x41', '\x01', '\xff'})
-        CHECK(read(binary('\x21', family, tcp4)) == "!a family or transport that SMTP does not come by");
+        CHECK(read(binary('\x21', family, tcp4)) == "!an address family or transport not used by SMTP");
     CHECK(read(binary('\x21', '\x11', tcp4.substr(0, 11))) == "!shorter than its addresses");
     CHECK(read(binary('\x21', '\x21', tcp4)) == "!shorter than its addresses");
     CHECK(read(binary('\x21', '\x31', tcp4)) == "!shorter than its addresses");
-    CHECK(read(binary('\x21', '\x11', std::string(tcp4) + "\x04")) == "!a TLV is cut short");
-    CHECK(read(binary('\x21', '\x11', std::string(tcp4) + "\x04" + number(2) + "x")) == "!a TLV is cut short");
-    CHECK(read(binary('\x21', '\x11', std::string(4097, 'x'))) == "!more than 4096 bytes behind its fixed part");
+    CHECK(read(binary('\x21', '\x11', std::string(tcp4) + "\x04")) == "!a truncated TLV");
+    CHECK(read(binary('\x21', '\x11', std::string(tcp4) + "\x04" + number(2) + "x")) == "!a truncated TLV");
+    CHECK(read(binary('\x21', '\x11', std::string(4097, 'x'))) == "!more than 4096 bytes after its fixed part");
 }
 
 TEST_CASE("a checksum of version 2 is believed only if it fits") {
@@ -131,8 +131,8 @@ TEST_CASE("a checksum of version 2 is believed only if it fits") {
     for (std::size_t at : {std::size_t{17}, 16 + tcp4.size() + 3, 16 + tcp4.size() + 6, good.size() - 1}) {
         auto damaged = good;
         damaged[at] = static_cast<char>(damaged[at] ^ 1);
-        CHECK(read(damaged) == "!the checksum does not fit");
+        CHECK(read(damaged) == "!checksum mismatch");
     }
     CHECK(read(binary('\x21', '\x11', std::string(tcp4) + tlv('\x03', "abc"))) ==
-          "!a checksum of other than 4 bytes");
+          "!a checksum that is not 4 bytes long");
 }

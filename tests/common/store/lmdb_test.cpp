@@ -295,7 +295,7 @@ TEST_CASE("a full store refuses what is new, keeps what it has, and takes more w
                             epoch, Durable::soon);
     REQUIRE_FALSE(made);
     CHECK(made.error().code == ENOSPC);
-    CHECK(made.error().what.find("largest size") != std::string::npos);
+    CHECK(made.error().what.find("maximum size") != std::string::npos);
     CHECK(taken > 200);
     CHECK(value_of(*store, "k0.0").size() == 1000);
     for (int n = 0; n < 150; ++n)
@@ -349,7 +349,7 @@ TEST_CASE("who has other work does not wait while a store is examined") {
         const auto refused = Lmdb::open(directory.path(), in_haste);
         REQUIRE_FALSE(refused);
         CHECK(store::is_being_examined(refused.error()));
-        CHECK(refused.error().what.find("it is being examined") != std::string::npos);
+        CHECK(refused.error().what.find("it is being checked") != std::string::npos);
     }
     CHECK(Lmdb::open(directory.path(), in_haste).has_value());
 }
@@ -366,7 +366,7 @@ TEST_CASE("a damaged store is refused to all but the keeper, who puts it aside")
     auto refused = Lmdb::open(directory.path());
     REQUIRE_FALSE(refused);
     CHECK(store::is_damaged(refused.error()));
-    CHECK(refused.error().what.find("next start it is put aside") != std::string::npos);
+    CHECK(refused.error().what.find("next start it is moved aside") != std::string::npos);
     auto anew = opened(directory);
     CHECK(anew->quarantine_reason().find("damaged") != std::string::npos);
     CHECK(anew->walk("", "", 10, epoch)->empty());
@@ -385,7 +385,7 @@ TEST_CASE("who is killed while it examines a good store costs nothing, and what 
     }
     directory.write("examining", std::string(3, 'x'));
     auto anew = opened(directory);
-    CHECK(anew->quarantine_reason().starts_with("3 processes that examined it ended"));
+    CHECK(anew->quarantine_reason().starts_with("3 processes ended while checking it"));
     CHECK(directory.text("data.mdb.damaged") == "of last year");
     CHECK(std::filesystem::file_size(directory.path() / "data.mdb.damaged.1") > 0);
 }

@@ -4,7 +4,7 @@
 using postrider::parse_arguments;
 
 namespace {
-constexpr postrider::Option some[] = {{"--why", "TEXT", ""}, {"--dry-run", "", ""}, {"--limit", "N", ""}};
+constexpr postrider::Option some[] = {{"--reason", "TEXT", ""}, {"--dry-run", "", ""}, {"--limit", "N", ""}};
 }
 
 TEST_CASE("options before or after the command, joined with their values or apart") {
@@ -33,14 +33,17 @@ TEST_CASE("what is not understood is named") {
 
 TEST_CASE("options of commands, with and without a value") {
     const auto parsed =
-        parse_arguments({"message", "--why", "too big", "hold", "--dry-run", "--limit=5", "-"}, some);
+        parse_arguments({"message", "--reason", "too big", "hold", "--dry-run", "--limit=5", "-"}, some);
     REQUIRE(parsed);
-    CHECK(parsed->option("--why") == "too big");
+    CHECK(parsed->option("--reason") == "too big");
     CHECK(parsed->has("--dry-run"));
     CHECK(parsed->number("--limit") == 5);
-    CHECK(!parsed->number("--why"));
+    CHECK(!parsed->number("--reason"));
     CHECK(parsed->words == std::vector<std::string>{"message", "hold", "-"});
     CHECK(parse_arguments({"--dry-run=yes"}, some).error() == "--dry-run takes no value");
-    CHECK(parse_arguments({"--why"}, some).error() == "--why needs TEXT");
+    CHECK(parse_arguments({"--reason"}, some).error() == "--reason needs TEXT");
+    constexpr postrider::RenamedOption renamed[] = {{"--why", "--reason"}};
+    CHECK(parse_arguments({"--why=x"}, some, renamed).error() == "--why is now called --reason");
+    CHECK(parse_arguments({"--why", "x"}, some).error() == "unknown option --why");
     CHECK(parse_arguments({"-hx"}, some).error() == "unknown option -hx");
 }

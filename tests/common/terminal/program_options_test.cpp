@@ -5,7 +5,7 @@ using namespace postrider;
 
 namespace {
 
-constexpr Option some[] = {{"--why", "TEXT", ""}, {"--dry-run", "", ""}, {"-o", "FILE", ""}};
+constexpr Option some[] = {{"--reason", "TEXT", ""}, {"--dry-run", "", ""}, {"-o", "FILE", ""}};
 
 // What the program reads of what the command passes on.
 Arguments passed_on(const Arguments& arguments) {
@@ -21,9 +21,9 @@ TEST_CASE("a program reads what its command was given") {
     for (const std::vector<std::string_view>& given : std::vector<std::vector<std::string_view>>{
              {},
              {"--json", "-c", "file", "one", "two"},
-             {"--why", "--json", "--dry-run"},
-             {"--why=", "-o", "-"},
-             {"-ofile", "--", "--why", "-o"},
+             {"--reason", "--json", "--dry-run"},
+             {"--reason=", "-o", "-"},
+             {"-ofile", "--", "--reason", "-o"},
          }) {
         const auto arguments = parse_arguments(given, some);
         REQUIRE(arguments);
@@ -38,7 +38,7 @@ TEST_CASE("a program reads what its command was given") {
 }
 
 TEST_CASE("a program that is run directly wants what its command passes on") {
-    CHECK(program_arguments("dance", {"--why", "fun", "--", "polka"}, some, 1));
+    CHECK(program_arguments("dance", {"--reason", "fun", "--", "polka"}, some, 1));
     CHECK(!program_arguments("dance", {}, some, 1));
     CHECK(!program_arguments("dance", {"polka"}, some, 0));
     CHECK(!program_arguments("dance", {"--bogus", "polka"}, some, 1));

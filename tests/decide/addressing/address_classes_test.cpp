@@ -144,7 +144,7 @@ TEST_CASE("transports by recipient") {
     CHECK(w.expand({"Ann+x@Far.example"}) == "0:remote by lmtp:/run/ann");
     CHECK(w.expand({"x@a.b.below.example", "x@below.example"}) == "0:remote by [b.example]; 1:remote");
     CHECK(w.expand({"x@void.example"}) == "0:discard 2.0.0");
-    CHECK(w.why({"x@void.example"}) == "discarded: thrown away by a transport table");
+    CHECK(w.why({"x@void.example"}) == "discarded: as configured in a transport table");
     CHECK(w.expand({"x@closed.example"}) == "0:failed 5.2.1");
     CHECK(w.why({"x@closed.example"}) == "closed for ever");
     CHECK(w.expand({"x@later.example"}) == "0:deferred 4.0.0");
@@ -172,8 +172,8 @@ TEST_CASE("a transport table makes an address one of users here, or of virtual m
 
     // Where [virtual_mailbox] says nothing, mail waits, and says so.
     CHECK(w.expand({"ann@inner.example"}) == "0:deferred 4.3.5");
-    CHECK(w.why({"ann@inner.example"}) == "a transport table says \"virtual:\" of <ann@inner.example>, but "
-                                          "virtual_mailbox.deliver does not say where such mailboxes are");
+    CHECK(w.why({"ann@inner.example"}) == "a transport table has \"virtual:\" for <ann@inner.example>, but "
+                                          "virtual_mailbox.deliver is not set");
     w.settings.mailbox = "maildir:/mail/{domain}/{user}/";
     w.settings.mailbox_user = "vmail";
     CHECK(w.expand({"Ann+x@inner.example"}) == "0:local vmail maildir:/mail/inner.example/ann/");

@@ -57,14 +57,14 @@ TEST_CASE("the addresses a table answers with") {
     CHECK(of("\"b c\"@x", "ann+x@a.example", Match::without_extension) == Texts{"\"b c+x\"@x"});
     CHECK(of("b@x", "\"ann+x y\"@a.example", Match::without_extension) == Texts{"\"b+x y\"@x"});
     CHECK(of("@b.example", "\"a b\"@a.example") == Texts{"\"a b\"@b.example"});
-    CHECK(of("b@x, c@@y") == Texts{"b@x", "!\"c@@y\" is no address: domain expected after @"});
-    CHECK(of("b@x> NOTIFY=NEVER") == Texts{"!\"b@x> NOTIFY=NEVER\" is no address: expected a comma"});
-    CHECK(of("@") == Texts{"!\"@\" is no address: the domain is missing"});
-    CHECK(of("@x y") == Texts{"!\"ann+x@x y\" is no address: bad domain"});
-    CHECK(of(" ,, ") == Texts{"!it names nobody"});
+    CHECK(of("b@x, c@@y") == Texts{"b@x", "!\"c@@y\" is not a valid address: domain expected after @"});
+    CHECK(of("b@x> NOTIFY=NEVER") == Texts{"!\"b@x> NOTIFY=NEVER\" is not a valid address: expected a comma"});
+    CHECK(of("@") == Texts{"!\"@\" is not a valid address: the domain is missing"});
+    CHECK(of("@x y") == Texts{"!\"ann+x@x y\" is not a valid address: bad domain"});
+    CHECK(of(" ,, ") == Texts{"!it contains no address"});
     CHECK(of("a b c d e f").size() == 4); // one more than allowed tells that there are more
     CHECK(of("\"never closed, a@b") ==
-          Texts{"!\"\"never closed, a@b\" is no address: quoted string is not closed"});
+          Texts{"!\"\"never closed, a@b\" is not a valid address: quoted string is not closed"});
 }
 
 TEST_CASE("what a transport table may say") {
@@ -88,11 +88,11 @@ TEST_CASE("what a transport table may say") {
     is("lmtp:/run/lmtp", Kind::next_hop, "lmtp:/run/lmtp");
     is("lmtp:unix:/run/lmtp", Kind::next_hop, "lmtp:/run/lmtp");
     is("lmtp:inet:store.example:24", Kind::next_hop, "lmtp:[store.example]");
-    is("discard:", Kind::discard, "thrown away by a transport table", "2.0.0");
+    is("discard:", Kind::discard, "as configured in a transport table", "2.0.0");
     is("error: 5.1.2 no such place", Kind::fail, "no such place", "5.1.2");
     is("error:closed", Kind::fail, "closed", "5.0.0");
     is("error:\t5.1.2\tgone", Kind::fail, "gone", "5.1.2");
-    is("error:5.1.2", Kind::fail, "mail for this address is not taken", "5.1.2");
+    is("error:5.1.2", Kind::fail, "mail for this address is not accepted", "5.1.2");
     is("error:4.5.0 text", Kind::fail, "text", "5.0.0"); // as bounce_append(3) of Postfix has it
     is("retry:5.1.1 later", Kind::defer, "later", "4.0.0");
     is("discard:2.1.5 seen", Kind::discard, "seen", "2.1.5");
@@ -100,12 +100,12 @@ TEST_CASE("what a transport table may say") {
     is("error:5.1.2.3 gone", Kind::fail, "5.1.2.3 gone", "5.0.0"); // no status
     is("error:550 gone", Kind::fail, "550 gone", "5.0.0");
     CHECK(TransportEntry::parse("error:4.5.0 text")->warning ==
-          "4.5.0 is not of the class this means: 5.0.0 is said in its place (\"retry:\" makes mail wait)");
+          "4.5.0 has the wrong class for this entry: 5.0.0 is used instead (\"retry:\" defers mail)");
     CHECK(TransportEntry::parse("retry:5.1.1 x")->warning ==
-          "5.1.1 is not of the class this means: 4.0.0 is said in its place");
+          "5.1.1 has the wrong class for this entry: 4.0.0 is used instead");
     CHECK(TransportEntry::parse("error:5.5.0 text")->warning.empty());
     is("retry:4.3.2 later", Kind::defer, "later", "4.3.2");
-    is("Defer:", Kind::defer, "mail for this address waits", "4.0.0");
+    is("Defer:", Kind::defer, "mail for this address is deferred", "4.0.0");
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
         CHECK_MESSAGE(!TransportEntry::parse(bad), bad);
 }

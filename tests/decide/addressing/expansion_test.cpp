@@ -138,7 +138,7 @@ TEST_CASE("a user without a mailbox waits for an alias, and nobody else with him
     World w;
     w.users["root"] = UserAnswer::no_mailbox;
     CHECK(w.expand({"root"}) == "0:deferred 4.3.5");
-    CHECK(w.why({"root"}).find("an alias must say who reads its mail") != std::string::npos);
+    CHECK(w.why({"root"}).find("create an alias for the person who reads it") != std::string::npos);
     CHECK(w.expand({"postmaster"}) == "0:deferred root@here.example 4.3.5");
     CHECK(w.check("root@here.example") == "known");
     w.aliases["all"] = {"alice", "root", "bob"};
@@ -156,16 +156,17 @@ TEST_CASE("a user without a mailbox waits for an alias, and nobody else with him
 
 TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothing is bounced for it") {
     World w;
-    w.aliases = {{"inject", {"ok@far.example> NOTIFY=NEVER"}}, {"list", {"alice", "!line 7: \"foo@@x\" is no address"}},
+    w.aliases = {{"inject", {"ok@far.example> NOTIFY=NEVER"}},
+                 {"list", {"alice", "!line 7: \"foo@@x\" is not a valid address"}},
                  {"twice", {"ok@far.example>"}}, {"bare", {"\"a@b\""}}, {"own", {"\\bob@here.example", "\\x@far.example"}}};
     auto& of = w.table(&Tables::virtual_alias, "text:/virtual");
     of["v@lists.example"] = "ok@far.example> NOTIFY=NEVER";
     of["p@lists.example"] = "Bob <ok@far.example>, HERE <alice@HERE.example.>";
     for (const auto* name : {"inject", "twice", "bare", "v@lists.example"})
         CHECK_MESSAGE(w.expand({name}) == "0:deferred 4.3.5", name);
-    CHECK(w.why({"inject"}) == "it leads to \"ok@far.example> NOTIFY=NEVER\", which is no address: bad domain");
-    CHECK(w.why({"v@lists.example"}) == "text:/virtual says of <v@lists.example>: \"ok@far.example> NOTIFY=NEVER\" is no "
-                                        "address: expected a comma");
+    CHECK(w.why({"inject"}) == "it leads to \"ok@far.example> NOTIFY=NEVER\", which is not a valid address: bad domain");
+    CHECK(w.why({"v@lists.example"}) == "text:/virtual: invalid value for <v@lists.example>: \"ok@far.example> "
+                                        "NOTIFY=NEVER\" is not a valid address: expected a comma");
     CHECK(w.expand({"p@lists.example"}) == "0:remote ok@far.example; 0:local alice");
     CHECK(w.expand({"own"}) == "0:local bob; 0:remote x@far.example");
     CHECK(w.check("v@lists.example") == "known"); // it is somebody
@@ -178,19 +179,20 @@ TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothin
     CHECK(w.check("c@far.example").starts_with("try later"));
     w.table(&Tables::sender_canonical, "text:/senders")["sender@far.example"] = "a@x> SIZE=1";
     CHECK(w.expand({"x@far.example"}) == "0:deferred 4.3.0");
-    CHECK(w.why({"x@far.example"}).starts_with("text:/senders says of the sender <sender@far.example>: \"a@x> SIZE=1\""));
+    CHECK(w.why({"x@far.example"}).starts_with("text:/senders: invalid value for the sender "
+                                               "<sender@far.example>: \"a@x> SIZE=1\""));
 }
 
 TEST_CASE("a list's bad member waits by itself, under the envelope's address; the others get their mail") {
     World w;
-    w.aliases = {{"list", {"alice", "!line 7: \"foo@@x\" is no address", "carol"}},
+    w.aliases = {{"list", {"alice", "!line 7: \"foo@@x\" is not a valid address", "carol"}},
                  {"several", {"!one", "alice", ":include:here", "~/x", "inject"}},
                  {"inject", {"ok@far.example> NOTIFY=NEVER"}},
                  {"outer", {"list", "x@far.example"}}, {"owner-outer", {"bob"}},
                  {"gone", {"nobody-here", "!two"}}, {"away", {"/dev/null", "!three"}}};
     w.forwards = {{"bob", {"\\bob", "!line 2: a quote is not closed"}}};
     CHECK(w.expand({"list@here.example"}) == "0:local alice; 0:local carol; 0:deferred list@here.example 4.3.5");
-    CHECK(w.expanded({"list"}).recipients.back().text == "alias list: line 7: \"foo@@x\" is no address");
+    CHECK(w.expanded({"list"}).recipients.back().text == "alias list: line 7: \"foo@@x\" is not a valid address");
     CHECK(w.expand({"several"}) == "0:local alice; 0:deferred several 4.3.5");
     CHECK(w.expanded({"several"}).recipients.back().text == "alias several: one (and 3 more like this)");
     CHECK(w.expand({"bob"}) == "0:local bob; 0:deferred bob 4.3.5");
@@ -219,7 +221,7 @@ TEST_CASE("a file in the home of whoever a list is delivered as") {
     CHECK(w.expand({"alice"}) == "0:local alice ~/mail/in");
     CHECK(w.expand({"owned"}) == "0:local carol ~/x");
     CHECK(w.expand({"nobodys"}) == "0:deferred 4.3.5");
-    CHECK(w.why({"nobodys"}) == "alias nobodys: ~/x: nobody's home is meant there");
+    CHECK(w.why({"nobodys"}) == "alias nobodys: ~/x: there is no user here whose home directory this could be");
 }
 
 TEST_CASE("the answer is bounded in bytes, and comes on with every pass") {
@@ -345,7 +347,7 @@ TEST_CASE("included lists") {
     CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:local bob; 0:local carol |prog");
     CHECK(w.expand({"broken"}) == "0:local alice; 0:deferred broken 4.3.0");
     CHECK(w.expanded({"broken"}).recipients.back().text ==
-          "alias broken: :include:/lists/none: it is not there, or not to be believed");
+          "alias broken: :include:/lists/none: missing, or not trusted");
     CHECK(w.expand({"odd"}) == "0:deferred 4.3.5");
     w.unreadable = {"/lists/more"};
     CHECK(w.expand({"team", "carol"}) == "0:local alice; 0:remote x@far.example; 0:deferred team 4.3.0; 1:local carol");

@@ -49,7 +49,7 @@ TEST_CASE("the link that finds no room says so, with the address and its limit")
     b.send({"b.example"});
     const auto waits = b.link("b.example");
     CHECK(waits.at_address_limit);
-    CHECK(waits.idle_reason == "192.0.2.1:25 has all the connections one address may have: 1 of 1");
+    CHECK(waits.idle_reason == "192.0.2.1:25 has reached the connection limit per address: 1 of 1");
     REQUIRE(waits.addresses.size() == 1);
     CHECK(waits.addresses[0].own == 0);
     const auto has = b.link("a.example");

@@ -101,7 +101,7 @@ TEST_CASE("a link that is well says which of its domains rests, and why") {
     b.pass(5s); // nobody needs the connection
     const auto link = b.link("x.example");
     CHECK(link.health == Health::ready);
-    CHECK(link.idle_reason == "queue x.example rests: TLS is required, but was not offered");
+    CHECK(link.idle_reason == "queue x.example is backing off: TLS is required, but was not offered");
     CHECK(link.next_attempt == b.queue("x.example").next_attempt);
 }
 

@@ -192,7 +192,7 @@ TEST_CASE("where all waits for its own time, queue and link say when the next is
     REQUIRE(next != smtp::WallTime{});
     CHECK(b.engine.queues(b.now(), Ages::yes).at(0).next_attempt == next);
     CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == next);
-    CHECK(b.link("d.example").idle_reason == "what waits is not due yet");
+    CHECK(b.link("d.example").idle_reason == "no waiting message is due yet");
     CHECK(b.engine.pause(Scope::queue, "d.example", b.now(), b.out));
     CHECK(b.link("d.example").idle_reason == "queue d.example is paused");
     CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == smtp::WallTime{});

@@ -135,7 +135,7 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         b.answer(b.take(), Outcome::deferred);
         CHECK(closed(b, id) == Gates{Gate::ladder});
         CHECK(gate(b, id, Gate::ladder).until == b.now().wall + 1min);
-        CHECK(gate(b, id, Gate::ladder).text == "1 failed try of its own");
+        CHECK(gate(b, id, Gate::ladder).text == "1 failed attempt for this recipient");
     }
     SUBCASE("rate") {
         s.routes["rule"] = {.messages_per_hour = 60};
@@ -185,10 +185,10 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         b.send({"x.example"});
         const auto next = b.send({"x.example"});
         CHECK(closed(b, next) == Gates{Gate::turn});
-        CHECK(gate(b, next, Gate::turn).text.starts_with("0 before it"));
+        CHECK(gate(b, next, Gate::turn).text.starts_with("0 from the same submitter are before it"));
         const auto behind = b.send({"x.example"});
         CHECK(closed(b, behind) == Gates{Gate::turn});
-        CHECK(gate(b, behind, Gate::turn).text.starts_with("1 before it"));
+        CHECK(gate(b, behind, Gate::turn).text.starts_with("1 from the same submitter are before it"));
     }
     SUBCASE("turn: a suspect waits for an agent to itself") {
         Bench b;

@@ -304,9 +304,9 @@ TEST_CASE("explain: which policy, and that a try that is delayed counts") {
     const auto why = b.engine.explain(id).front();
     const auto ladder = std::ranges::find(why.gates, Gate::ladder, &GateInfo::gate);
     REQUIRE(ladder != why.gates.end());
-    CHECK(ladder->text == "1 failed try of its own; retry policy \"quick\" (exponential: 5s, each wait 2 times the last; "
-                          "10 tries); a try that comes due before the wait for the next hop is over is not made, and "
-                          "counts");
+    CHECK(ladder->text == "1 failed attempt for this recipient; retry policy \"quick\" (exponential: 5s, "
+                          "each wait 2 times the previous; 10 tries); an attempt that comes due while "
+                          "the next hop is still waiting is not made, but counts");
 }
 
 TEST_CASE("policies: what waits behind its queue's own try is counted, too, when that try fails the link") {

@@ -94,7 +94,7 @@ TEST_CASE("the message that the categorizer does not survive waits by itself, wi
     CHECK(open == std::set{poison.value});
     CHECK(ends < 20);
     CHECK(gate_of(b, poison, Gate::categorizer)
-              .contains("the categorizer ended, twice in a row, while it worked on this message alone"));
+              .contains("the categorizer crashed twice in a row while working on this message alone"));
     // It is asked about again when its time comes.
     b.asked.clear();
     b.pass(Bench::exact().categorize_retry * 2);
@@ -204,7 +204,7 @@ TEST_CASE("the report that the bounce daemon does not survive waits by itself, w
     CHECK(b.removed.size() == all.size() - 1);
     CHECK(ends < 16);
     CHECK(gate_of(b, poison, Gate::report)
-              .contains("the bounce daemon ended, twice in a row, while it made this report alone"));
+              .contains("the bounce daemon crashed twice in a row while writing this report alone"));
     b.reports_answered = true;
     b.pass(Bench::exact().submit_retry * 2);
     CHECK(b.removed.size() == all.size());

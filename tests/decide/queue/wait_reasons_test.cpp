@@ -35,7 +35,7 @@ TEST_CASE("a next hop that cannot be found: the reason, since when and until whe
     CHECK(it.reason.text == "because");
     CHECK(it.since == begun);
     CHECK(it.next_attempt > b.now().wall);
-    CHECK(it.waiting_for == "its next hop could not be found; it is looked up again");
+    CHECK(it.waiting_for == "its next hop could not be determined; it will be looked up again");
     const auto gate = closed_gate(b, id, Gate::route);
     CHECK(gate.reason.text == "because");
     CHECK(gate.since == begun);
@@ -68,7 +68,7 @@ TEST_CASE("while it is looked up again the reason stays, and a router that has g
     REQUIRE(b.lookups.size() == 2);
     auto it = only(b, id);
     CHECK(it.reason.text == "because");
-    CHECK(it.waiting_for == "its next hop could not be found, and is being looked up again");
+    CHECK(it.waiting_for == "its next hop could not be determined; it is being looked up again");
     CHECK(closed_gate(b, id, Gate::route).reason.text == "because");
     CHECK(b.queue("lost.example").last_error.text == "because");
     CHECK(b.engine.unrouted(20).at(0).reason.text == "because");
@@ -76,8 +76,8 @@ TEST_CASE("while it is looked up again the reason stays, and a router that has g
     b.out = {};
     it = only(b, id);
     CHECK(it.reason.text == "because");
-    CHECK(it.waiting_for == "the router is not there");
-    CHECK(b.queue("lost.example").idle_reason == "the router is not there");
+    CHECK(it.waiting_for == "the router is not running");
+    CHECK(b.queue("lost.example").idle_reason == "the router is not running");
 }
 
 TEST_CASE("after a clean restart the reason is there, and the next hop is asked for at once") {
@@ -122,8 +122,8 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     b.engine.categorization_failed(silent, {}, b.now(), b.out);
     b.run();
     const auto asked = b.send({"x.example"});
-    CHECK(only(b, asked).waiting_for == "the categorizer is being asked");
-    CHECK(only(b, silent).waiting_for == "the categorizer had no answer; it is asked again");
+    CHECK(only(b, asked).waiting_for == "the categorizer is working on it");
+    CHECK(only(b, silent).waiting_for == "the categorizer could not answer; it will be asked again");
     auto all = b.engine.unrouted(20);
     REQUIRE(all.size() == 2);
     CHECK(all[0].gate == Gate::categorizer);
@@ -131,13 +131,13 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     CHECK(all[0].reason.text == table.text);
     CHECK(all[0].next_attempt > b.now().wall);
     CHECK(all[1].deliveries == 1);
-    CHECK(all[1].waiting_for == "the categorizer had no answer; it is asked again");
+    CHECK(all[1].waiting_for == "the categorizer could not answer; it will be asked again");
     const auto cut = b.engine.unrouted(1); // and what is not told apart, in one line
     REQUIRE(cut.size() == 2);
     CHECK(cut[1].deliveries == 1);
-    CHECK(cut[1].waiting_for == "1 more reason like these");
+    CHECK(cut[1].waiting_for == "1 more such reason");
     b.engine.service(Service::categorizer, Presence::down, b.now(), b.out);
-    CHECK(only(b, asked).waiting_for == "the categorizer is not there");
+    CHECK(only(b, asked).waiting_for == "the categorizer is not running");
     CHECK(b.engine.unrouted(20).size() == 3);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a report that could not be made says why, and when it is tried again"
     b.pass(10s);
     const auto it = only(b, id);
     CHECK(it.waiting == Waiting::report);
-    CHECK(it.waiting_for == "its sender is to be told, but no report could be made: no room");
+    CHECK(it.waiting_for == "a report to its sender is pending, but could not be written: no room");
     CHECK(it.next_attempt > b.now().wall);
     CHECK(closed_gate(b, id, Gate::report).text == it.waiting_for);
     CHECK(closed_gate(b, id, Gate::report).until == it.next_attempt);
@@ -158,7 +158,7 @@ TEST_CASE("a report that could not be made says why, and when it is tried again"
     CHECK(all[0].gate == Gate::report);
     CHECK(all[0].waiting_for == it.waiting_for);
     b.engine.service(Service::bounce, Presence::down, b.now(), b.out);
-    CHECK(only(b, id).waiting_for == "its sender is to be told, but the bounce daemon is not there");
+    CHECK(only(b, id).waiting_for == "a report to its sender is pending, but the bounce daemon is not running");
     CHECK(b.engine.unrouted(20).at(0).waiting_for == only(b, id).waiting_for);
 }
 
@@ -176,5 +176,6 @@ TEST_CASE("what keeps due mail waiting is said of each message") {
     Bench without;
     without.engine.agent_gone(1, AgentExit::orderly, without.now(), without.out);
     without.run();
-    CHECK(only(without, without.send({"x.example"})).waiting_for == "its link: no delivery agent has room");
+    CHECK(only(without, without.send({"x.example"})).waiting_for ==
+        "its link: no delivery agent has a free connection");
 }

@@ -59,7 +59,8 @@ TEST_CASE("what each level demands of a host, by what its records say (RFC 7672,
         CHECK(decision.result == row.result);
     }
     CHECK(decide_tls(TlsLevel::dane, findings(State::unavailable), StsMatch::nothing, "mx.example.org").refusal ==
-          "the records of _25._tcp.mx.example.org that say which certificate host mx.example.org has cannot be had: "
+          "the TLSA records of _25._tcp.mx.example.org, which identify the certificate of host "
+          "mx.example.org, are not available: "
           "SERVFAIL");
 }
 
@@ -70,7 +71,7 @@ TEST_CASE("a policy of MTA-STS counts where records say nothing, and at its own 
     CHECK(decide_it(TlsLevel::sts, State::absent, StsMatch::usable) == TlsDecision{TlsDemand::authority, {}});
     const auto other = decide_it(TlsLevel::sts, State::absent, StsMatch::other);
     CHECK(other.demand == TlsDemand::authority);
-    CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
+    CHECK(other.refusal == "host mx.example.org is not listed in the MTA-STS policy of the domain");
     CHECK(other.result == TlsResult::validation_failure);
     for (const auto word : {StsMatch::usable, StsMatch::other}) {
         CHECK(decide_it(TlsLevel::sts, State::usable, word) == TlsDecision{TlsDemand::records, {}});
@@ -86,7 +87,7 @@ TEST_CASE("records that cannot be used leave a policy of MTA-STS in force") {
     CHECK(used.refusal.empty());
     CHECK(used.result == TlsResult::tlsa_invalid); // reports tell of the records all the same
     const auto other = decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::other, "mx.example.org");
-    CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
+    CHECK(other.refusal == "host mx.example.org is not listed in the MTA-STS policy of the domain");
     CHECK(other.result == TlsResult::validation_failure);
     // Without a policy: TLS, with whatever certificate (RFC 7672, 2.2).
     CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsMatch::nothing, "mx.example.org").demand ==

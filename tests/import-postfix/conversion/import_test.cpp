@@ -249,15 +249,15 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
         {"smtpd_banner = hello", "the greeting is"},
         {"content_filter = amavis:[127.0.0.1]:10024", "Run the filter as a [milter]"},
         {"smtpd_sender_restrictions = check_sender_access hash:/x",
-         "check_sender_access hash:/x: no counterpart; a policy service"},
+         "check_sender_access hash:/x: no counterpart; use a policy service"},
         {"smtpd_client_restrictions = reject_rbl_client bl\"x.example", "name the zone"},
         {"smtpd_client_restrictions = reject_rbl_client bl.example\x1b[2J", "name the zone"},
         {"mailbox_transport = cyrus", "only lmtp has a counterpart"},
         {"luser_relay = $user@other.example", "local.catch_all"},
         {"smtpd_sasl_auth_enable = yes", "postrider passwd"},
         {"unheard_of = 1", "no such setting"},
-        {"smtpd_tls_cert_file = /no/such.pem", "there is no such file; postrider check wants it"},
-        {"postscreen_greet_wait = 10s", "it has no effect here"},
+        {"smtpd_tls_cert_file = /no/such.pem", "there is no such file; postrider check requires it"},
+        {"postscreen_greet_wait = 10s", "it has no effect in Postrider"},
         {"header_checks = pcre:/no/such", "/no/such: there is no such file"},
         {"body_checks = pcre:/x", "a [milter] can"},
     };
@@ -280,18 +280,18 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
     };
     const Row rows[] = {
         {"relay_domains = a.example\nrelay_recipient_maps = mysql:/pf/r.cf", "relay.recipients",
-         R"(["mysql:/pf/r.cf"])", "until it is replaced or taken out"},
+         R"(["mysql:/pf/r.cf"])", "until it is replaced or removed"},
         {"relay_recipient_maps = hash:/no/such", "relay.recipients", R"(["text:/no/such"])", "there is no such file"},
         {"relay_domains = a.example, /no/such", "relay.domains", R"(["a.example", ".a.example", "/no/such"])",
          "there is no such file"},
         {"mydestination = /etc/mailname, ldap:/pf/l.cf", "local.domains", R"(["/etc/mailname", "ldap:/pf/l.cf"])",
          "there is no such file"},
         {"virtual_mailbox_domains = proxy:pgsql:/pf/d.cf", "virtual_mailbox.domains", R"(["proxy:pgsql:/pf/d.cf"])",
-         "until the domains in it are listed"},
+         "until its domains are listed"},
         {"virtual_mailbox_domains = b.example\nvirtual_transport = mine", "virtual_mailbox.domains",
          R"(["b.example"])", ""},
         {"virtual_transport = mine\nvirtual_mailbox_domains = b.example", "virtual_mailbox.deliver", "-",
-         "postrider check wants one"},
+         "as postrider check requires"},
         {"virtual_alias_maps = ldap:/pf/l", "virtual_alias.tables", R"(["ldap:/pf/l"])", "socketmap"},
         {"mynetworks = !10.0.0.1, 10.0.0.0/8", "relay.networks", R"(["!10.0.0.1", "10.0.0.0/8"])",
          "exceptions have no counterpart"},
@@ -300,10 +300,10 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
          R"("/etc/postrider/credentials")", ""},
         {"smtpd_tls_security_level = encrypt\nsmtpd_tls_cert_file = /no/such", "listen.smtp.tls", R"("require")", ""},
         {"smtp_tls_policy_maps = hash:/no/such.policy", R"(route."hash:/no/such.policy".tls)", R"("verify")",
-         "until a [route] says"},
+         "until there is a [route]"},
         {"smtp_tls_policy_maps = mysql:/pf/policy", R"(route."mysql:/pf/policy".tls)", R"("verify")",
-         "until a [route] says"},
-        {"smtpd_tls_cert_file = /no/such", "tls.certificates", R"(["/no/such"])", "postrider check wants it"},
+         "until there is a [route]"},
+        {"smtpd_tls_cert_file = /no/such", "tls.certificates", R"(["/no/such"])", "postrider check requires it"},
     };
     for (const auto& row : rows) {
         CAPTURE(row.main);
@@ -492,17 +492,17 @@ TEST_CASE("services become listeners") {
 }
 
 TEST_CASE("broken files end the work with file and line") {
-    CHECK(fault("nonsense\n") == "/pf/main.cf:1: \"nonsense\": there is no \"=\" behind the name");
-    CHECK(fault("a = $b\nb = $a\n").starts_with("/pf/main.cf:1: a: ${b} is in its own value (b, a, b)"));
+    CHECK(fault("nonsense\n") == "/pf/main.cf:1: \"nonsense\": no \"=\" after the name");
+    CHECK(fault("a = $b\nb = $a\n").starts_with("/pf/main.cf:1: a: ${b} refers to itself (b, a, b)"));
     CHECK(fault("x = 1\nvirtual_alias_maps = hash:/secret\n", {{"/secret", "forbidden"}}) ==
           "/pf/main.cf:2: virtual_alias_maps: /secret: Permission denied");
     CHECK(fault("virtual_alias_maps = hash:/t\n", {{"/t", "good one\nlonely\n"}}) ==
-          "/t:2: \"lonely\": the key has no value behind it");
+          "/t:2: \"lonely\": the key has no value");
     CHECK(fault("message_size_limit = much\n") == "/pf/main.cf:1: message_size_limit: \"much\" is not a whole number");
     CHECK(fault("soft_bounce = perhaps\n") == "/pf/main.cf:1: soft_bounce: \"perhaps\" is neither yes nor no");
     CHECK(fault("maximal_queue_lifetime = long\n")
               .starts_with("/pf/main.cf:1: maximal_queue_lifetime: \"long\" is not a time"));
-    CHECK(fault("myorigin = \xff\n") == "/pf/main.cf:1: this is not UTF-8: write the file in that encoding");
+    CHECK(fault("myorigin = \xff\n") == "/pf/main.cf:1: not UTF-8: convert the file to that encoding");
     Machine nothing;
     CHECK(import_postfix(nothing.environment()).error().to_string() == "/pf/main.cf: No such file or directory");
 }
@@ -517,5 +517,5 @@ TEST_CASE("what the check refuses is left out with the reason") {
     from.drop_key("queue.report_expiry", "too odd");
     CHECK(key(from, "queue.report_expiry") == "-");
     CHECK(result_of(from, "bounce_queue_lifetime").kind == SettingResult::Kind::unsupported);
-    CHECK(from.text().find("does not take it: too odd") != std::string::npos);
+    CHECK(from.text().find("does not accept it: too odd") != std::string::npos);
 }

@@ -15,15 +15,15 @@ TEST_CASE("main.cf: remarks, empty lines and lines that go on") {
 
 TEST_CASE("what is wrong is said with file and line") {
     const std::pair<std::string, const char*> cases[] = {
-        {"a = b\nnonsense\n", "main.cf:2: \"nonsense\": there is no \"=\" behind the name"},
-        {" a = b\n", "main.cf:1: the first line begins with a blank: there is no line it could continue"},
-        {"a = b\nc = \xff\n", "main.cf:2: this is not UTF-8: write the file in that encoding"},
-        {std::string("a = b\nc = \0\n", 12), "main.cf:2: a zero byte: this is no text"},
+        {"a = b\nnonsense\n", "main.cf:2: \"nonsense\": no \"=\" after the name"},
+        {" a = b\n", "main.cf:1: the first line begins with a space: there is no line to continue"},
+        {"a = b\nc = \xff\n", "main.cf:2: not UTF-8: convert the file to that encoding"},
+        {std::string("a = b\nc = \0\n", 12), "main.cf:2: contains a NUL byte: not a text file"},
         {"a b = c\n", "main.cf:1: \"a b\" is not the name of a setting"},
         {"= c\n", "main.cf:1: \"\" is not the name of a setting"},
         {"a = b\n" + std::string(9 << 20, '#'),
-         "main.cf: it has 9437190 bytes; more than 8388608 are not read"},
-        {"a = b\n" + std::string(300'000, '\n'), "main.cf:200001: more than 200000 lines are not read"},
+         "main.cf: too large: 9437190 bytes, limit 8388608"},
+        {"a = b\n" + std::string(300'000, '\n'), "main.cf:200001: too many lines: limit 200000"},
     };
     for (const auto& [text, said] : cases) {
         const auto read = read_main(text, "main.cf");
@@ -33,10 +33,10 @@ TEST_CASE("what is wrong is said with file and line") {
     std::string many, longest = "a = b\n";
     for (int i = 0; i < 6000; ++i) many += "name" + std::to_string(i) + " = x\n";
     CHECK(read_main(many, "main.cf").error().to_string() ==
-          "main.cf:5001: more than 5000 settings are not read");
+          "main.cf:5001: too many settings: limit 5000");
     for (int i = 0; i < 100; ++i) longest += " " + std::string(20'000, 'x') + "\n";
     CHECK(read_main(longest, "main.cf").error().to_string() ==
-          "main.cf:1: with the lines that continue it, it has more than 1048576 bytes");
+          "main.cf:1: longer than 1048576 bytes with its continuation lines");
 }
 
 TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
@@ -65,9 +65,9 @@ TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
                     "master.cf:1: a service has at least eight columns (name, type, private, unprivileged, "
                     "chroot, wakeup, process limit, command), this line has 7"},
           {"smtp inet n - y - 10 smtpd -o\n",
-           "master.cf:1: -o is the last word: name=value is missing behind it"},
-          {"smtp inet n - y - 10 smtpd -o x\n", "master.cf:1: \"x\": there is no \"=\" behind the name"},
-          {"smtp inet n - y - 10 smtpd -o { a = b\n", "master.cf:1: \"{ a = b\": the brace is never closed"}})
+           "master.cf:1: -o is the last word: name=value is missing after it"},
+          {"smtp inet n - y - 10 smtpd -o x\n", "master.cf:1: \"x\": no \"=\" after the name"},
+          {"smtp inet n - y - 10 smtpd -o { a = b\n", "master.cf:1: \"{ a = b\": unclosed brace"}})
         CHECK(read_master(text, "master.cf").error().to_string() == said);
 }
 
@@ -79,5 +79,5 @@ TEST_CASE("tables: keys with blanks stand in quotation marks") {
     CHECK(read->at(1).key == "\"x y\"@z");
     CHECK(read->at(2).key == "p q");
     CHECK(read_table("lonely\n", "virtual").error().to_string() ==
-          "virtual:1: \"lonely\": the key has no value behind it");
+          "virtual:1: \"lonely\": the key has no value");
 }

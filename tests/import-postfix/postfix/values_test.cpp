@@ -52,13 +52,13 @@ TEST_CASE("what cannot be put in is a fault at its line") {
                            {"set", "$set", 8},
                            {"odd", "${a.b}", 9}});
     for (const auto& [name, said] :
-         {std::pair{"a", "main.cf:1: a: ${b} is in its own value (b, c, a, b)"},
-          {"set", "main.cf:8: set: ${set} is in its own value (set, set)"},
-          {"open", "main.cf:4: open: \"${x\": the brace is never closed"},
+         {std::pair{"a", "main.cf:1: a: ${b} refers to itself (b, c, a, b)"},
+          {"set", "main.cf:8: set: ${set} refers to itself (set, set)"},
+          {"open", "main.cf:4: open: \"${x\": unclosed brace"},
           {"dollar", "main.cf:5: dollar: \"$\": no name follows the \"$\" (a dollar sign is written \"$$\")"},
           {"sign", "main.cf:6: sign: \"~\" compares nothing: ==, !=, <, <=, >, >= do"},
-          {"behind", "main.cf:7: behind: \"b\": nothing may stand behind the brace"},
-          {"odd", "main.cf:9: odd: \"${a.b}\": \".\" is in no name"}}) {
+          {"behind", "main.cf:7: behind: \"b\": unexpected text after the brace"},
+          {"odd", "main.cf:9: odd: \"${a.b}\": \".\" is not allowed in a name"}}) {
         CAPTURE(name);
         const auto read = v.value(name);
         REQUIRE(!read);
@@ -72,14 +72,15 @@ TEST_CASE("hostile values end soon") {
         doubling.push_back({"x" + std::to_string(i), "$x" + std::to_string(i + 1) + "$x" + std::to_string(i + 1), 1});
     CHECK(!values(doubling).value("x0"));
     doubling.push_back({"x60", "0123456789", 1});
-    CHECK(values(doubling).value("x0").error().message.starts_with("x0: its value becomes too long"));
+    CHECK(values(doubling).value("x0").error().message.starts_with("x0: its value is longer than"));
     std::string deep;
     for (int i = 0; i < 300; ++i) deep += "${myhostname?{";
     for (int i = 0; i < 300; ++i) deep += "}}";
-    CHECK(values({{"deep", deep, 1}}).value("deep").error().message == "deep: braces in braces more than 200 deep");
+    CHECK(values({{"deep", deep, 1}}).value("deep").error().message ==
+        "deep: braces nested more than 200 levels deep");
     std::vector<Setting> chain;
     for (int i = 0; i < 300; ++i) chain.push_back({"y" + std::to_string(i), "$y" + std::to_string(i + 1), 1});
-    CHECK(values(chain).value("y0").error().message == "y0: names in names more than 100 deep");
+    CHECK(values(chain).value("y0").error().message == "y0: names nested more than 100 levels deep");
 }
 
 TEST_CASE("a service's -o goes before main.cf") {

@@ -164,17 +164,19 @@ TEST_CASE("what cannot be converted says why") {
           "problem: 8-bit bytes in a part that is encrypted (multipart/encrypted)");
     CHECK(in("Content-Type: multipart/mixed; boundary=x\r\n") == "problem: 8-bit bytes outside of its parts");
     CHECK(in("Content-Type: multipart/mixed\r\n") ==
-          "problem: 8-bit bytes in a part that is of several parts without a boundary between them");
+          "problem: 8-bit bytes in a part that is multipart without a boundary");
     CHECK(in("Content-Transfer-Encoding: base64\r\n") ==
           "problem: 8-bit bytes in a part that is marked as encoded already (Content-Transfer-Encoding)");
     CHECK(in("Content-Transfer-Encoding: x-uuencode\r\n") ==
-          "problem: 8-bit bytes in a part that has a Content-Transfer-Encoding that nobody knows");
-    CHECK(in("Content-Type: text\r\n") == "problem: 8-bit bytes in a part that has a Content-Type that makes no sense");
+          "problem: 8-bit bytes in a part that has an unknown Content-Transfer-Encoding");
+    CHECK(in("Content-Type: text\r\n") == "problem: 8-bit bytes in a part that has an invalid Content-Type");
     CHECK(in("Content-Type: text/plain\r\nContent-Type: text/html\r\n") ==
-          "problem: 8-bit bytes in a part that says twice what it is (Content-Type or Content-Transfer-Encoding)");
+          "problem: 8-bit bytes in a part that has a duplicate field (Content-Type or "
+          "Content-Transfer-Encoding)");
     CHECK(in("Content-Type: message/partial\r\n") ==
           "problem: 8-bit bytes in a part that is of a type that must not be encoded (message/...)");
-    CHECK(in("no field at all\r\n") == "problem: 8-bit bytes in a part that has a header that ends in no empty line");
+    CHECK(in("no field at all\r\n") == "problem: 8-bit bytes in a part that has a header that does not end "
+                                       "with an empty line");
     // But where there is nothing to convert, nothing is wrong with any of these.
     CHECK(converted("Content-Type: multipart/signed; boundary=x\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\n") ==
           "Content-Type: multipart/signed; boundary=x\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--x\r\n");

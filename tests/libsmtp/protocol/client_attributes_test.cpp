@@ -49,11 +49,11 @@ TEST_CASE("XFORWARD says where mail came from") {
 TEST_CASE("attributes that are none") {
     CHECK(why_not(xclient, "") == "Syntax: XCLIENT attribute=value...");
     CHECK(why_not(xforward, "") == "Syntax: XFORWARD attribute=value...");
-    CHECK(why_not(xclient, "COLOUR=red") == "Error: \"COLOUR\" is no attribute=value of this command");
-    CHECK(why_not(xclient, "NAME") == "Error: \"NAME\" is no attribute=value of this command");
-    CHECK(why_not(xclient, "=x") == "Error: \"\" is no attribute=value of this command");
-    CHECK(why_not(xclient, "IDENT=x") == "Error: \"IDENT\" is no attribute=value of this command");
-    CHECK(why_not(xforward, "LOGIN=x") == "Error: \"LOGIN\" is no attribute=value of this command");
+    CHECK(why_not(xclient, "COLOUR=red") == "Error: \"COLOUR\" is not a valid attribute=value of this command");
+    CHECK(why_not(xclient, "NAME") == "Error: \"NAME\" is not a valid attribute=value of this command");
+    CHECK(why_not(xclient, "=x") == "Error: \"\" is not a valid attribute=value of this command");
+    CHECK(why_not(xclient, "IDENT=x") == "Error: \"IDENT\" is not a valid attribute=value of this command");
+    CHECK(why_not(xforward, "LOGIN=x") == "Error: \"LOGIN\" is not a valid attribute=value of this command");
     CHECK(why_not(xclient, "NAME=a NAME=b") == "Error: NAME is given twice");
     CHECK(why_not(xclient, "NAME=") == "Error: bad value of NAME");
     CHECK(why_not(xclient, "NAME=a=b") == "Error: bad value of NAME");

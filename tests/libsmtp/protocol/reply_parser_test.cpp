@@ -67,6 +67,6 @@ TEST_CASE("replies are bounded") {
         const auto kept = read(many + "250 x\r\n", step);
         CHECK(kept.size() <= 5 + 512 + 1);
         CHECK(read(many + "250 x\r\n", step, 16384).size() == 5 + 99 * 11 + 1 + 1);
-        CHECK(read(many + "250-x\r\n250 x\r\n", step) == "reply of too many lines");
+        CHECK(read(many + "250-x\r\n250 x\r\n", step) == "reply with too many lines");
     }
 }

@@ -159,8 +159,7 @@ TEST_CASE("LIMITS: after so many transactions it is over, and what is left goes 
          script({hello, "S: 250-mx.test\nS: 250-PIPELINING\nS: 250 LIMITS MAILMAX=2 RCPTMAX=1\n", group, group_ok, body,
                  "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<c@y>\nC: DATA\n", group_ok, body,
                  "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
-         fmt::format("up\n1: {0}1: {0}1: temporary 7 4.5.3 [host mx.test[192.0.2.1] takes 2 transactions in one "
-                     "session; the rest goes with the next]\nended well\n",
+         fmt::format("up\n1: {0}1: {0}1: temporary 7 4.5.3 [host mx.test[192.0.2.1] accepts 2 transactions per session; the rest follows in the next]\nended well\n",
                      delivered));
 }
 

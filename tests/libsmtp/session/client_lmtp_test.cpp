@@ -70,9 +70,9 @@ TEST_CASE("LMTP has no HELO, no content for nobody, and no BDAT") {
     play({mail(1)}, script({lhlo, offers, group, "S: 250 Ok\nS: 450 Later\nS: 503 5.5.1 Nobody\n"}),
          "up\n1: temporary 8 4.0.0 [host mx.test[192.0.2.1] said: 450 Later (in reply to RCPT TO command)]\n", lmtp);
     play({mail(1)}, script({lhlo, offers, group, "S: 250 Ok\nS: 450 Later\nS: 354 Go\n"}),
-         "up\nended: temporary 0 4.5.0 [protocol error from mx.test[192.0.2.1] while waiting for the next message: "
-         "content wanted for nobody]\ninterrupted 1: temporary 8 4.0.0 [host mx.test[192.0.2.1] said: 450 Later (in "
-         "reply to RCPT TO command)]\nno more pipelining\n",
+         "up\nended: temporary 0 4.5.0 [protocol error from mx.test[192.0.2.1] while waiting for the next "
+         "message: content requested without an accepted recipient]\ninterrupted 1: temporary 8 4.0.0 [host "
+         "mx.test[192.0.2.1] said: 450 Later (in reply to RCPT TO command)]\nno more pipelining\n",
          lmtp);
     auto m = mail(1);
     m.transaction.parameters.size = 18;

@@ -153,7 +153,8 @@ TEST_CASE("what a server cannot take is not offered to it") {
          "3: permanent 8 5.1.3 [recipient address cannot be sent: bad domain]\n"
          "4: permanent 7 5.6.7 [sender address is not ASCII, and SMTPUTF8 was not offered by host "
          "mx.test[192.0.2.1]]\n"
-         "5: permanent 7 5.7.30 [message requires TLS all the way (REQUIRETLS), and host mx.test[192.0.2.1] was "
+         "5: permanent 7 5.7.30 [message requires TLS on the whole path (REQUIRETLS), and host "
+         "mx.test[192.0.2.1] was "
          "reached without]\n");
     play({eight}, script({hello, plain}),
          "up\n2: permanent 7 5.6.3 [message has 8-bit content, and 8BITMIME was not offered by host "
@@ -171,11 +172,11 @@ TEST_CASE("nothing that is no address gets into a command") {
     };
     refused("b@y> NOTIFY=NEVER", "bad domain");
     refused("b@y NOTIFY=NEVER", "bad domain");
-    refused("b> SIZE=1 <c@y", "odd character in local part");
-    refused("b c@y", "odd character in local part");
-    refused("<b@y>", "odd character in local part");
+    refused("b> SIZE=1 <c@y", "invalid character in local part");
+    refused("b c@y", "invalid character in local part");
+    refused("<b@y>", "invalid character in local part");
     refused("\"b@y> NOTIFY=NEVER", "quote is not closed");
-    refused("\"b\"> NOTIFY=NEVER<@y", "odd character after local part");
+    refused("\"b\"> NOTIFY=NEVER<@y", "invalid character after local part");
     refused("b@@y", "bad domain");
     refused("b@[192.0.2.1] BODY=8BITMIME", "bad domain");
     refused("@y", "empty local part");

@@ -75,7 +75,7 @@ TEST_CASE("a server that takes a byte a minute is not written to for ever") {
     CHECK(s.ended->why.stage == Stage::content);
     CHECK(s.ended->why.code == 0);
     CHECK_FALSE(s.ended->why.in_doubt);
-    CHECK(s.ended->why.text.starts_with("mx.test[192.0.2.1] takes the message too slowly: 2 bytes in 180 s"));
+    CHECK(s.ended->why.text.starts_with("mx.test[192.0.2.1] accepts the message too slowly: 2 bytes in 180 s"));
 }
 
 TEST_CASE("a slow link that keeps the rate has all the time it needs") {
@@ -103,5 +103,6 @@ TEST_CASE("a server that lets us wait at every recipient has a bounded time for 
     }
     REQUIRE(s.ended);
     CHECK(s.now - began <= 1h + 26min + 5min); // an hour, and the content's time
-    CHECK(s.ended->why.text == "mx.test[192.0.2.1] is too slow: the time for one message was over while sending RCPT TO");
+    CHECK(s.ended->why.text == "mx.test[192.0.2.1] is too slow: the time limit for one message was reached "
+                               "while sending RCPT TO");
 }

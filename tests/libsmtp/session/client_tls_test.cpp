@@ -67,8 +67,8 @@ TEST_CASE("plain text behind the reply to STARTTLS is never read") {
                   {"client.test", "mx.test[192.0.2.1]", ClientSession::Pipelining::if_offered,
                    ClientSession::StartTls::always});
     driver.play(script({hello, tls_offered, "C: STARTTLS\nS: 220 Go\nS: 250 AUTH PLAIN\n"}));
-    CHECK(driver.log == "ended: temporary 5 4.5.0 [protocol error from mx.test[192.0.2.1] while performing the "
-                        "TLS handshake: it went on in plain text]\n");
+    CHECK(driver.log == "ended: temporary 5 4.5.0 [protocol error from mx.test[192.0.2.1] while performing "
+                        "the TLS handshake: it continued in plain text]\n");
 }
 
 TEST_CASE("what requires TLS goes to who proves its name and promises the same") {
@@ -82,10 +82,10 @@ TEST_CASE("what requires TLS goes to who proves its name and promises the same")
                  "C: DATA\nS: 354 Go\n", body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("handshake\nup\n1: {}", delivered), proven);
     const auto refused = [](std::string_view why) {
-        return fmt::format("handshake\nup\n1: permanent 7 5.7.30 [message requires TLS all the way (REQUIRETLS), "
-                           "and host mx.test[192.0.2.1] {}]\n", why);
+        return fmt::format("handshake\nup\n1: permanent 7 5.7.30 [message requires TLS on the whole path "
+                           "(REQUIRETLS), and host mx.test[192.0.2.1] {}]\n", why);
     };
-    play({secret}, script({begin, offers}), refused("does not promise it"), proven);
+    play({secret}, script({begin, offers}), refused("does not offer REQUIRETLS"), proven);
     play({secret}, script({begin, promises}), refused("has no certificate that proves its name"),
          {.tls = ClientSession::StartTls::if_offered});
 }

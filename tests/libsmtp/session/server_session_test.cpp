@@ -416,7 +416,7 @@ TEST_CASE("smuggling: refused after the true end, split at every byte, and the s
             CHECK(peer.messages == (row.refused ? 0 : 1));
             CHECK(peer.sent ==
                   (row.refused
-                       ? "550 5.5.2 Message refused: a line of it ends in a bare CR or LF\r\n250 2.0.0 Ok\r\n"
+                       ? "550 5.5.2 Message rejected: a line ends in a bare CR or LF\r\n250 2.0.0 Ok\r\n"
                        : "250 2.0.0 Ok: queued as 0A1B2C3D4E5F01\r\n250 2.0.0 Ok\r\n"));
         }
     }
@@ -430,14 +430,14 @@ TEST_CASE("bare line ends in content: normalised, or refused by configuration") 
     settings.content_lines = ServerSettings::ContentLines::reject;
     for (std::size_t length : {1, 7, 1000})
         CHECK(converse(groups, length, settings)
-                  .sent.ends_with("550 5.5.2 Message refused: a line of it ends in a bare CR or LF\r\n"));
+                  .sent.ends_with("550 5.5.2 Message rejected: a line ends in a bare CR or LF\r\n"));
 }
 
 TEST_CASE("bare line ends in commands") {
     auto settings = test_settings();
     for (std::size_t length : {1, 7, 1000}) {
         const auto spoken = converse({"NOOP\nNO\rOP\r\nNOOP\r\n", "NOOP\n", "NOOP\r\n"}, length, settings);
-        const auto refusal = "500 5.5.2 Error: a line must end in CR LF, and neither may stand alone\r\n"s;
+        const auto refusal = "500 5.5.2 Error: lines must end in CR LF; bare CR or LF is not allowed\r\n"s;
         CHECK(spoken.sent == greeting(settings) + refusal + refusal + "250 2.0.0 Ok\r\n" + refusal);
         CHECK(spoken.log.ends_with("disconnect 4\n"));
     }

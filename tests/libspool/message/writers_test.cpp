@@ -26,12 +26,14 @@ TEST_CASE("a writer has no say in who serves its recipients") {
         CHECK(violates_writer_rights(envelope, report_slot) != "");
         CHECK(violates_writer_rights(envelope, submission_slot) == ""); // operators import it
     }
-    CHECK(violates_writer_rights(decided[2], 16) == "recipient bob@example.org has a user, which its writer has no say in");
+    CHECK(violates_writer_rights(decided[2], 16) == "recipient bob@example.org has a user, which its writer "
+                                                    "may not set");
     const Envelope report = of([](auto& e) {
         e.origin = Origin::report;
         e.parent = QueueId{0x1234};
     });
-    CHECK(violates_writer_rights(report, first_client_slot) == "it is a report, which its writer does not make");
+    CHECK(violates_writer_rights(report, first_client_slot) == "it is a report, which its writer may not "
+                                                               "create");
     CHECK(violates_writer_rights(report, report_slot) == "");
     const Envelope ordinary = of([](auto& e) {
         e.recipients[0].orcpt = "rfc822;a@example.org";

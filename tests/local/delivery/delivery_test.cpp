@@ -162,8 +162,8 @@ TEST_CASE("what the spool says is not believed: no command, file or mailbox that
     };
     for (const auto& target : {"|touch " + owned, owned, "mbox:" + owned, "maildir:" + owned + "/"}) {
         CHECK(verdict(target) ==
-              fmt::format("4.3.5 refused: \"{}\" as user nobody comes from no alias file and no .forward "
-                          "file that is there now; postrider message requeue looks the recipient up again",
+              fmt::format("4.3.5 refused: \"{}\" as user nobody is no longer in any alias file or .forward "
+                          "file; postrider message requeue looks the recipient up again",
                           target));
         CHECK_FALSE(std::filesystem::exists(owned));
     }

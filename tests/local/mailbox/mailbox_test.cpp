@@ -197,7 +197,7 @@ TEST_CASE("links and other people's files are not written to") {
     CHECK(deliver(request(place, Format::mbox)).status == "4.2.0");
     std::filesystem::remove(place.path() / "box");
     std::filesystem::create_hard_link(place.path() / "target", place.path() / "box");
-    CHECK(deliver(request(place, Format::mbox)).text.find("not a plain file") != std::string::npos);
+    CHECK(deliver(request(place, Format::mbox)).text.find("not a regular file") != std::string::npos);
     std::filesystem::remove(place.path() / "box");
     std::filesystem::create_directory_symlink(place.path(), place.path() / "box");
     CHECK(deliver(request(place, Format::maildir)).outcome == Outcome::deferred);

@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
     CHECK(text_of(ring.file_for(Role::smtp_client)).find("crayon") != std::string::npos);
     CHECK(ring.refresh(config, now)->empty()); // said once
     CHECK(ring.renewed().empty());
-    CHECK(ring.problem().starts_with(odd.error().what + ": the former certificates")); // and shown as long as it lasts
+    CHECK(ring.problem().starts_with(odd.error().what + ": the previous certificates")); // and shown as long as it lasts
     write(config.smtp_client.credentials, "relay.example.net alice:crayon, longer\n");
     CHECK(ring.refresh(config, now)->empty()); // back to what it was
     CHECK(ring.problem().empty());
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Rig, "keys to sign with are smtp-client's, each file once; wha
     write(path, "no key\n");
     const auto odd = ring.refresh(config, now);
     REQUIRE(!odd);
-    CHECK(odd.error().what.starts_with(path + ": there is no private key in it"));
+    CHECK(odd.error().what.starts_with(path + ": contains no readable private key"));
     CHECK(text_of(ring.file_for(Role::smtp_client)).find("PRIVATE KEY") != std::string::npos);
     write(path, dkim::SigningKey::make_rsa(2048)->pem());
     CHECK(*ring.refresh(config, now) == std::vector{Role::smtp_client});

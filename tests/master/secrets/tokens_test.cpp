@@ -20,11 +20,11 @@ TEST_CASE("what a command prints") {
         {"token\n99999999999\n", "token", "", PrintedToken::most},
         {"token\n0\n", "token", "", 0s},
         {"token\n60\nand more\n", "token", "", 60s},
-        {"", "", "it prints nothing"},
-        {"\ntoken\n", "", "it prints nothing"},
-        {"no token\n", "", "its first line is no token"},
-        {"tok\001en\n", "", "its first line is no token"},
-        {"token\nsoon\n", "", "its second line is no number of seconds"},
+        {"", "", "it printed nothing"},
+        {"\ntoken\n", "", "it printed nothing"},
+        {"no token\n", "", "its first line is not a token"},
+        {"tok\001en\n", "", "its first line is not a token"},
+        {"token\nsoon\n", "", "its second line is not a number of seconds"},
         {std::string(PrintedToken::longest + 1, 'x'), "", "its token is longer than 8192 bytes"},
     };
     for (const auto& row : rows) {
@@ -114,13 +114,13 @@ TEST_CASE_FIXTURE(Rig, "what goes wrong is told, and not repeated at once") {
     use("kill -9 $$"); // mended by the operator: tried at once
     ask();
     wait(3);
-    CHECK(answered.back() == "it ended by signal 9");
+    CHECK(answered.back() == "it was ended by signal 9");
     use("exec yes");
     ask();
     wait(4);
-    CHECK(answered.back() == "it prints more than 16384 bytes");
+    CHECK(answered.back() == "it printed more than 16384 bytes");
     ask(0, "nobody at relay.example");
-    CHECK(answered.back() == "there is no command for that account (any more)");
+    CHECK(answered.back() == "there is no command for that account");
 }
 
 TEST_CASE_FIXTURE(Rig, "a command that is no longer wanted is killed") {

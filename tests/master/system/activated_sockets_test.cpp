@@ -80,15 +80,15 @@ TEST_CASE("what fits nowhere is refused, with what to do") {
         return placed.error().what;
     };
     auto text = said(one("realy", listening("127.0.0.1", at)), {section("relay", {at}), section("submission", {other})});
-    CHECK(text.find("\"realy\", and there is no [listen.realy] (there is: relay, submission)") != text.npos);
+    CHECK(text.find("\"realy\", but there is no [listen.realy] (there is: relay, submission)") != text.npos);
     CHECK(text.find("FileDescriptorName=") != text.npos);
     text = said(one("relay", listening("127.0.0.1", at)), {section("relay", {{at.address, 1}})});
     CHECK(text.find(at.to_string() + " for [listen.relay], whose addresses are 127.0.0.1:1") != text.npos);
     CHECK(text.find("ListenStream=") != text.npos);
     text = said(one("relay", listening("127.0.0.1", at, false)), {section("relay", {at})});
-    CHECK(text.find("no listening TCP socket") != text.npos);
+    CHECK(text.find("not a listening TCP socket") != text.npos);
     text = said(one("relay", common::Fd(open("/dev/null", O_RDWR))), {section("relay", {at})});
-    CHECK(text.find("no listening TCP socket") != text.npos);
+    CHECK(text.find("not a listening TCP socket") != text.npos);
 }
 
 TEST_CASE("who was started without systemd has none") {

@@ -16,7 +16,7 @@ TEST_CASE("how the service stands, in a line for systemd") {
         {{running, 9, "", "3 messages queued, 1 being delivered"}, "running: 3 messages queued, 1 being delivered"},
         {{running, 9, "smtpd/0 (no descriptors)", "3 messages queued"},
          "running: 3 messages queued; not running: smtpd/0 (no descriptors)"},
-        {{reloading, 9, "local", "3 messages queued"}, "taking over the configuration: waiting for local"},
+        {{reloading, 9, "local", "3 messages queued"}, "applying the configuration: waiting for local"},
         {{stopping, 9, "queue-manager", "3 messages queued"}, "stopping: waiting for queue-manager"},
         {{running, 9, "", "two\nlines\x7f"}, "running: two lines "},
     };

@@ -21,11 +21,12 @@ TEST_CASE("values of a transport table that make mail wait, or mean something el
               "f.example error:5.1.2 gone\ng.example retry:4.3.2 later\nh.example discard:\ni.example lmtp:unix:/run/x\n"
               "no-value\n").empty());
     CHECK(odd("a.example hold:\nb.example foo:bar baz\n") ==
-          Lines{"1: \"hold:\" is no next hop: mail for it waits", "2: \"foo:bar baz\" is no next hop: mail for it waits"});
+          Lines{"1: \"hold:\" is not a valid next hop: mail for it waits",
+              "2: \"foo:bar baz\" is not a valid next hop: mail for it waits"});
     CHECK(odd("a.example error:4.5.0 text") ==
-          Lines{"1: \"error:4.5.0 text\": 4.5.0 is not of the class this means: 5.0.0 is said in its place "
-                "(\"retry:\" makes mail wait)"});
+          Lines{"1: \"error:4.5.0 text\": 4.5.0 has the wrong class for this entry: 5.0.0 is used instead "
+                "(\"retry:\" defers mail)"});
     CHECK(odd("\n\na.example virtual:") ==
-          Lines{"3: \"virtual:\": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits"});
+          Lines{"3: \"virtual:\": virtual_mailbox.deliver is not set: mail for it waits"});
     CHECK(odd("a.example virtual:", MailboxDelivery::configured).empty());
 }

@@ -35,7 +35,7 @@ TEST_CASE("the status page says what is wrong first") {
            {"deliveries", 800},
            {"next_attempt", 2300},
            {"waiting_for", "450 4.2.0 greylisted"},
-           {"idle_reason", "what waits is not due yet"}}}},
+           {"idle_reason", "no waiting message is due yet"}}}},
         {"other_links", {{"links", 3}, {"due", 1}, {"waiting", 6}, {"deliveries", 7}}},
         {"problems", {"spool: something"}}};
     CHECK(status_page(data, 2000, 0) ==
@@ -43,23 +43,23 @@ TEST_CASE("the status page says what is wrong first") {
 
 Accepting   NO: the disk is full
 Delivering  yes
-Queue       12 messages; the oldest has been here 26 min (05A1)
+Queue       12 messages; the oldest arrived 26 min ago (05A1)
             10 due, 2 retrying
 Rates       1.2/s in, 0.0/s out over the last minute; nothing leaves
 Paused      link mx by ann, 100 s ago: moving
-Trouble     spool: something
+Problem     spool: something
 
 Links, most overdue first:
-  Link          State  Overdue  Waiting  Queued  Conn  Next try  Failures  Why it waits
-  mx.example    retry       10        2      12     0  5m               4  connect to mx.example: refused
-  grey.example  ready        0      800     800     0  5m                  450 4.2.0 greylisted
-  3 more links               1        6       7                            "postrider link list" shows them
+  Link          State  Overdue  Waiting  Queued  Conn  Next attempt  Failures  Why it waits
+  mx.example    retry       10        2      12     0  5m                   4  connect to mx.example: refused
+  grey.example  ready        0      800     800     0  5m                      450 4.2.0 greylisted
+  3 more links               1        6       7                                "postrider link list" shows them
 
   Process  Pid  State  Since   Restarts  Confined
   smtpd 1    8  ready  16 min         0
 )");
     data.queue["drain_seconds"] = 90;
-    CHECK(status_page(data, 2000, 0).find("last minute; what is due is gone in about 90 s\n") !=
+    CHECK(status_page(data, 2000, 0).find("last minute; estimated drain time: 90 s\n") !=
           std::string::npos);
     data.queue["drain_seconds"] = 0;
     data.queue["states"] = {{"retrying", 12}};

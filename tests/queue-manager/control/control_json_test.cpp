@@ -35,14 +35,14 @@ const Reason reply{"4.2.0", "host mx[192.0.2.1] said: 450 4.2.0 Not now", "450 4
 } // namespace
 
 TEST_CASE("explain: where each gate comes from") {
-    CHECK(said({.gate = Gate::schedule})["origin"] == "asked for by the sender");
+    CHECK(said({.gate = Gate::schedule})["origin"] == "requested by the sender");
     SUBCASE("hold: by whom and why") {
         auto message = state();
         REQUIRE(message.apply(spool::Held{true, noon, "ann", "look first"}));
         const auto gate = said({.gate = Gate::hold}, message);
         CHECK(gate["origin"] == "look first");
         CHECK(gate["by"] == "ann");
-        CHECK(gate["advice"] == "\"postrider message release 0123456789ABCD\" lets it go.");
+        CHECK(gate["advice"] == "\"postrider message release 0123456789ABCD\" releases it.");
     }
     SUBCASE("pause: the command, by whom and why") {
         const queue_manager::Pauses pauses = {{Scope::queue, "remote.example", "ann", "their move", noon}};
@@ -50,7 +50,7 @@ TEST_CASE("explain: where each gate comes from") {
             said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
         CHECK(gate["origin"] == "command: pause queue remote.example: their move");
         CHECK(gate["by"] == "ann");
-        CHECK(gate["advice"] == "\"postrider resume queue remote.example\" lets it go.");
+        CHECK(gate["advice"] == "\"postrider resume queue remote.example\" ends the pause.");
         CHECK(said({.gate = Gate::pause})["advice"] == "");
         CHECK(said({.gate = Gate::pause})["origin"] == "postrider is stopping");
     }
@@ -75,12 +75,12 @@ TEST_CASE("explain: where each gate comes from") {
         CHECK(not_found("4.4.3", "other.example", false).find("dig MX other.example.") != std::string::npos);
         CHECK(not_found("4.4.3", "provider.example", true).find("dig SRV _submissions._tcp.provider.example.") !=
               std::string::npos);
-        CHECK(not_found("4.4.4", "provider.example", true).find("its DNS names no host that takes submitted mail") !=
+        CHECK(not_found("4.4.4", "provider.example", true).find("the DNS names no submission server") !=
               std::string::npos);
         CHECK(not_found("4.4.3", "", false).find("dig MX") != std::string::npos);
         using smtp::Stage;
         const std::string at = "mx[192.0.2.1]:25";
-        CHECK(advice(Gate::link, {"4.7.4", "we are to authenticate, but AUTH was not offered by host mx[192.0.2.1]", "", "",
+        CHECK(advice(Gate::link, {"4.7.4", "there is an account, but AUTH was not offered by host mx[192.0.2.1]", "", "",
                                   Stage::auth, 0, {}, false, at})
                   .find("offers no AUTH") != std::string::npos);
         CHECK(advice(Gate::link,
@@ -107,7 +107,7 @@ TEST_CASE("explain: where each gate comes from") {
                                              .time = noon,
                                              .reply = {450, "4.2.0", "Greylisted", spool::Stage::rcpt},
                                              .outcome = spool::Outcome::deferred}));
-        CHECK(std::string(said({.gate = Gate::ladder}, message)["advice"]).find("Greylisting") != std::string::npos);
+        CHECK(std::string(said({.gate = Gate::ladder}, message)["advice"]).find("greylisting") != std::string::npos);
     }
     SUBCASE("ladder: the recipient's last reply") {
         auto message = state();

@@ -38,8 +38,8 @@ TEST_CASE("a pause is told by what is paused, who did it and why") {
     CHECK(pause_text({Scope::link, "mx.example"}, pauses) == "link mx.example is paused by ann");
     CHECK(pause_text({Scope::pool, "bulk"}, pauses) == "pool bulk is paused by bob: warming up");
     CHECK(pause_text({}, {}) == "postrider is stopping");
-    CHECK(resume_advice(Scope::queue, "d.example") == "\"postrider resume queue d.example\" lets it go.");
-    CHECK(resume_advice(Scope::everything, "") == "\"postrider resume all\" lets it go.");
+    CHECK(resume_advice(Scope::queue, "d.example") == "\"postrider resume queue d.example\" ends the pause.");
+    CHECK(resume_advice(Scope::everything, "") == "\"postrider resume all\" ends the pause.");
 }
 
 TEST_CASE("listings say why, by our own doing, before what was met earlier") {
@@ -58,7 +58,7 @@ TEST_CASE("listings say why, by our own doing, before what was met earlier") {
     SUBCASE("a time the sender chose") {
         delivery.waiting = Waiting::scheduled;
         delivery.next_attempt = noon + 900ms;
-        expected = "not before 2026-09-21T14:13:20Z, as its sender asked";
+        expected = "not before 2026-09-21T14:13:20Z, as its sender requested";
     }
     set_pause_reasons(info, pauses);
     CHECK(entry_of(info, message).recipients.at(0).reason == expected);

@@ -45,7 +45,7 @@ TEST_CASE("what does not change does nothing, whatever else does") {
     CHECK(effects("", "queue.expiry = \"1d\"", queue("x.example")) == Texts{}); // recorded at acceptance
 }
 
-TEST_CASE("mail that would go another way") {
+TEST_CASE("mail that would be rerouted") {
     CHECK(effects("", "[route.\"*\"]\nnext_hop = \"[192.0.2.1]:587\"\n", queue("x.example")) ==
           Texts{"rerouted: from its own MX hosts to [192.0.2.1]:587"});
     CHECK(effects("[route.\".example\"]\nnext_hop = [\"[192.0.2.1]\", \"[192.0.2.2]\"]\n", "", queue("x.example@bulk")) ==
@@ -55,7 +55,7 @@ TEST_CASE("mail that would go another way") {
                   queue("x.example")) == Texts{"rerouted: from [192.0.2.1] to its own MX hosts"});
 }
 
-TEST_CASE("mail that would go back to its senders") {
+TEST_CASE("mail that would be returned to the sender") {
     QueueInfo refused = queue("x.example");
     refused.of_link = true;
     refused.due = 3;
@@ -80,9 +80,9 @@ TEST_CASE("other times, more TLS, other addresses") {
     const std::string route = "[route.\"x.example\"]\nnext_hop = \"[192.0.2.1]\"\n";
     const std::string policy = "\n[retry.slowly]\nkind = \"fixed\"\ninterval = \"1h\"\nattempts = 3\n";
     const auto named = effects(route + policy, route + "retry_policy = \"slowly\"\n" + policy, queue("x.example"));
-    CHECK(named == Texts{"rescheduled: retry_policy exchange → slowly, for mail that has none of its own yet"});
+    CHECK(named == Texts{"rescheduled: retry_policy exchange → slowly, for mail without one of its own"});
     CHECK(effects("", "queue.retry_interval = \"20m\"", queue("x.example")) ==
-          Texts{"rescheduled: the ladder of its link and queue"});
+          Texts{"rescheduled: the retry schedule of its link and queue"});
     CHECK(effects(route, route + "tls = \"verify\"\n", queue("x.example")) == Texts{"stricter_tls: tls sts → verify"});
     CHECK(effects("", "smtp_client.tls = \"may\"", queue("x.example")) == Texts{});
     const std::string pool = "\n[pool.bulk]\naddresses = [\"192.0.2.7\"]\n";

@@ -154,7 +154,7 @@ TEST_CASE("what is advised is about what stands in the way") {
     };
     for (const auto& [stage, demand, word] :
          {Row{Stage::tls, Demand::records, "TLSA"}, Row{Stage::tls, Demand::policy, "mta-sts.y.example"},
-          Row{Stage::rcpt, Demand::level, "Not now"}}) {
+          Row{Stage::rcpt, Demand::level, "temporarily"}}) {
         Bench b;
         b.failed.stage = stage;
         b.failed.details.demand = demand;
@@ -185,10 +185,10 @@ TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the
     nowhere.reason.details.error = EADDRNOTAVAIL;
     wrapped.reason.details.implicit_tls = true;
     wrapped.reason.stage = Stage::tls;
-    const Row rows[] = {{silent, "does not greet"},
-                        {forbidden, "/run/lmtp may not be used by postrider"},
+    const Row rows[] = {{silent, "sends no greeting"},
+                        {forbidden, "/run/lmtp is not accessible to postrider"},
                         {nowhere, "[pool.bulk]"},
-                        {wrapped, "take implicit_tls out"}};
+                        {wrapped, "remove implicit_tls"}};
     for (const auto& row : rows) {
         Bench b;
         b.pool = "bulk";
@@ -240,8 +240,8 @@ TEST_CASE("what stays here is not asked of any server") {
     b.begin({.address = "ann@x.example"});
     b.found({here(Fate::local, "ann")});
     CHECK(b.sent.empty());
-    CHECK(b.told == "0 categorize is delivered here, to the mailbox of ann\n0 result mail stays here: no server to "
-                    "ask\nover\n");
+    CHECK(b.told == "0 categorize is delivered here, to the mailbox of ann\n0 result mail is delivered here: "
+                    "there is no server to try\nover\n");
 }
 
 TEST_CASE("a route that leads nowhere ends it, unless a host was named") {
@@ -280,7 +280,7 @@ TEST_CASE("an alias of very many is tried for some, and the others are said to b
         routes.push_back(remote("u@z.example", fmt::format("z{}.example", n)));
     b.found(std::move(routes));
     std::size_t left_out = 0;
-    for (auto at = b.told.find("left out"); at != b.told.npos; at = b.told.find("left out", at + 1)) ++left_out;
+    for (auto at = b.told.find("omitted"); at != b.told.npos; at = b.told.find("omitted", at + 1)) ++left_out;
     CHECK(left_out == 2);
     CHECK(b.sent[0].recipients.size() == DeliveryProbes::most_recipients);
     for (std::size_t n = 0; n < DeliveryProbes::most_transactions; ++n) b.tried(delivery::Outcome::delivered);
@@ -291,8 +291,8 @@ TEST_CASE("an alias of very many is tried for some, and the others are said to b
 TEST_CASE("whoever is not there, or goes away, is named") {
     Bench b;
     b.begin({.address = "a@y.example"});
-    b.found({}, "the categorizer is not there");
-    CHECK(b.told == "refused: the categorizer is not there\n");
+    b.found({}, "the categorizer is not running");
+    CHECK(b.told == "refused: the categorizer is not running\n");
     b.told.clear();
     b.agent = false;
     b.begin({.address = "a@y.example"});
@@ -307,7 +307,7 @@ TEST_CASE("whoever is not there, or goes away, is named") {
     b.step(delivery::Step::connect, "nor does it speak for this one", 8);
     CHECK(b.told == to_mx);
     b.trials.gone(7);
-    CHECK(b.told == to_mx + "refused: the delivery agent went away before it was through: try again\n");
+    CHECK(b.told == to_mx + "refused: the delivery agent exited before it was done: try again\n");
 }
 
 TEST_CASE("when nobody listens any more the agent is told to end it, and nothing more is told") {

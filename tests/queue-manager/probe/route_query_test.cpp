@@ -90,6 +90,6 @@ TEST_CASE("who is not there or goes away is named") {
     CHECK(b.found.at(1).error.find("router") != std::string::npos);
     b.ask("a@one.example");
     b.inquiry.lost("categorizer");
-    CHECK(b.found.at(2).error.find("went away") != std::string::npos);
+    CHECK(b.found.at(2).error.find("exited") != std::string::npos);
     CHECK(b.found.size() == 3);
 }

@@ -145,7 +145,7 @@ TEST_CASE("a list that was damaged is put aside, and that is said until its file
 
 TEST_CASE("a list that cannot be opened: nobody knows who is on it") {
     TemporaryDirectory place;
-    std::ofstream(place.path() / "suppression") << "no directory";
+    std::ofstream(place.path() / "suppression") << "not a directory";
     Keeper k(place.path());
     CHECK(k.report_problem.find("mail waits") != std::string::npos);
     CHECK(k.list.any());

@@ -55,8 +55,8 @@ TEST_CASE("without a route: MX hosts as the scenario has them") {
     const auto scenario =
         scenario_of("[domain.\"a.example\"]\nmx = [\"mx1.example\", \"mx2.example\"]\nttl = \"5m\"\n"
                     "[domain.\"ours.example\"]\nmx = [\"h.example\"]\n"
-                    "[trouble.servfail]\nhow = \"no_dns\"\ndomains = [\"a.example\"]\nfrom = \"1h\"\n"
-                    "[trouble.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
+                    "[fault.servfail]\nhow = \"no_dns\"\ndomains = [\"a.example\"]\nfrom = \"1h\"\n"
+                    "[fault.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
     const SimulatedRouter router(config, scenario);
     const auto found = router.find("a.example", 0s);
     CHECK(found.destination.kind == decide::RouteKind::mx);
@@ -73,7 +73,7 @@ TEST_CASE("without a route: MX hosts as the scenario has them") {
 TEST_CASE("a relay named by a rule that is not there is our mistake: mail waits") {
     const auto config = config_of("[route.\"*\"]\nnext_hop = \"relay.example\"\n");
     const auto scenario =
-        scenario_of("[trouble.gone]\nhow = \"no_name\"\ndomains = [\"relay.example\"]\nfrom = \"1h\"\n");
+        scenario_of("[fault.gone]\nhow = \"no_name\"\ndomains = [\"relay.example\"]\nfrom = \"1h\"\n");
     const SimulatedRouter router(config, scenario);
     CHECK(router.find("a.example", 0s).destination.link == "mx.relay.example");
     CHECK(router.find("a.example", 1h).destination.kind == decide::RouteKind::temporary);

@@ -99,7 +99,7 @@ TEST_CASE("troubles: what is said, where, and how long it takes") {
     };
     for (const auto& each : cases) {
         CAPTURE(each.how);
-        Side side("[trouble.x]\nhosts = \"mx.example:25\"\nfrom = \"1h\"\n" + std::string(each.how) + "\n");
+        Side side("[fault.x]\nhosts = \"mx.example:25\"\nfrom = \"1h\"\n" + std::string(each.how) + "\n");
         CHECK(side.greet(0s).ok);
         CHECK(side.take(0s).ok);
         const auto answer = each.at_greeting ? side.greet(90min) : side.take(90min);
@@ -116,10 +116,10 @@ TEST_CASE("troubles: what is said, where, and how long it takes") {
 }
 
 TEST_CASE("a tarpit takes its time; half of the time is half of the messages") {
-    Side slow("[trouble.x]\nhosts = \"mx.example\"\nhow = \"slow\"\ntransaction = \"40s\"\n");
+    Side slow("[fault.x]\nhosts = \"mx.example\"\nhow = \"slow\"\ntransaction = \"40s\"\n");
     CHECK(slow.take().ok);
     CHECK(slow.take().takes >= 32s);
-    Side half("[trouble.x]\nhosts = \"mx.example\"\nhow = \"rejects\"\nshare = 0.5\n");
+    Side half("[fault.x]\nhosts = \"mx.example\"\nhow = \"rejects\"\nshare = 0.5\n");
     int refused = 0;
     for (int n = 0; n < 1000; ++n) refused += half.take().ok ? 0 : 1;
     CHECK(refused > 400);

@@ -87,7 +87,7 @@ TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is 
     for (const char* how : {"refuses", "silent"}) {
         const auto timeline =
             play(std::string(traffic) +
-                     "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\nhow = \"" + how +
+                     "[fault.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\nhow = \"" + how +
                      "\"\n",
                  relay);
         const auto& to = link(timeline, "[relay.example]");
@@ -99,7 +99,7 @@ TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is 
         CHECK(to.rows.at(11).state == "ready");
         CHECK(told(timeline, "in retry after 3 failures"));
         CHECK(told(timeline, "is up again"));
-        CHECK(told(timeline, "the backlog is gone"));
+        CHECK(told(timeline, "the backlog is cleared"));
         CHECK(to.rows[5].delay(1) > 2.9 * 3600);
         CHECK(to.rows[5].delay(1) < 3.4 * 3600);
     }
@@ -107,7 +107,7 @@ TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is 
 
 TEST_CASE("the configuration's numbers are what is played") {
     const auto timeline =
-        play(std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"11h\"\n",
+        play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"11h\"\n",
              "expiry = \"4h\"\ndelay_notice = \"1h\"\n" + std::string(relay));
     const auto& to = link(timeline, "[relay.example]");
     CHECK(to.returned() > 3000);
@@ -130,14 +130,14 @@ TEST_CASE("servers' ways: unknown users, limits, greylists, refusals") {
     CHECK(link(limited, "[relay.example]").queued < 100);
     for (const char* how : {"busy", "defers", "drops"}) {
         const auto timeline =
-            play(std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"" +
+            play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"" +
                      how + "\"\n",
                  relay);
         CHECK(link(timeline, "[relay.example]").rows.at(1).backlog > 500);
         CHECK(link(timeline, "[relay.example]").rows.at(4).backlog < 20);
     }
     const auto rejected = play(
-        std::string(traffic) + "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"rejects\"\n",
+        std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"rejects\"\n",
         relay);
     CHECK(link(rejected, "[relay.example]").returned() > 500);
     CHECK(link(rejected, "[relay.example]").returned() < 700);
@@ -151,9 +151,9 @@ domains = ["b.example"]
 domains = ["h.example"]
 [domain."a.example"]
 mx = ["mx1.example", "mx2.example"]
-[trouble.first]
+[fault.first]
 hosts = ["mx1.example"]
-[trouble.names]
+[fault.names]
 how = "no_dns"
 domains = ["b.example"]
 lasts = "2h"
@@ -168,7 +168,7 @@ lasts = "2h"
 TEST_CASE("what no mail had to do with is named") {
     const auto config = config::parse(relay, "c.toml", {"h.example", "user", 2});
     const auto read =
-        simulate::parse(std::string(traffic) + "[trouble.x]\nhosts = \"rely.example\"\n", "s.toml");
+        simulate::parse(std::string(traffic) + "[fault.x]\nhosts = \"rely.example\"\n", "s.toml");
     REQUIRE(config);
     REQUIRE(read);
     simulate::Simulation simulation(*config, *read);
@@ -178,7 +178,7 @@ TEST_CASE("what no mail had to do with is named") {
 
 TEST_CASE("the ladder of a link, with jitter 0: 0, 1, 2, 12, 22, 32, 47, 62 minutes") {
     const auto timeline =
-        play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"61m\"\n", relay);
+        play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"61m\"\n", relay);
     const std::vector<long> expected{0, 60, 120, 720, 1320, 1920, 2820};
     CHECK(tries(timeline, "[relay.example]") == expected);
     CHECK(link(timeline, "[relay.example]").delivered == 1);
@@ -187,7 +187,7 @@ TEST_CASE("the ladder of a link, with jitter 0: 0, 1, 2, 12, 22, 32, 47, 62 minu
 
 TEST_CASE("a route's own ladder, and its named policy") {
     const auto own =
-        play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10m\"\n",
+        play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10m\"\n",
              std::string(relay) + "glitch_interval = \"10s\"\nretry_interval = \"1m\"\nretry_count = 2\n"
                                   "retry_interval_after = \"5m\"\n");
     CHECK(tries(own, "[relay.example]") == std::vector<long>{0, 10, 20, 80, 140, 440});
@@ -217,7 +217,7 @@ TEST_CASE("a route's rate: what waits drains in the time it takes") {
 
 TEST_CASE("several next hops: the backup takes over, and the first comes back after two good probes") {
     const auto timeline =
-        play(std::string(traffic) + "[trouble.x]\nhosts = \"first.example\"\nfrom = \"1h\"\nlasts = \"2h\"\n",
+        play(std::string(traffic) + "[fault.x]\nhosts = \"first.example\"\nfrom = \"1h\"\nlasts = \"2h\"\n",
              "[route.\"*\"]\nnext_hop = [\"[first.example]:25\", \"[second.example]:25\"]\n");
     CHECK(order(timeline, "[first.example]") == "glitch retry peak down rerouted up drained");
     const auto& first = link(timeline, "[first.example]");
@@ -242,7 +242,7 @@ TEST_CASE("several next hops: the backup takes over, and the first comes back af
 
 TEST_CASE("equals share a link; one of them down is no trouble") {
     const auto timeline =
-        play(std::string(traffic) + "[trouble.x]\nhosts = \"one.example\"\nfrom = \"1h\"\n",
+        play(std::string(traffic) + "[fault.x]\nhosts = \"one.example\"\nfrom = \"1h\"\n",
              "[route.\"*\"]\nnext_hop = [[\"[one.example]:25\", \"[two.example]:25\"]]\n");
     const auto& both = link(timeline, "[one.example],[two.example]");
     CHECK(both.queued < 5);
@@ -252,7 +252,7 @@ TEST_CASE("equals share a link; one of them down is no trouble") {
 
 TEST_CASE("a route's own reading of a reply") {
     const auto refused = std::string(one) +
-                         "[trouble.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"MAIL\"\n"
+                         "[fault.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"MAIL\"\n"
                          "reply = \"550 5.7.1 not from you\"\nlasts = \"5m\"\n";
     CHECK(link(play(refused, relay), "[relay.example]").rejected == 1);
     const auto reread =
@@ -261,7 +261,7 @@ TEST_CASE("a route's own reading of a reply") {
 }
 
 TEST_CASE("time is up after five days, and the report is mail of its own") {
-    const auto down = std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n";
+    const auto down = std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n";
     const auto timeline = play(down, relay);
     const auto& to = link(timeline, "[relay.example]");
     CHECK(to.expired == 1);
@@ -272,12 +272,12 @@ TEST_CASE("time is up after five days, and the report is mail of its own") {
     CHECK(link(timeline, "local").delivered == 2);
     // Where the sender is elsewhere, its reports go there: after two days of trying nobody is left to tell.
     const auto lost = play(std::string(one) + "sender = \"app@relay.example\"\n"
-                                              "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
+                                              "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
                            relay);
     CHECK(link(lost, "[relay.example]").no_sender == 2);
     CHECK(link(lost, "[relay.example]").last_return >= 168h);
     const auto null = play(std::string(one) + "sender = \"<>\"\n"
-                                              "[trouble.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
+                                              "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10d\"\n",
                            relay);
     CHECK(link(null, "[relay.example]").no_sender == 1);
     CHECK(link(null, "[relay.example]").last_return < 49h);
@@ -315,7 +315,7 @@ TEST_CASE("rate refusals of a server: 452 puts messages off, nobody is returned"
 TEST_CASE(
     "what a stage's failure costs: at RCPT one recipient, at DATA the message, at the banner the link") {
     const auto at = [](std::string_view stage, std::string_view reply) {
-        return play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"" +
+        return play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"" +
                         std::string(stage) + "\"\nreply = \"" + std::string(reply) + "\"\nlasts = \"5m\"\n",
                     relay);
     };
@@ -326,7 +326,7 @@ TEST_CASE(
     CHECK(order(at("RCPT", "550 5.1.1 no"), "[relay.example]") == "first_return");
     for (const char* how : {"silent", "drops"}) {
         const auto timeline =
-            play(std::string(one) + "[trouble.x]\nhosts = \"relay.example\"\nat = \"DATA\"\nhow = \"" + how +
+            play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nat = \"DATA\"\nhow = \"" + how +
                      "\"\nlasts = \"90s\"\n",
                  relay);
         CHECK(link(timeline, "[relay.example]").delivered == 1);
@@ -343,7 +343,7 @@ TEST_CASE("hosts past those that one attempt may try are owed to the next attemp
     world += "[domain.\"a.example\"]\nmx = [" + mx + "]\n";
     for (const std::string how : {"refuses", "silent", "replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed"}) {
         CAPTURE(how);
-        const auto timeline = play(world + "[trouble.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
+        const auto timeline = play(world + "[fault.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
                                     "[smtp_client]\nworkers = 1\n");
         const auto& to = of_host(timeline, "mx1.example");
         CHECK(to.delivered == 1);
@@ -356,11 +356,12 @@ TEST_CASE("hosts to fall back on come behind all others, with as many tries of t
     const std::string world = std::string(one) + "[domain.\"a.example\"]\nmx = [\"m1.example\", \"m2.example\"]\n";
     const auto well = play(world + "[host.\"spare.example\"]\nunknown = 1.0\n", route);
     CHECK(of_host(well, "m1.example").delivered == 1);
-    const auto ill = play(world + "[trouble.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n", route);
+    const auto ill = play(world + "[fault.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n",
+                                  route);
     CHECK(of_host(ill, "m1.example").delivered == 1);
     CHECK(of_host(ill, "m1.example").delay(1) < 2);
     // One that says 5xx has spoken for the destination: nothing is to be got round.
-    const auto closed = play(world + "[trouble.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n"
+    const auto closed = play(world + "[fault.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n"
                                      "how = \"replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed\"\n", route);
     CHECK(of_host(closed, "m1.example").delivered == 0);
 }

@@ -25,7 +25,7 @@ simulate::Timeline play(std::string_view more = "", std::uint32_t seed = 1, std:
     return simulation.timeline();
 }
 
-constexpr std::string_view outage = "[trouble.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\n";
+constexpr std::string_view outage = "[fault.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\n";
 
 std::size_t longest_line(const std::string& text) {
     std::size_t most = 0;
@@ -60,14 +60,14 @@ TEST_CASE("the timetable begins with the first mail") {
 
 TEST_CASE("what happens, in short") {
     const auto text = simulate::conclusion(play(outage));
-    CHECK(text.starts_with("In short: in 12 h 0 min, 7"));
-    CHECK(text.find(" delivered, 0 returned, and nothing is left.") != text.npos);
-    CHECK(text.find("waited at a time, for [relay.example], at 5:0") != text.npos);
-    CHECK(text.find("after the trouble had ended.") != text.npos);
-    CHECK(text.find("the longest 3 h") != text.npos);
-    const auto still = simulate::conclusion(play("[trouble.x]\nhosts = \"relay.example\"\nlasts = \"12h\"\n"));
+    CHECK(text.starts_with("Summary: in 12 h 0 min, 7"));
+    CHECK(text.find(" delivered, 0 returned, and the queue is empty.") != text.npos);
+    CHECK(text.find("waited at the same time, for [relay.example], at 5:0") != text.npos);
+    CHECK(text.find("after the fault had ended.") != text.npos);
+    CHECK(text.find("the longest took 3 h") != text.npos);
+    const auto still = simulate::conclusion(play("[fault.x]\nhosts = \"relay.example\"\nlasts = \"12h\"\n"));
     CHECK(still.find(" still wait.") != still.npos);
-    CHECK(still.find("that backlog is not gone") != still.npos);
+    CHECK(still.find("that backlog was not cleared") != still.npos);
 }
 
 TEST_CASE("facts for programs") {
@@ -94,8 +94,8 @@ TEST_CASE("facts for programs") {
 
 TEST_CASE("many of a kind are counted instead of listed") {
     const auto text = simulate::report(
-        play("[trouble.x]\nhosts = \"relay.example\"\nhow = \"defers\"\nshare = 0.5\nlasts = \"12h\"\n"));
-    CHECK(text.find("more of \"queue\"; --json has them all") != text.npos);
+        play("[fault.x]\nhosts = \"relay.example\"\nhow = \"defers\"\nshare = 0.5\nlasts = \"12h\"\n"));
+    CHECK(text.find("more of \"queue\"; --json shows all") != text.npos);
 }
 
 TEST_CASE("times and numbers") {

@@ -122,12 +122,12 @@ TEST_CASE("where it comes from, and why from nowhere") {
     CHECK(sources.why_no_source_for(v6) == "the pool bulk has no IPv6 address");
     const auto* first = sources.source_for(v4);
     sources.reached(first);
-    CHECK(sources.description() == "from " + text(first) + ", of the pool bulk");
+    CHECK(sources.description() == "from " + text(first) + " of the pool bulk");
     sources.mark_unusable(*first);
     const auto* second = sources.source_for(v4);
     sources.reached(second);
     CHECK(sources.description() ==
-          "from " + text(second) + ", of the pool bulk (this host does not have " + text(first) + ")");
+          "from " + text(second) + " of the pool bulk (this host does not have " + text(first) + ")");
     sources.mark_unusable(*second);
     CHECK(sources.source_for(v4) == nullptr);
     CHECK(sources.why_no_source_for(v4) ==

@@ -15,15 +15,16 @@ using smtp_client::describe_socket;
 TEST_CASE("what stands where a socket was to be") {
     const TemporaryDirectory here;
     const std::string folder = here.path(), path = folder + "/lmtp";
-    const auto we = fmt::format("we are user {} and group {}", geteuid(), getegid());
+    const auto we = fmt::format("this process runs as user {}, group {}", geteuid(), getegid());
     CHECK(describe_socket(path) == fmt::format("{}: No such file or directory; {}", path, we));
     CHECK(describe_socket(folder + "/dovecot/lmtp") == fmt::format("{}/dovecot: No such file or directory; {}", folder, we));
 
     std::ofstream(path) << "no socket";
     REQUIRE(chmod(path.c_str(), 0640) == 0);
     CHECK(describe_socket(path) ==
-          fmt::format("{} is no socket, mode 0640, of user {} and group {}; {}", path, geteuid(), getegid(), we));
-    CHECK(describe_socket(path + "/x").starts_with(path + " is no directory; "));
+          fmt::format("{} is not a socket (mode 0640, user {}, group {}); {}",
+                      path, geteuid(), getegid(), we));
+    CHECK(describe_socket(path + "/x").starts_with(path + " is not a directory; "));
 
     std::filesystem::remove(path);
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -32,6 +33,6 @@ TEST_CASE("what stands where a socket was to be") {
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     REQUIRE(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     REQUIRE(chmod(path.c_str(), 0600) == 0);
-    CHECK(describe_socket(path).starts_with(path + " is a socket, mode 0600, of user "));
+    CHECK(describe_socket(path).starts_with(path + " is a socket (mode 0600, user "));
     close(fd);
 }

@@ -120,7 +120,7 @@ TEST_CASE("mail that is refused because of the address it comes from goes from t
     CHECK(told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.3 0=0:250 2.0.0 Ok\nclosed\n"));
     CHECK(server.problems() == "");
     const auto log = world.log_text();
-    CHECK(log.find("; this speaks of 127.0.0.2 (") != std::string::npos);
+    CHECK(log.find("; this concerns 127.0.0.2 (") != std::string::npos);
     CHECK(log.find("; trying again from 127.0.0.3") != std::string::npos);
     CHECK(log.find("status=bounced") == std::string::npos);
     CHECK(log.find("conn_use=2") == std::string::npos);
@@ -147,7 +147,7 @@ TEST_CASE("where every other address rests, the server's word is the verdict") {
         CHECK(told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.2 0=2:host 127.0.0.1[127.0.0.1] "
                                "said: 554 5.7.1 Service"));
         CHECK(server.problems() == "");
-        CHECK(world.log_text().find("and every other address of the pool bulk that could be tried rests") !=
+        CHECK(world.log_text().find("and all other usable addresses of the pool bulk are backing off") !=
               std::string::npos);
     }
     SUBCASE("it is refused, too") {
@@ -222,7 +222,7 @@ TEST_CASE("greylisted mail comes from the address that it was put off at, each m
         CHECK(told.find("done 2 from 127.0.0.4 0=0:250 2.0.0 second") != std::string::npos);
         CHECK(server.problems() == "");
         CHECK(world.log_text().find(
-                  "was put off when it came from 127.0.0.4, and goes from there again instead of from 127.0.0.3") !=
+                  "was deferred when sent from 127.0.0.4; trying that address again instead of 127.0.0.3") !=
               std::string::npos);
     }
     SUBCASE("unless that address rests") {

@@ -123,7 +123,8 @@ TEST_CASE("no answer in time is no answer, and the log says so") {
     CHECK(w.logged().find("warning: policy service greylisting: unix:") != std::string::npos);
     CHECK(w.logged().find("no answer in time") != std::string::npos);
     CHECK(w.status.starts_with("policy greylisting: unix:"));
-    CHECK(w.status.ends_with("no answer in time; until it answers, mail it should see is put off"));
+    CHECK(w.status.ends_with("no answer in time; until it answers, mail that it should check is rejected "
+                             "temporarily"));
     w.answers = true;
     w.ask("second");
     w.run_until_said(2);
@@ -141,7 +142,7 @@ TEST_CASE("questions that are not answered do not keep others from being asked")
     // Those before it had their time, the last two of them have the lines to themselves.
     CHECK(w.said == std::vector<std::string>{"hangs a: none", "hangs b: none", "hangs c: none", "hangs d: none",
                                              "good: DUNNO"});
-    CHECK(w.logged().find("no answer in time, while further questions wait") != std::string::npos);
+    CHECK(w.logged().find("no answer in time, while further requests are waiting") != std::string::npos);
 }
 
 TEST_CASE("a question that nobody waits behind keeps its line") {
@@ -150,7 +151,7 @@ TEST_CASE("a question that nobody waits behind keeps its line") {
     w.ask("slow");
     w.run_until_said(1);
     CHECK(w.said == std::vector<std::string>{"slow: none"});
-    CHECK(w.logged().find("while further questions wait") == std::string::npos);
+    CHECK(w.logged().find("while further requests are waiting") == std::string::npos);
 }
 
 TEST_CASE("a connection that has gone stale costs one more try, a new one none") {

@@ -62,13 +62,13 @@ TEST_CASE("bare addresses") {
     CHECK(to(stranger, "postmaster").kind == Kind::accept);
     CHECK(to(stranger, "root").kind == Kind::reject);
     CHECK(to(stranger, "root").reply.line() ==
-          "550 5.1.3 <root>: Recipient address rejected: a full address is needed");
+          "550 5.1.3 <root>: Recipient address rejected: need fully-qualified address");
     const auto completed = to(ours, "root");
     CHECK(completed.kind == Kind::check);
     CHECK(completed.address == "root@here.example");
     CHECK(sender(ours, "root").address == "root@here.example");
     CHECK(sender(stranger, "root").reply.line() ==
-          "553 5.1.7 <root>: Sender address rejected: a full address is needed");
+          "553 5.1.7 <root>: Sender address rejected: need fully-qualified address");
     CHECK(sender(stranger, "").kind == Kind::accept);
     CHECK(sender(stranger, "").address == "");
 }

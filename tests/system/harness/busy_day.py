@@ -145,7 +145,7 @@ class BusyDay:
         mta.command("message", "expire", self.ids["refused connection"])
         self.busy.well_behaved()
         self.busy.at("rcpt", only("nobody@", "550 5.1.1 No such user"))
-        mta.command("suppress", "add", "left@remote.example", "--why", "asked for it")
+        mta.command("suppress", "add", "left@remote.example", "--reason", "asked for it")
         self.keep("bounced", mta.submit("nobody@busy.example", "bounced"))
         self.keep("no such domain", mta.submit("x@gone.example", "no such domain"))
         self.keep("broken", mta.submit("broken@test.example", "broken"))

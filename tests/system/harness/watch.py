@@ -3,7 +3,7 @@ import time
 
 
 def wait_until(condition, seconds=15.0, what="it to happen", step=0.02):
-    """Returns the condition's first true value; fails when none came in time."""
+    """Returns the condition's first true value; fails when not received in time."""
     end = time.monotonic() + seconds
     while True:
         value = condition()

@@ -98,7 +98,7 @@ std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view 
         if (const auto why = read_line(line, account); !why.empty()) return bad(why);
         if (out.accounts.size() == max_accounts) return bad(fmt::format("more than {} accounts", max_accounts));
         if (!taken.emplace(account.host, account.port, account.user).second)
-            return bad("that user has an account at that host and port already");
+            return bad("this user already has an account at this host and port");
         out.accounts.push_back(std::move(account));
     }
     return out;

@@ -78,7 +78,7 @@ std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_vie
             return std::unexpected(smtp::Malformed{fmt::format("line {}: {}", number, why)});
         };
         if (std::ranges::any_of(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-            return bad("there is a control character in it");
+            return bad("contains a control character");
         auto user = saslprep(take_until(line, ':'));
         if (!is_user_name(user)) return bad("expected a user's name and a colon");
         Entry entry;
@@ -91,7 +91,8 @@ std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_vie
         while (!line.empty())
             if (const auto address = take_until(line, ','); !address.empty())
                 entry.addresses.push_back(smtp::lowered(address));
-        if (!file.users.emplace(std::move(user), std::move(entry)).second) return bad("that user is there already");
+        if (!file.users.emplace(std::move(user), std::move(entry)).second)
+            return bad("this user is already listed");
     }
     return file;
 }

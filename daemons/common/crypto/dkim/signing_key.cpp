@@ -30,24 +30,24 @@ auto failed(const std::string& source, std::string_view what) {
 Result<SigningKey> SigningKey::read(std::string_view pem, const std::string& source) {
     const Bio text(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
     Key key(PEM_read_bio_PrivateKey(text.get(), nullptr, no_pass_phrase, nullptr));
-    if (!key) return failed(source, "there is no private key in it that can be read (PEM, without a pass phrase)");
+    if (!key) return failed(source, "contains no readable private key (expected PEM without a pass phrase)");
     if (EVP_PKEY_is_a(key.get(), "ED25519")) return SigningKey(std::move(key), Algorithm::ed25519_sha256);
     if (!EVP_PKEY_is_a(key.get(), "RSA")) return failed(source, "the key is neither RSA nor Ed25519");
     if (EVP_PKEY_get_bits(key.get()) < min_rsa_bits)
-        return failed(source, fmt::format("the RSA key has {} bits; what has less than {} is not believed",
+        return failed(source, fmt::format("the RSA key has {} bits; verifiers ignore keys of less than {}",
                                           EVP_PKEY_get_bits(key.get()), min_rsa_bits));
     return SigningKey(std::move(key), Algorithm::rsa_sha256);
 }
 
 Result<SigningKey> SigningKey::make_rsa(int bits) {
     Key key(EVP_PKEY_Q_keygen(nullptr, nullptr, "RSA", static_cast<std::size_t>(bits)));
-    if (!key) return failed("OpenSSL", "no key could be made");
+    if (!key) return failed("OpenSSL", "the key could not be generated");
     return SigningKey(std::move(key), Algorithm::rsa_sha256);
 }
 
 Result<SigningKey> SigningKey::make_ed25519() {
     Key key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
-    if (!key) return failed("OpenSSL", "no key could be made");
+    if (!key) return failed("OpenSSL", "the key could not be generated");
     return SigningKey(std::move(key), Algorithm::ed25519_sha256);
 }
 

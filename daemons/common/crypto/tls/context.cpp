@@ -37,7 +37,7 @@ Result<> use(SSL_CTX* context, const proto::secrets::Certificate& from) {
     const auto chain = reading(from.chain);
     const Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, no_pass_phrase, nullptr));
     if (!own || SSL_CTX_use_certificate(context, own.get()) != 1)
-        return failed(from.file, "there is no usable certificate in it");
+        return failed(from.file, "contains no usable certificate");
     while (auto* next = PEM_read_bio_X509(chain.get(), nullptr, no_pass_phrase, nullptr))
         if (SSL_CTX_add0_chain_cert(context, next) != 1) {
             X509_free(next);
@@ -64,7 +64,7 @@ Result<int> each_certificate(const std::string& text, const std::string& source,
         ++found;
     }
     ERR_clear_error();
-    if (found == 0) return failed(source, "there is no certificate in it");
+    if (found == 0) return failed(source, "contains no certificate");
     return found;
 }
 
@@ -110,7 +110,7 @@ Result<> check_ciphers(const std::string& ciphers, std::string_view key) {
     if (ciphers.empty()) return {};
     const SslContext context(SSL_CTX_new(TLS_method()));
     if (SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1)
-        return failed(std::string(key), "no cipher of TLS 1.2 is named");
+        return failed(std::string(key), "no TLS 1.2 cipher is listed");
     return {};
 }
 
@@ -132,8 +132,8 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
         TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file", [&](X509* one) {
             return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1;
         }));
-    if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "cannot be had");
-    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged all the same: SSL_get_verify_result()
+    if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "is not available");
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged nevertheless: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumable_session);
     return context;
@@ -146,7 +146,7 @@ Result<> Context::harden(SSL_CTX* context, Version minimum, const std::string& c
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
-        return failed(std::string(key), "no cipher of TLS 1.2 is named");
+        return failed(std::string(key), "no TLS 1.2 cipher is listed");
     return {};
 }
 

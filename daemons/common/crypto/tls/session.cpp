@@ -84,7 +84,7 @@ Session::Progress Session::ended(int result) {
     case SSL_ERROR_ZERO_RETURN: return Progress::closed;
     default:
         error_ = last_error();
-        if (error_.empty()) error_ = "the peer broke off";
+        if (error_.empty()) error_ = "the peer closed the connection";
         return Progress::failed;
     }
 }

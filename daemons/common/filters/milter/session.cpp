@@ -130,7 +130,7 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
         if (!packet) return std::unexpected(std::move(packet).error());
         if (!*packet) return std::nullopt;
         const auto& [command, data] = **packet;
-        if (!waiting_) return malformed(fmt::format("said {:#x} without having been asked", command));
+        if (!waiting_) return malformed(fmt::format("sent {:#x} without a request", command));
         if (negotiating_) return negotiated(**packet);
         Response word;
         switch (command) {
@@ -139,7 +139,7 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
         case 'a': word.what = Response::What::accept; break;
         case 'd': word.what = Response::What::discard; break;
         case 's':
-            if (!skipped(may_skip)) return malformed("skips without having announced it");
+            if (!skipped(may_skip)) return malformed("sent a skip that was not negotiated");
             word.what = Response::What::skip;
             break;
         case 'r':
@@ -158,7 +158,7 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
         case 'y': {
             const auto said = DataReader(data).text();
             const auto reply = said ? reply_of(*said) : std::nullopt;
-            if (!reply) return malformed("an odd reply");
+            if (!reply) return malformed("an invalid reply");
             word.what = Response::What::refuse;
             word.reply = *reply;
             break;
@@ -167,14 +167,14 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
             if (auto taken = modified(**packet); !taken) return std::unexpected(taken.error());
             continue;
         }
-        if (!data.empty() && command != 'y') return malformed("more was said than its word");
+        if (!data.empty() && command != 'y') return malformed("unexpected data in the reply");
         return on_response(std::move(word));
     }
 }
 
 // The answer to what was asked is complete.
 std::expected<std::optional<Response>, smtp::Malformed> Session::on_response(Response word) {
-    if (!reader_.empty()) return malformed("said more than it was asked");
+    if (!reader_.empty()) return malformed("unexpected data after the reply");
     waiting_ = negotiating_ = false;
     if (std::exchange(at_end_, false) && (word.what == Response::What::proceed || word.what == Response::What::accept))
         word.changes = std::exchange(changes_, {});
@@ -184,10 +184,10 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::on_response(Res
 std::expected<std::optional<Response>, smtp::Malformed> Session::negotiated(const Packet& packet) {
     DataReader data(packet.data);
     const auto version = data.number(), actions = data.number(), steps = data.number();
-    if (packet.command != 'O' || !steps) return malformed("does not negotiate");
-    if (*version < 2 || *version > 6) return malformed(fmt::format("speaks version {}", *version));
+    if (packet.command != 'O' || !steps) return malformed("did not negotiate");
+    if (*version < 2 || *version > 6) return malformed(fmt::format("uses unknown version {}", *version));
     if ((*actions & ~offered_actions) != 0 || (*steps & ~offered_steps) != 0)
-        return malformed("wants what was not offered");
+        return malformed("requests features that were not offered");
     actions_ = *actions;
     steps_ = *steps; // lists of macros may follow: all that there are get sent anyway
     return on_response({});
@@ -197,7 +197,7 @@ std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {
     DataReader data(packet.data);
     const auto allowed = [&](std::uint32_t action) { return at_end_ && (actions_ & action) != 0; };
     const auto no = [&] {
-        return malformed(fmt::format("an odd or unannounced modification {:#x}", packet.command));
+        return malformed(fmt::format("an invalid or unannounced modification {:#x}", packet.command));
     };
     changes_.size += packet.data.size() + 64;
     if (changes_.size > limit_) return malformed("too many modifications");
@@ -250,7 +250,7 @@ std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {
         changes_.quarantine = why->empty() ? "quarantined by a filter" : smtp::printable(*why, 300);
         return {};
     }
-    default: return malformed(fmt::format("an unknown word {:#x}", packet.command));
+    default: return malformed(fmt::format("an unknown reply {:#x}", packet.command));
     }
 }
 

@@ -118,7 +118,7 @@ constexpr MetricDefinition all[] = {
     {MetricId::processes, "postrider_processes", gauge, number,
      "Processes that answer, by program.", process, {}},
     {MetricId::restarts, "postrider_process_restarts_total", counter, number,
-     "Processes that ended without being told to, and were restarted.", process, {}},
+     "Processes that ended unexpectedly and were restarted.", process, {}},
     {MetricId::crashes, "postrider_process_crashes_total", counter, number,
      "Restarts after a crash: a signal that no process sent, or a failed assertion.", process, {}},
     {MetricId::memory, "postrider_process_resident_memory_bytes", gauge, number,

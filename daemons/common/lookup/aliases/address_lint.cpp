@@ -75,7 +75,7 @@ std::string wrong_targets(const std::string& value) {
 
 std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config,
                             std::size_t limit) {
-    const auto asked = key.empty() || key.starts_with('@') ? fmt::format("somebody{}", key) : std::string(key);
+    const auto asked = key.empty() || key.starts_with('@') ? fmt::format("user{}", key) : std::string(key);
     return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
 }
 

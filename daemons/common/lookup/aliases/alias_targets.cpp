@@ -33,7 +33,7 @@ AliasTarget wrong(std::string_view before, std::string_view what) {
 }
 
 void append_addresses(std::string_view item, std::string_view before, std::vector<AliasTarget>& out) {
-    if (odd(item)) return out.push_back(wrong(before, "a target is too long or odd"));
+    if (odd(item)) return out.push_back(wrong(before, "a target is too long or malformed"));
     auto found = decide::addresses_in_item(item);
     if (!found) return out.push_back(wrong(before, found.error().why));
     for (auto& address : *found) out.push_back({AliasTarget::Kind::address, std::move(address)});
@@ -44,7 +44,8 @@ AliasTarget place_of(const std::string& value, std::string_view before) {
     if (value.starts_with('|')) return {AliasTarget::Kind::command, value.substr(1)};
     if (value.starts_with('/') || value.starts_with("~/")) return {AliasTarget::Kind::file, value};
     if (value.starts_with('~'))
-        return wrong(before, fmt::format("\"{}\": only one's own home can be meant, ~/", smtp::printable(value, 100)));
+        return wrong(before, fmt::format("\"{}\": only the user's own home directory, ~/, is possible",
+                                         smtp::printable(value, 100)));
     if (smtp::starts_with_ignoring_case(value, include))
         return {AliasTarget::Kind::include, std::string(trimmed_blanks(std::string_view(value).substr(include.size())))};
     auto user = decide::addresses_in_item(std::string_view(value).substr(1));
@@ -56,8 +57,8 @@ AliasTarget place_of(const std::string& value, std::string_view before) {
 void append_place(std::string_view& text, std::string_view before, std::vector<AliasTarget>& out) {
     bool ended = false;
     const auto value = take_item(text, ',', ended);
-    out.push_back(!value       ? wrong(before, "a quote is not closed")
-                  : odd(*value) ? wrong(before, "a target is too long or odd")
+    out.push_back(!value        ? wrong(before, "a quote is not closed")
+                  : odd(*value) ? wrong(before, "a target is too long or malformed")
                                 : place_of(*value, before));
 }
 
@@ -114,8 +115,8 @@ std::string wrong_in_rule(std::string_view written) {
         const bool address = target.kind == Kind::address || target.kind == Kind::wrong;
         if (address || highest_group(target.value) == 0) continue;
         return fmt::format(
-            "\"{}\": $1 … is replaced by what the sender of a message writes, and is allowed in addresses only, "
-            "not in {}",
+            "\"{}\": $1 … is replaced by text that the sender of a message chooses, and is allowed only in "
+            "addresses, not in {}",
             smtp::printable(target.value, 100),
             target.kind == Kind::command   ? "a command"
             : target.kind == Kind::file    ? "the name of a file"
@@ -133,8 +134,9 @@ std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string
         return a.kind == b.kind && (a.kind == AliasTarget::Kind::address || a == b);
     };
     if (!std::ranges::equal(before, out, same))
-        return std::unexpected(fmt::format("\"{}\" becomes \"{}\" for this address, which names other places",
-                                           smtp::printable(written, 100), smtp::printable(filled_in, 200)));
+        return std::unexpected(
+            fmt::format("\"{}\" becomes \"{}\" for this address, which names other targets",
+                        smtp::printable(written, 100), smtp::printable(filled_in, 200)));
     return out;
 }
 

@@ -22,7 +22,7 @@ std::expected<IncludeFile, std::string> IncludeFile::open(const std::string& pat
     out.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!out.fd || ::fstat(out.fd.number(), &out.facts) != 0) return std::unexpected(std::strerror(errno));
     if (!S_ISREG(out.facts.st_mode)) return std::unexpected("not a plain file");
-    if ((out.facts.st_mode & S_IWOTH) != 0) return std::unexpected("others may write to it: chmod o-w");
+    if ((out.facts.st_mode & S_IWOTH) != 0) return std::unexpected("writable by others: chmod o-w");
     return out;
 }
 

@@ -140,10 +140,10 @@ spool::Result<Compiled> compile(const std::string& file) {
         while (const auto entry = entries.next()) {
             const auto put = TRY(writer.put(entry->key, entry->value));
             if (put == Writer::Put::there)
-                out.problems.add(entry->line, fmt::format("{} is there already; the first one counts",
+                out.problems.add(entry->line, fmt::format("{} is listed twice; the first entry is used",
                                                           smtp::printable(entry->key, 64)));
             if (put == Writer::Put::too_long)
-                out.problems.add(entry->line, "a compiled table has keys of at most 511 bytes; passed over");
+                out.problems.add(entry->line, "keys of a compiled table have at most 511 bytes; skipped");
         }
         return {};
     }));

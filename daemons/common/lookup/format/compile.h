@@ -11,7 +11,7 @@ namespace tables {
 struct Compiled {
     std::string path; // "FILE.lmdb"
     std::size_t entries = 0;
-    Problems problems; // lines that were passed over
+    Problems problems; // lines that were skipped
 };
 
 // What `postrider map FILE` does: a text table to FILE.lmdb.

@@ -64,9 +64,9 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     const auto word = rest.substr(0, rest.find_first_of(" \t"));
     const auto known = std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
     if (known == std::end(words))
-        return malformed_check(fmt::format("\"{}\" is no action: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, "
-                                     "IGNORE and DUNNO are known",
-                                     smtp::printable(word, 40)));
+        return malformed_check(fmt::format("\"{}\" is not a valid action: expected REJECT, DISCARD, HOLD, "
+                                           "REDIRECT, WARN, PREPEND, REPLACE, IGNORE or DUNNO",
+                                           smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
     if (auto wrong = objection(rule.action, rule.text); !wrong.empty()) return malformed_check(std::move(wrong));
@@ -98,7 +98,7 @@ HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) 
             if (result == PatternMatch::Result::too_long) {
                 steps_left[i] = -1;
                 out.warnings.push_back(
-                    fmt::format("header check {}: it takes too long; left out for the rest of this message",
+                    fmt::format("header check {}: takes too long; skipped for the rest of this message",
                                 rule.pattern.text()));
                 continue;
             }

@@ -22,12 +22,12 @@ std::optional<KeyValues::Entry> KeyValues::next() {
         entry.key = line.substr(0, end);
         entry.value = trimmed(std::string_view(line).substr(std::min(end, line.size())));
         if (quoted)
-            problems_.add(entry.line, "a quote is not closed; passed over");
+            problems_.add(entry.line, "a quote is not closed; skipped");
         else if (entry.value.empty())
-            problems_.add(entry.line, fmt::format("expected \"key value\", not \"{}\" alone; passed over",
+            problems_.add(entry.line, fmt::format("expected \"key value\", not \"{}\" alone; skipped",
                                                   smtp::printable(entry.key, 64)));
         else if (entry.key.size() > longest_key)
-            problems_.add(entry.line, fmt::format("a key has at most {} bytes; passed over", longest_key));
+            problems_.add(entry.line, fmt::format("a key has at most {} bytes; skipped", longest_key));
         else
             break;
         entry.key.clear();
@@ -44,7 +44,7 @@ std::unique_ptr<const TableContents> TextTable::read(std::string_view text) {
     KeyValues entries(text, out->problems_);
     while (auto entry = entries.next())
         if (!out->entries_.emplace(folded_key(entry->key), std::move(entry->value)).second)
-            out->problems_.add(entry->line, fmt::format("{} is there already; the first one counts",
+            out->problems_.add(entry->line, fmt::format("{} is listed twice; the first entry is used",
                                                         smtp::printable(entry->key, 64)));
     return out;
 }

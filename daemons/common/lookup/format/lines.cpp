@@ -51,9 +51,9 @@ bool Lines::next(std::string& line, std::uint32_t& number) {
             if (line.size() <= longest_line) line += raw;
         }
         if (line.size() > longest_line)
-            problems_.add(number, "longer than 1 MiB; passed over");
+            problems_.add(number, "longer than 1 MiB; skipped");
         else if (!printable(line))
-            problems_.add(number, "has control characters; passed over");
+            problems_.add(number, "has control characters; skipped");
         else
             return true;
     }

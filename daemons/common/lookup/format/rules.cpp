@@ -60,13 +60,15 @@ std::expected<RuleTable::Rule, smtp::Malformed> RuleTable::rule_of(std::string_v
     rule.what = *std::move(what);
     rule.value = trimmed(line);
     if (rule.step == Step::open) {
-        if (!rule.value.empty()) return malformed_rule("nothing may stand behind the condition");
+        if (!rule.value.empty()) return malformed_rule("unexpected text after the condition");
         return rule;
     }
     if (rule.value.empty()) return malformed_rule("the value is missing");
     const auto* pattern = std::get_if<common::Pattern>(&rule.what);
     if (const auto group = pattern ? common::highest_group(rule.value) : 0; group > 0) {
-        if (rule.negated) return malformed_rule("\"!\" and $1 do not go together: what does not match catches nothing");
+        if (rule.negated)
+            return malformed_rule("\"!\" and $1 cannot be combined: a pattern that does not "
+                                  "match captures nothing");
         if (group > pattern->groups())
             return malformed_rule(fmt::format("${}: the pattern has {} groups", group, pattern->groups()));
     }
@@ -82,12 +84,12 @@ std::unique_ptr<const TableContents> RuleTable::read(std::string_view text, Cond
     for (std::string line; lines.next(line, number);) {
         auto rule = rule_of(line, take);
         if (!rule) {
-            out->problems_.add(number, rule.error().why + "; passed over");
+            out->problems_.add(number, rule.error().why + "; skipped");
             continue;
         }
         rule->line = number;
         if (rule->step == Step::close && open.empty()) {
-            out->problems_.add(number, "there is no \"if\" for this; passed over");
+            out->problems_.add(number, "\"endif\" without \"if\"; skipped");
             continue;
         }
         if (rule->step == Step::open) open.push_back(rules.size());
@@ -99,7 +101,7 @@ std::unique_ptr<const TableContents> RuleTable::read(std::string_view text, Cond
         rules.push_back(*std::move(rule));
     }
     for (const auto place : open) {
-        out->problems_.add(rules[place].line, "there is no \"endif\" for this; it holds to the end of the file");
+        out->problems_.add(rules[place].line, "\"if\" without \"endif\"; it applies to the end of the file");
         rules[place].end = rules.size();
     }
     return out;
@@ -122,7 +124,8 @@ Answer RuleTable::find(std::string_view key) const {
         if (pattern) {
             const auto result = match.match(*pattern, key, steps);
             if (result == common::PatternMatch::Result::too_long)
-                return Answer::unavailable(fmt::format("line {}: {} takes too long; write it so that it needs fewer tries",
+                return Answer::unavailable(fmt::format("line {}: {} takes too long; simplify the pattern so "
+                                                       "that it needs less backtracking",
                                                        rule.line, smtp::printable(pattern->text(), 100)));
             holds = (result == common::PatternMatch::Result::yes) != rule.negated;
         } else {

@@ -25,13 +25,13 @@ constexpr Foreign foreign[] = {
     {"btree", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
     {"dbm", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
     {"cdb", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
-    {"pcre", "write \"regexp:FILE\": its patterns are Perl's"},
+    {"pcre", "write \"regexp:FILE\", whose patterns are Perl's"},
     {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
-    {"mysql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
-    {"pgsql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
-    {"ldap", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
-    {"memcache", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
-    {"static", "write \"regexp:FILE\" with one pattern that fits everything"},
+    {"mysql", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
+    {"pgsql", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
+    {"ldap", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
+    {"memcache", "export its entries to a file, or query it through a socketmap: see postrider-tables(5)"},
+    {"static", "write \"regexp:FILE\" with one pattern that matches everything"},
     {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
 };
 
@@ -79,7 +79,8 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
         return malformed("control characters are not allowed here");
     if (const auto other = std::ranges::find(foreign, word, &Foreign::name);
         other != std::end(foreign) && colon != text.npos)
-        return malformed(fmt::format("\"{}\": there is no {} here; {}", smtp::printable(text, 200), word, other->instead));
+        return malformed(fmt::format("\"{}\": table type {} is not supported; {}",
+                                     smtp::printable(text, 200), word, other->instead));
     const auto known = std::ranges::find(names, word, &Name::name);
     if (colon == text.npos || known == std::end(names))
         return malformed(fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "

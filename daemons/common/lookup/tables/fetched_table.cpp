@@ -34,7 +34,7 @@ Answer FetchedTable::find(std::string_view key, smtp::Now now) {
     if (const auto* domain = backing_off(key, now.monotonic))
         return Answer::unavailable(fmt::format("table {}: {}", name_, domain->why));
     if (pending_.size() >= most_waiting && !pending_.contains(key))
-        return Answer::unavailable(fmt::format("table {}: too many questions are waiting for it", name_));
+        return Answer::unavailable(fmt::format("table {}: too many lookups are waiting for it", name_));
     return Answer::not_yet();
 }
 
@@ -79,7 +79,7 @@ void FetchedTable::key_failed(const std::string& key, std::string why) {
 // Those of its keys that wait are not asked either.
 void FetchedTable::back_off(std::string_view name, Domain& domain, const std::string& why) {
     if (domain.why.empty())
-        log_.warning("table {}: keys of {}: {}; what depends on them waits until one is answered", name_,
+        log_.warning("table {}: keys of {}: {}; mail that depends on them waits until one is answered", name_,
                      name.empty() ? "no domain" : smtp::printable(name, 100), why);
     domain.why = fmt::format("keys of {}: {}", smtp::printable(name, 100), why);
     domain.pause = longer(domain.pause);
@@ -118,7 +118,7 @@ void FetchedTable::failed(std::string why) {
     outage_ = std::move(why);
     outage_backoff_ = longer(outage_backoff_);
     outage_until_ = common::Loop::now().monotonic + outage_backoff_;
-    if (news) log_.warning("{}; what depends on it waits until it answers", problem());
+    if (news) log_.warning("{}; mail that depends on it waits until it answers", problem());
     waiting_.clear();
     for (const auto& key : std::exchange(pending_, {})) on_answer_(key);
 }

@@ -109,7 +109,9 @@ void FileTable::start() {
         });
 }
 
-void FileTable::complain() { log_.warning("{}; what depends on it waits until it can be read", problem()); }
+void FileTable::complain() {
+    log_.warning("{}; mail that depends on it waits until it can be read", problem());
+}
 
 void FileTable::take(std::unique_ptr<const TableContents> contents, std::string why) {
     contents_ = std::move(contents);

@@ -16,7 +16,7 @@ using Transaction = std::unique_ptr<MDB_txn, Abort>;
 
 std::string why(int status) {
     if (status == MDB_INVALID || status == MDB_VERSION_MISMATCH || status == MDB_CORRUPTED)
-        return "it is not a compiled table; make it anew with \"postrider map\"";
+        return "not a compiled table; create it again with \"postrider map\"";
     return mdb_strerror(status);
 }
 
@@ -56,7 +56,7 @@ std::expected<std::unique_ptr<LmdbFile>, std::string> LmdbFile::open(const std::
     if (const int status = mdb_env_open(env, path.c_str(), MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS, 0);
         status != 0)
         return std::unexpected(why(status));
-    if (!is_whole(env, path)) return std::unexpected("it is cut off; make it anew with \"postrider map\"");
+    if (!is_whole(env, path)) return std::unexpected("truncated; create it again with \"postrider map\"");
     int status = 0;
     auto transaction = begin(env, status);
     if (status == 0) status = mdb_dbi_open(transaction.get(), nullptr, 0, &out->database_);
@@ -78,7 +78,7 @@ Answer LmdbFile::find(const std::string& key) const {
         if (status != 0) return Answer::unavailable(why(status));
         const auto text = text_of(value);
         if (text.empty() || std::ranges::any_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }))
-            return Answer::unavailable("its value for this key is empty or has control characters");
+            return Answer::unavailable("its value for this key is empty or contains control characters");
         return Answer::found(std::string(text));
     }
     return {};
@@ -134,7 +134,7 @@ void LmdbTable::refresh(smtp::Now now) {
         }
         if (watch_.failed(std::move(opened).error()) == common::WatchedFile::Change::none) return;
     }
-    log_.warning("{}; what depends on it waits until it can be read", problem());
+    log_.warning("{}; mail that depends on it waits until it can be read", problem());
 }
 
 } // namespace tables

@@ -9,7 +9,8 @@ std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpe
 
 // The reason given by a server, for a log.
 std::string said(std::string_view word, std::string_view text) {
-    return fmt::format("it says: {}", smtp::printable(text.empty() ? word : fmt::format("{} {}", word, text), 200));
+    return fmt::format("it answered: {}",
+                       smtp::printable(text.empty() ? word : fmt::format("{} {}", word, text), 200));
 }
 
 std::optional<unsigned> hex_digit(char c) {
@@ -49,23 +50,26 @@ ParseResult parse_reply(std::string_view buffer) {
     const auto digits = buffer.substr(0, std::min(colon, buffer.size()));
     if (colon == buffer.npos && buffer.size() < 7) {
         for (const char c : digits)
-            if (!smtp::is_digit(c)) return malformed("its answer is no netstring");
+            if (!smtp::is_digit(c)) return malformed("its answer is not a netstring");
         return std::nullopt;
     }
     const auto length = smtp::parse_number(digits, longest_reply);
     if (colon == buffer.npos || !length)
-        return malformed(fmt::format("its answer is no netstring of at most {} bytes", longest_reply));
+        return malformed(fmt::format("its answer is not a netstring of at most {} bytes", longest_reply));
     if (buffer.size() < colon + 1 + *length + 1) return std::nullopt;
     const auto content = buffer.substr(colon + 1, *length);
     const auto total = colon + 1 + static_cast<std::size_t>(*length) + 1;
-    if (buffer[total - 1] != ',') return malformed("its answer is no netstring: there is no comma at its end");
+    if (buffer[total - 1] != ',')
+        return malformed("its answer is not a netstring: the comma at its end is "
+                         "missing");
     const auto word = content.substr(0, content.find(' '));
     const auto text = content.substr(std::min(content.size(), word.size() + 1));
     if (word == "OK") return Reply{Answer::found(std::string(text)), total};
     if (word == "NOTFOUND") return Reply{Answer{}, total};
     if (word == "TEMP" || word == "TIMEOUT" || word == "PERM") return Reply{Answer::unavailable(said(word, text)), total};
-    return malformed(fmt::format("its answer begins with \"{}\", which is none of OK, NOTFOUND, TEMP, TIMEOUT, PERM",
-                                 smtp::printable(word, 40)));
+    return malformed(
+        fmt::format("its answer begins with \"{}\": expected OK, NOTFOUND, TEMP, TIMEOUT or PERM",
+                    smtp::printable(word, 40)));
 }
 
 } // namespace socketmap
@@ -86,19 +90,21 @@ ParseResult parse_reply(std::string_view buffer) {
     const auto end = buffer.find('\n');
     if (end == buffer.npos && buffer.size() <= longest_reply) return std::nullopt;
     if (end == buffer.npos || end > longest_reply)
-        return malformed(fmt::format("its answer is no line of at most {} bytes", longest_reply));
+        return malformed(fmt::format("its answer is not a line of at most {} bytes", longest_reply));
     auto line = buffer.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
     const auto code = line.substr(0, 3);
     if (line.size() < 4 || line[3] != ' ')
-        return malformed(fmt::format("its answer \"{}\" is none of \"200 value\", \"400 reason\", \"500 reason\"",
+        return malformed(fmt::format("its answer is \"{}\": expected \"200 value\", \"400 reason\" or \"500 "
+                                     "reason\"",
                                      smtp::printable(line, 100)));
     auto text = decoded(line.substr(4));
-    if (!text) return malformed("its answer has a % without two hexadecimal digits behind it");
+    if (!text) return malformed("its answer has a % without two hexadecimal digits after it");
     if (code == "200") return Reply{Answer::found(*std::move(text)), end + 1};
     if (code == "400") return Reply{Answer::unavailable(said(code, *text)), end + 1};
     if (code == "500") return Reply{Answer{}, end + 1};
-    return malformed(fmt::format("its answer \"{}\" is none of \"200 value\", \"400 reason\", \"500 reason\"",
+    return malformed(fmt::format("its answer is \"{}\": expected \"200 value\", \"400 reason\" or \"500 "
+                                 "reason\"",
                                  smtp::printable(line, 100)));
 }
 

@@ -55,12 +55,12 @@ void RemoteTable::put(Connection& line, std::string key) {
 void RemoteTable::on_data(Connection& line, std::string_view bytes) {
     if (line.done) return;
     line.buffer += bytes;
-    if (line.key.empty()) return give_up("it speaks without having been asked");
+    if (line.key.empty()) return give_up("it sent data without a query");
     const auto reply = service_.parse_reply(line.buffer);
     if (!reply) return request_failed(line, reply.error().why);
     if (!*reply) return;
     line.buffer.erase(0, (*reply)->bytes);
-    if (!line.buffer.empty()) return request_failed(line, "it says more than it was asked");
+    if (!line.buffer.empty()) return request_failed(line, "unexpected data after its answer");
     line.timeout->stop();
     line.used = true;
     consecutive_failures_ = 0;

@@ -24,11 +24,11 @@ const config::LookupTable* section_of(const Specification& what, const std::vect
 Answer of_section(const config::LookupTable& section, std::string_view key) {
     if (section.kind == config::LookupKind::entries)
         return TextTable::read(fmt::format("{}", fmt::join(section.entries, "\n")))->find(key);
-    if (section.kind != config::LookupKind::sqlite) return Answer::unavailable("a service answers for it");
+    if (section.kind != config::LookupKind::sqlite) return Answer::unavailable("only its service can answer");
     const auto answers =
         ask_sqlite({section.database, section.query, section.timeout, section.cache}, {std::string(key)});
     if (!answers) return Answer::unavailable(answers.error());
-    return answers->empty() ? Answer::unavailable("the query gave no answer") : answers->front();
+    return answers->empty() ? Answer::unavailable("the query failed") : answers->front();
 }
 
 Answer ask(const Specification& what, const std::vector<config::LookupTable>& sections, std::string_view key) {
@@ -36,7 +36,7 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
         const auto* section = section_of(what, sections);
         return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
     }
-    if (what.kind == Kind::socketmap || what.kind == Kind::tcp) return Answer::unavailable("a service answers for it");
+    if (what.kind == Kind::socketmap || what.kind == Kind::tcp) return Answer::unavailable("only its service can answer");
     if (what.kind == Kind::lmdb) {
         const auto file = LmdbFile::open(what.name);
         return file ? (*file)->find(folded_key(key)) : Answer::unavailable(file.error());

@@ -23,8 +23,10 @@ using Statement = std::unique_ptr<sqlite3_stmt, Close>;
 
 std::string why(sqlite3* database) {
     const int code = sqlite3_errcode(database);
-    if (code == SQLITE_BUSY || code == SQLITE_LOCKED) return "somebody is writing to the database and does not let go of it";
-    if (code == SQLITE_INTERRUPT) return "the query takes too long; look whether its column has an index";
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+        return "another program has locked the database for "
+               "writing";
+    if (code == SQLITE_INTERRUPT) return "the query takes too long; check that its column has an index";
     return sqlite3_errmsg(database);
 }
 
@@ -32,7 +34,7 @@ std::string why(sqlite3* database) {
 std::string objection(sqlite3_stmt* statement, const char* tail) {
     if (!statement) return "the query is empty";
     if (!trimmed(tail).empty() && trimmed(tail) != ";") return "the query is more than one statement";
-    if (!sqlite3_stmt_readonly(statement)) return "the query is none that only reads";
+    if (!sqlite3_stmt_readonly(statement)) return "the query is not read-only";
     if (sqlite3_bind_parameter_count(statement) != 1) return "the query must have one parameter, ? or :key";
     return "";
 }
@@ -49,7 +51,7 @@ std::optional<Answer> answer_of(sqlite3_stmt* statement, const std::string& key)
         if (!text || size == 0) continue;
         if (!value.empty()) value += ',';
         value.append(text, static_cast<std::size_t>(size));
-        if (value.size() > longest_value) return Answer::unavailable("the rows for it exceed 1 MiB");
+        if (value.size() > longest_value) return Answer::unavailable("its rows exceed 1 MiB");
     }
     if (step != SQLITE_DONE) return {};
     return value.empty() ? Answer{} : Answer::found(std::move(value));
@@ -94,7 +96,8 @@ std::string statement_of_keys(const std::string& query) {
 std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQuery& query, std::size_t at_most) {
     const auto text = statement_of_keys(query.text);
     if (text.empty())
-        return std::unexpected("which keys there are can be seen of \"SELECT … FROM table WHERE column = ?\" alone");
+        return std::unexpected("keys can be listed only for a query of the form \"SELECT … FROM table WHERE "
+                               "column = ?\"");
     const auto deadline = std::chrono::steady_clock::now() + query.timeout;
     const auto database = open_until(query, deadline);
     if (!database) return std::unexpected(database.error());
@@ -132,7 +135,7 @@ std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& qu
     for (const auto& key : keys) {
         auto answer = answer_of(prepared, folded_key(key));
         if (!answer && answers.empty()) return fail();
-        if (!answer) break; // what there is counts; the others are asked for anew
+        if (!answer) break; // what there is counts; the others are asked for again
         answers.push_back(*std::move(answer));
     }
     return answers;

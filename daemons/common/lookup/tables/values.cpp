@@ -15,7 +15,7 @@ namespace tables {
 namespace {
 
 constexpr std::size_t max_linted_file = 64 << 20, most_of_sqlite = 20'000, keys_at_once = 500;
-constexpr std::string_view a_service = "a service answers for them, one key at a time";
+constexpr std::string_view a_service = "the service answers only one key at a time";
 
 // Takes values, and says whether one more is wanted.
 class Taking {
@@ -83,7 +83,7 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
         if (!answers) return taking.cannot(answers.error());
         for (std::size_t n = 0; n < answers->size(); ++n)
             if ((*answers)[n].status == Answer::Status::found) taking({some[n], (*answers)[n].value, 0});
-        if (answers->size() < some.size()) return taking.cannot("the query takes too long for more of them");
+        if (answers->size() < some.size()) return taking.cannot("the query takes too long to check more of them");
     }
     taking.scan.whole = !more;
     return std::move(taking.scan);
@@ -94,9 +94,9 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
 std::string Scan::text() const {
     const auto counted = fmt::format("{} value{}", examined, examined == 1 ? "" : "s");
     if (!error.empty())
-        return examined == 0 ? fmt::format("its values cannot be looked over: {}", error)
-                              : fmt::format("the first {} looked over: {}", counted, error);
-    return fmt::format("{}{} looked over", whole ? "" : "the first ", counted);
+        return examined == 0 ? fmt::format("its values cannot be checked: {}", error)
+                             : fmt::format("the first {} checked: {}", counted, error);
+    return fmt::format("{}{} checked", whole ? "" : "the first ", counted);
 }
 
 Scan each_value(std::string_view table, const std::vector<config::LookupTable>& sections,
@@ -131,7 +131,7 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
 std::string check_value(const TableValue& value, const std::function<std::string(const std::string&)>& wrong) {
     if (!value.groups) return wrong(std::string(value.value));
     std::string first;
-    for (const std::string_view word : {"somebody", "example.org", "somebody@example.org", "25"}) {
+    for (const std::string_view word : {"user", "example.org", "user@example.org", "25"}) {
         auto found = wrong(common::filled_in_with(value.value, word));
         if (found.empty()) return "";
         if (first.empty()) first = std::move(found);

@@ -37,7 +37,7 @@ struct Answer {
 };
 
 inline constexpr std::size_t most_records = 50;
-inline constexpr std::size_t longest_text = 4096; // of a TXT record; longer ones are passed over
+inline constexpr std::size_t longest_text = 4096; // of a TXT record; longer ones are skipped
 
 // The answer to a query for `name` (lower case, no dot at the end). Aliases (CNAME) are followed within the
 // packet. `secure` is what the server says: whether it is to be believed is the caller's business.

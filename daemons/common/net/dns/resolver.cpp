@@ -140,7 +140,7 @@ Lookup Resolver::look_up(std::string_view name, Type type, Done done) {
     if (const auto* known = cached(canonical, type)) return tell(*known);
     if (questions_.size() >= most_questions && !questions_.contains(key)) {
         Answer none;
-        none.why = "too many look-ups at the same time";
+        none.why = "too many lookups at the same time";
         return tell(std::move(none));
     }
     auto& question = questions_[key];

@@ -45,7 +45,7 @@ struct Client::Back {
     std::vector<Answer> execute(const std::vector<Waiting>& waiting, smtp::WallTime now) {
         if (const auto opened = open(); !opened) {
             auto why = opened.error().what;
-            if (opened.error().code == ENOENT) why += " (the queue-manager makes it when it starts)";
+            if (opened.error().code == ENOENT) why += " (the queue-manager creates it when it starts)";
             return std::vector<Answer>(waiting.size(), {Answer::Kind::unavailable, {}, why});
         }
         std::vector<Request> requests;
@@ -96,7 +96,7 @@ Decision Client::decide(Request request, const Answer& answer) {
         out.reply = {
             451,
             {4, 3, 0},
-            fmt::format("Error: a message with this {} is being taken just now, try again later", field)};
+            fmt::format("Error: another message with this {} is being accepted, try again later", field)};
         break;
     case Answer::Kind::unavailable:
         out.reply = {
@@ -154,9 +154,9 @@ void Client::log_availability(const Answer& answer) {
     if (unavailable == store_unavailable_) return;
     store_unavailable_ = unavailable;
     if (unavailable)
-        log_.error("mail with an Idempotency-Key is put off: {}", answer.why);
+        log_.error("mail with an Idempotency-Key is rejected temporarily: {}", answer.why);
     else
-        log_.info("idempotency keys are heeded again");
+        log_.info("idempotency key store available again");
 }
 
 } // namespace common::idempotency

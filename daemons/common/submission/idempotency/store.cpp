@@ -36,7 +36,7 @@ Change change_for(const Request& request) {
 bool KeyStore::judge(const Request& request, const store::Entry& there, Answer& answer) const {
     const auto claim = decode(there.value);
     if (!claim) { // of a later version, or not ours at all
-        answer = {Answer::Kind::unavailable, {}, "what the store holds under this key is no claim"};
+        answer = {Answer::Kind::unavailable, {}, "the value stored for this key is not a claim"};
         return true;
     }
     auto owner = decide::idempotency::Owner::alive;

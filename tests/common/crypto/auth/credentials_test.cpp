@@ -87,7 +87,7 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
         {"user@relay.example.net u:topsecret", "line 1: does not begin with HOST or HOST:PORT"},
         {"relay.example.net u:top\001secret", "line 1: control characters"},
         {"relay.example.net u:a\nRELAY.example.net u:b",
-         "line 2: that user has an account at that host and port already"},
+         "line 2: this user already has an account at this host and port"},
     };
     for (const auto& [text, why] : rows) {
         const auto read = Credentials::parse(text);
@@ -120,7 +120,7 @@ TEST_CASE("a file with passwords that others can read is refused") {
         if (good)
             CHECK(*text == "relay.example.net user:topsecret\n");
         else
-            CHECK(text.error().what.find("\"chmod 600 " + path + "\" mends that") != std::string::npos);
+            CHECK(text.error().what.find("\"chmod 600 " + path + "\" fixes this") != std::string::npos);
     }
     REQUIRE(::chmod(path.c_str(), 0600) == 0);
     if (::geteuid() == 0) { // else nobody's file can be made
@@ -130,7 +130,7 @@ TEST_CASE("a file with passwords that others can read is refused") {
               std::string::npos);
     }
     CHECK(common::read_private_file(folder.path().string(), ::geteuid()).error().what ==
-          folder.path().string() + " is no regular file");
+          folder.path().string() + " is not a regular file");
     CHECK(!common::read_private_file(path + ".none", ::geteuid()));
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("one name, however it was typed") {
     CHECK(!PasswordFile::parse("a\uff1ab:x::\n")); // a wide colon becomes a colon
     const auto twice = PasswordFile::parse("j\u00f6rg:x::\njo\u0308rg:y::\n");
     REQUIRE(!twice);
-    CHECK(twice.error().why == "line 2: that user is there already");
+    CHECK(twice.error().why == "line 2: this user is already listed");
 }
 
 TEST_CASE("one password, however it was typed") {

@@ -106,8 +106,8 @@ TEST_CASE("what is no key says so, with the file's name") {
         REQUIRE(!read);
         return read.error().what;
     };
-    CHECK(why("").starts_with("/etc/key.pem: there is no private key in it"));
-    CHECK(why("rubbish\n").starts_with("/etc/key.pem: there is no private key in it"));
+    CHECK(why("").starts_with("/etc/key.pem: contains no readable private key"));
+    CHECK(why("rubbish\n").starts_with("/etc/key.pem: contains no readable private key"));
     const auto weak = dkim::SigningKey::make_rsa(768);
     REQUIRE(weak);
     CHECK(why(weak->pem()).starts_with("/etc/key.pem: the RSA key has 768 bits"));

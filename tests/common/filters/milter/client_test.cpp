@@ -181,7 +181,7 @@ TEST_CASE("one thing wrong with a filter's changes, and none is made") {
              {packet('h', text("No Field") + text("x")), "not a header field: No Field"},
              {packet('+', text("<no address")), "not an address: <no address"},
              {packet('2', text("<a@b.example>") + text("NOTIFY=SOMETIMES")), "a recipient with "},
-             {packet('2', text("<a@b.example>") + "no end"), "an odd or unannounced modification"}}) {
+             {packet('2', text("<a@b.example>") + "no end"), "an invalid or unannounced modification"}}) {
         World w;
         w.log.configure({}, common::Fd(::open((w.directory.path() / "log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         auto& filter = w.listen();

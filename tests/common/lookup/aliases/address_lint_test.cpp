@@ -40,13 +40,13 @@ TEST_CASE("alias files and what they include are looked through, whoever include
                                                         "bad: ok,\n foo@@x, :include:here\nalone\n",
                                                         f.path("list"), f.path("open")));
     CHECK(f.shown(common::lint_alias_file(aliases)) ==
-          "aliases, line 4: \"foo@@x\" is no address: domain expected after @\n"
+          "aliases, line 4: \"foo@@x\" is not a valid address: domain expected after @\n"
           "aliases, line 6: expected \"name: target\"\n"
           "aliases: :include:here: expected an absolute path\n"
-          "list, line 2: \"\"bob\" is no address: quoted string is not closed\n"
-          "inner, line 2: \"x@@y\" is no address: domain expected after @\n"
+          "list, line 2: \"\"bob\" is not a valid address: quoted string is not closed\n"
+          "inner, line 2: \"x@@y\" is not a valid address: domain expected after @\n"
           "none: No such file or directory\n"
-          "open: others may write to it: chmod o-w\n");
+          "open: writable by others: chmod o-w\n");
     // Of the configuration: what somebody named must be there.
     f.config.local.aliases = {f.path("gone"), f.write("fine", "a: b\n")};
     CHECK(f.shown(common::lint_alias_files(f.config)) == "gone: No such file or directory\n");
@@ -59,9 +59,9 @@ TEST_CASE("tables whose values are addresses: by the key that names them") {
                                                   "bad@x.example ok@y.example,\n foo@@x\nopen@x.example \"never\n"
                                                   "alone\ninject@x.example ok@y.example> NOTIFY=NEVER\n");
     const auto bad = std::string(
-        "table, line 3: bad@x.example: \"foo@@x\" is no address: domain expected after @\n"
-        "table, line 5: open@x.example: \"\"never\" is no address: quoted string is not closed\n"
-        "table, line 7: inject@x.example: \"ok@y.example> NOTIFY=NEVER\" is no address: expected a comma\n");
+        "table, line 3: bad@x.example: \"foo@@x\" is not a valid address: domain expected after @\n"
+        "table, line 5: open@x.example: \"\"never\" is not a valid address: quoted string is not closed\n"
+        "table, line 7: inject@x.example: \"ok@y.example> NOTIFY=NEVER\" is not a valid address: expected a comma\n");
     CHECK(f.shown(common::lint_table(f.config, table, "virtual_alias.tables").odd) == bad);
     CHECK(f.shown(common::lint_table(f.config, table, "canonical.sender").odd).find("line 7") != std::string::npos);
     CHECK(f.shown(common::lint_table(f.config, table, "transport.tables").odd) == "");

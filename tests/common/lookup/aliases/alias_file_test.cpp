@@ -52,30 +52,30 @@ TEST_CASE("alias files") {
         {"x: |prog, /var/mail/x, :include: /etc/list, \\bob",
          "x=command prog,file /var/mail/x,include /etc/list,user bob"},
         {"x: \"quoted \\\"inner\\\"\"", "x=\"quoted \\\"inner\\\"\""},
-        {"a: b\na: c", "a=b!2:a is there already; the first one counts"},
+        {"a: b\na: c", "a=b!2:a is listed twice; the first entry is used"},
         {"nonsense\nb: c", "b=c; nonsense=wrong line 1: expected \"name: target\"!1:expected \"name: target\""},
         {": b", "!1:the name is missing"},
-        {"a:\nb: c", "a=wrong line 1: a: nothing stands behind it; b=c!1:a: nothing stands behind it"},
-        {"a: ,,", "a=wrong line 1: a: nothing stands behind it!1:a: nothing stands behind it"},
+        {"a:\nb: c", "a=wrong line 1: a: no target follows; b=c!1:a: no target follows"},
+        {"a: ,,", "a=wrong line 1: a: no target follows!1:a: no target follows"},
         // What is wrong keeps its name: mail for it waits.
-        {"a: \"b", "a=wrong line 1: \"\"b\" is no address: quoted string is not closed"
-                  "!1:\"\"b\" is no address: quoted string is not closed"},
+        {"a: \"b", "a=wrong line 1: \"\"b\" is not a valid address: quoted string is not closed"
+                  "!1:\"\"b\" is not a valid address: quoted string is not closed"},
         {"a: \"|b", "a=wrong line 1: a quote is not closed!1:a quote is not closed"},
-        {"a: b, x@@y", "a=b,wrong line 1: \"x@@y\" is no address: domain expected after @"
-                      "!1:\"x@@y\" is no address: domain expected after @"},
+        {"a: b, x@@y", "a=b,wrong line 1: \"x@@y\" is not a valid address: domain expected after @"
+                      "!1:\"x@@y\" is not a valid address: domain expected after @"},
         {"two words\ntwo: a", "two=a!1:expected \"name: target\""},
-        {"a: ~bob/x", "a=wrong line 1: \"~bob/x\": only one's own home can be meant, ~/"
-                     "!1:\"~bob/x\": only one's own home can be meant, ~/"},
+        {"a: ~bob/x", "a=wrong line 1: \"~bob/x\": only the user's own home directory, ~/, is possible"
+                     "!1:\"~bob/x\": only the user's own home directory, ~/, is possible"},
         // Addresses as people write them.
         {"a: Alice Smith <alice>, (c) carol, \"Bob, the Builder\" <bob@x.>", "a=alice,carol,bob@x"},
         {"a: friends: b, \"|prog x, y\", :include:/l, c", "a=b,command prog x, y,include /l,c"},
         {"a: ~/mail, \"~/two words\", \\bob@x", "a=file ~/mail,file ~/two words,user bob@x"},
         {"  lost\na: b", "a=b!1:continues nothing"},
-        {"a: b\x01", "a=wrong line 1: a target is too long or odd!1:a target is too long or odd"},
+        {"a: b\x01", "a=wrong line 1: a target is too long or malformed!1:a target is too long or malformed"},
     };
     for (const auto& row : rows) CHECK(parsed(row.text) == row.table);
     CHECK(parsed("a: " + std::string(5000, 'x')) ==
-          "a=wrong line 1: a target is too long or odd!1:a target is too long or odd");
+          "a=wrong line 1: a target is too long or malformed!1:a target is too long or malformed");
     std::string many;
     for (int i = 0; i < 100; ++i) many += "nonsense\n";
     CHECK(AliasTable::parse(many).problems.size() == 20);
@@ -154,8 +154,8 @@ TEST_CASE("a file is read again when it changes") {
 TEST_CASE("what a rule puts in from the address becomes addresses, and nothing else") {
     CHECK(common::wrong_in_rule("$1@far.example, |prog") == "");
     CHECK(common::wrong_in_rule("ann, |prog ${1}") ==
-          "\"prog ${1}\": $1 \xe2\x80\xa6 is replaced by what the sender of a message writes, and is allowed in addresses "
-          "only, not in a command");
+          "\"prog ${1}\": $1 \xe2\x80\xa6 is replaced by text that the sender of a message chooses, and is "
+          "allowed only in addresses, not in a command");
     CHECK(common::wrong_in_rule("/var/$1").ends_with("not in the name of a file"));
     CHECK(common::wrong_in_rule(":include:/lists/$1").ends_with("not in the name of an included file"));
     CHECK(common::wrong_in_rule("\\$1").ends_with("not in a user's name"));

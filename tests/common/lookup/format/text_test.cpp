@@ -35,10 +35,10 @@ TEST_CASE("text tables") {
         {"a b # c", "1:a=b # c"},
         {"@x y\n@x z", "1:@x=y; 2:@x=z"},
         {"  lost\na b", "2:a=b!1:continues nothing"},
-        {"a\nb c", "2:b=c!1:expected \"key value\", not \"a\" alone; passed over"},
-        {"\"a b\nc d", "2:c=d!1:a quote is not closed; passed over"},
-        {"a b\x01\nc d", "2:c=d!1:has control characters; passed over"},
-        {std::string_view("a b\0c\n d\ne f", 12), "3:e=f!1:has control characters; passed over"},
+        {"a\nb c", "2:b=c!1:expected \"key value\", not \"a\" alone; skipped"},
+        {"\"a b\nc d", "2:c=d!1:a quote is not closed; skipped"},
+        {"a b\x01\nc d", "2:c=d!1:has control characters; skipped"},
+        {std::string_view("a b\0c\n d\ne f", 12), "3:e=f!1:has control characters; skipped"},
         {"root: bob", "1:root:=bob!1:\"root:\" ends in a colon: is this a file of aliases? A table has \"key value\""},
     };
     for (const auto& row : rows) {
@@ -48,12 +48,12 @@ TEST_CASE("text tables") {
 }
 
 TEST_CASE("text tables: what is too long is passed over, what is odd is counted") {
-    CHECK(parsed(std::string(4097, 'k') + " v\na b") == "2:a=b!1:a key has at most 4096 bytes; passed over");
+    CHECK(parsed(std::string(4097, 'k') + " v\na b") == "2:a=b!1:a key has at most 4096 bytes; skipped");
     CHECK(parsed(std::string(4096, 'k') + " v").starts_with("1:kkk"));
-    CHECK(parsed("k " + std::string(1 << 20, 'v') + "\na b") == "2:a=b!1:longer than 1 MiB; passed over");
+    CHECK(parsed("k " + std::string(1 << 20, 'v') + "\na b") == "2:a=b!1:longer than 1 MiB; skipped");
     std::string many = "k\n";
     for (int i = 0; i < 200'000; ++i) many += " vvvvvvvvv\n";
-    CHECK(parsed(many + "a b") == "200002:a=b!1:longer than 1 MiB; passed over");
+    CHECK(parsed(many + "a b") == "200002:a=b!1:longer than 1 MiB; skipped");
     std::string odd;
     for (int i = 0; i < 100; ++i) odd += "alone\n";
     const auto table = TextTable::read(odd + "a b");
@@ -69,5 +69,6 @@ TEST_CASE("text tables know no case; of two equal keys the first counts") {
     CHECK(table->find("jörg") == Answer::found("three"));
     CHECK(table->find("bob").status == Answer::Status::none);
     REQUIRE(table->problems().count() == 1);
-    CHECK(table->problems().first()[0] == Problem{2, "bob@example.com is there already; the first one counts"});
+    CHECK(table->problems().first()[0] == Problem{2, "bob@example.com is listed twice; the first entry is "
+                                                     "used"});
 }

@@ -36,17 +36,17 @@ TEST_CASE("the protocol of socket maps") {
     check(parse_reply, "3:OK ,", " 6");
     check(parse_reply, "9:NOTFOUND ,", "- 12");
     check(parse_reply, "8:NOTFOUND,", "- 11");
-    check(parse_reply, "9:TEMP busy,", "~it says: TEMP busy 12");
-    check(parse_reply, "13:PERM no table,", "~it says: PERM no table 17");
+    check(parse_reply, "9:TEMP busy,", "~it answered: TEMP busy 12");
+    check(parse_reply, "13:PERM no table,", "~it answered: PERM no table 17");
     check(parse_reply, "", "...");
     check(parse_reply, "99999:OK", "...");
-    check(parse_reply, "6:OK abc;", "!its answer is no netstring: there is no comma at its end");
-    check(parse_reply, "2:no,", "!its answer begins with \"no\", which is none of OK, NOTFOUND, TEMP, TIMEOUT, PERM");
-    check(parse_reply, "100001:", "!its answer is no netstring of at most 100000 bytes");
-    check(parse_reply, "12345678", "!its answer is no netstring of at most 100000 bytes");
-    check(parse_reply, "-1:,", "!its answer is no netstring of at most 100000 bytes");
-    check(parse_reply, ":,", "!its answer is no netstring of at most 100000 bytes");
-    check(parse_reply, "OK", "!its answer is no netstring");
+    check(parse_reply, "6:OK abc;", "!its answer is not a netstring: the comma at its end is missing");
+    check(parse_reply, "2:no,", "!its answer begins with \"no\": expected OK, NOTFOUND, TEMP, TIMEOUT or PERM");
+    check(parse_reply, "100001:", "!its answer is not a netstring of at most 100000 bytes");
+    check(parse_reply, "12345678", "!its answer is not a netstring of at most 100000 bytes");
+    check(parse_reply, "-1:,", "!its answer is not a netstring of at most 100000 bytes");
+    check(parse_reply, ":,", "!its answer is not a netstring of at most 100000 bytes");
+    check(parse_reply, "OK", "!its answer is not a netstring");
     CHECK(heard(parse_reply, "4:OK a,4:OK b,") == "a 7");
 }
 
@@ -57,12 +57,13 @@ TEST_CASE("the protocol of tcp tables") {
     check(parse_reply, "200 abc\n", "abc 8");
     check(parse_reply, "200 a%20b%0a\n", "a b\n 13");
     check(parse_reply, "500 no such key\n", "- 16");
-    check(parse_reply, "400 later%20\n", "~it says: 400 later  13");
+    check(parse_reply, "400 later%20\n", "~it answered: 400 later  13");
     check(parse_reply, "200 abc\r\n", "abc 9");
-    check(parse_reply, "200 %4\n", "!its answer has a % without two hexadecimal digits behind it");
-    check(parse_reply, "200 %zz\n", "!its answer has a % without two hexadecimal digits behind it");
-    check(parse_reply, "250 ok\n", "!its answer \"250 ok\" is none of \"200 value\", \"400 reason\", \"500 reason\"");
-    check(parse_reply, "\n", "!its answer \"\" is none of \"200 value\", \"400 reason\", \"500 reason\"");
+    check(parse_reply, "200 %4\n", "!its answer has a % without two hexadecimal digits after it");
+    check(parse_reply, "200 %zz\n", "!its answer has a % without two hexadecimal digits after it");
+    check(parse_reply, "250 ok\n", "!its answer is \"250 ok\": expected \"200 value\", \"400 reason\" or "
+                                   "\"500 reason\"");
+    check(parse_reply, "\n", "!its answer is \"\": expected \"200 value\", \"400 reason\" or \"500 reason\"");
     CHECK(heard(parse_reply, std::string(100'000, 'x')) == "...");
-    CHECK(heard(parse_reply, std::string(100'001, 'x')) == "!its answer is no line of at most 100000 bytes");
+    CHECK(heard(parse_reply, std::string(100'001, 'x')) == "!its answer is not a line of at most 100000 bytes");
 }

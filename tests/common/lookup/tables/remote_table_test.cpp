@@ -80,7 +80,7 @@ TEST_CASE("no such key, and a key that the service refuses") {
         world.service.say(connection, answers[std::string(bytes.substr(4, bytes.size() - 5))]);
     };
     CHECK(world.get("none") == "-");
-    CHECK(world.get("later") == "!table tcp:t: later: it says: 400 database down");
+    CHECK(world.get("later") == "!table tcp:t: later: it answered: 400 database down");
     CHECK(world.get("empty") == "!table tcp:t: empty: answers with an empty value");
     CHECK(world.get("odd") == "!table tcp:t: odd: answers with control characters");
     CHECK(world.table->problem() == ""); // the table itself answers
@@ -169,14 +169,14 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
     SUBCASE("mad") {
         world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "hello\n"); };
         several();
-        CHECK(world.get("a").find("its answer \"hello\" is none of") != std::string::npos);
+        CHECK(world.get("a").find("its answer is \"hello\": expected") != std::string::npos);
     }
     SUBCASE("chatty") {
         world.service.heard = [&](std::size_t connection, std::string_view) {
             world.service.say(connection, "200 a\n200 b\n");
         };
         several();
-        CHECK(world.get("a") == "!table tcp:t: it says more than it was asked");
+        CHECK(world.get("a") == "!table tcp:t: unexpected data after its answer");
     }
     // Nobody is asked meanwhile; what is known stays so.
     const auto now = common::Loop::now();

@@ -190,7 +190,8 @@ TEST_CASE("what is no compiled table, or cut off, makes mail wait") {
         CAPTURE(size);
         CHECK(find(bytes.substr(0, size)).starts_with("!table lmdb:"));
     }
-    CHECK(find("a 1\n") == fmt::format("!table lmdb:{}: it is not a compiled table; make it anew with \"postrider map\"",
+    CHECK(find("a 1\n") == fmt::format("!table lmdb:{}: not a compiled table; create it again with "
+                                       "\"postrider map\"",
                                        (here.path() / "x").string()));
 }
 
@@ -241,7 +242,7 @@ TEST_CASE("SQLite") {
     wrong("SELECT absent FROM a WHERE k = ?", "no such column: absent");
     wrong("SELECT v FROM a", "the query must have one parameter");
     wrong("SELECT v FROM a WHERE k = ? OR k = ?", "the query must have one parameter");
-    wrong("DELETE FROM a WHERE k = ?", "none that only reads");
+    wrong("DELETE FROM a WHERE k = ?", "not read-only");
     wrong("SELECT 1 WHERE ?; SELECT 2", "more than one statement");
     wrong("", "the query is empty");
     CHECK(with("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n WHERE ?", 100ms)("1")
@@ -250,7 +251,7 @@ TEST_CASE("SQLite") {
     sqlite3* writer = nullptr; // that does not let go
     REQUIRE(sqlite3_open(path.c_str(), &writer) == SQLITE_OK);
     REQUIRE(sqlite3_exec(writer, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
-    CHECK(with("SELECT v FROM a WHERE k = ?", 200ms)("bob").find("somebody is writing to the database") !=
+    CHECK(with("SELECT v FROM a WHERE k = ?", 200ms)("bob").find("another program has locked the database") !=
           std::string::npos);
     sqlite3_exec(writer, "COMMIT", nullptr, nullptr, nullptr);
     sqlite3_close(writer);
@@ -285,7 +286,7 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
     CHECK(world.find("table:few", "a@B") == "c d");
     CHECK(world.find("table:few", "q") == "-");
     CHECK(world.find("table:none", "q") == "!table table:none: there is no [table.none] in the configuration");
-    CHECK(world.find("hash:/x", "q").starts_with("!\"hash:/x\": there is no hash here"));
+    CHECK(world.find("hash:/x", "q").starts_with("!\"hash:/x\": table type hash is not supported"));
     for (const std::string& key : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(4097, 'k')}) {
         CHECK(world.find("table:none", key) == "-");
         world.tables.ask("table:none", key); // answered all the same
@@ -293,9 +294,9 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
         world.loop.run();
         CHECK(world.told.size() == told + 1);
     }
-    CHECK(world.tables.problem() == "\"hash:/x\": there is no hash here; write \"text:FILE\", or \"lmdb:FILE\" after "
-                                    "\"postrider map FILE\"; "
-          "table table:none: there is no [table.none] in the configuration");
+    CHECK(world.tables.problem() == "\"hash:/x\": table type hash is not supported; write "
+                                    "\"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\"; "
+                                    "table table:none: there is no [table.none] in the configuration");
 }
 
 TEST_CASE("answers are kept for a while, and not more than a bound") {

@@ -44,15 +44,15 @@ void in_database(const std::string& path, const char* statements) {
 TEST_CASE("files: lines, right-hand sides, compiled entries; so many and no more") {
     Scratch scratch;
     const auto text = scratch.write("text", "# ours\na b\n\nc d,\n e\n");
-    CHECK(seen("text:" + text) == "2:a=b 4:c=d, e 2 values looked over");
-    CHECK(seen("text:" + text, {}, 1) == "2:a=b the first 1 value looked over");
-    CHECK(seen("text:/no/such") == "its values cannot be looked over: No such file or directory");
+    CHECK(seen("text:" + text) == "2:a=b 4:c=d, e 2 values checked");
+    CHECK(seen("text:" + text, {}, 1) == "2:a=b the first 1 value checked");
+    CHECK(seen("text:/no/such") == "its values cannot be checked: No such file or directory");
     REQUIRE(compile(text));
-    CHECK(seen("lmdb:" + text) == "0:a=b 0:c=d, e 2 values looked over");
-    CHECK(seen("lmdb:" + text, {}, 1) == "0:a=b the first 1 value looked over");
+    CHECK(seen("lmdb:" + text) == "0:a=b 0:c=d, e 2 values checked");
+    CHECK(seen("lmdb:" + text, {}, 1) == "0:a=b the first 1 value checked");
     const auto rules = scratch.write("rules", "if /x/\n/^(.*)@a$/ $1@b\nendif\n/bad\n/c/ d\n");
-    CHECK(seen("regexp:" + rules) == "2:=$1@b with groups 5:=d with groups 2 values looked over");
-    CHECK(seen("cidr:" + scratch.write("cidr", "10.0.0.0/8 a\n!::1 b\n")) == "1:=a 2:=b 2 values looked over");
+    CHECK(seen("regexp:" + rules) == "2:=$1@b with groups 5:=d with groups 2 values checked");
+    CHECK(seen("cidr:" + scratch.write("cidr", "10.0.0.0/8 a\n!::1 b\n")) == "1:=a 2:=b 2 values checked");
 }
 
 TEST_CASE("sections: entries, what an SQLite query answers, and services that cannot be listed") {
@@ -70,22 +70,23 @@ TEST_CASE("sections: entries, what an SQLite query answers, and services that ca
           "SELECT b FROM \"v\" WHERE lower(a) = ?1 AND b <> 'never'", "SELECT\n b\nFROM v\nWHERE a == @key"}) {
         const auto found = seen("table:q", section(query));
         CHECK_MESSAGE(found.find("0:y=two") != std::string::npos, query, ": ", found);
-        CHECK_MESSAGE(found.ends_with("2 values looked over"), query, ": ", found);
+        CHECK_MESSAGE(found.ends_with("2 values checked"), query, ": ", found);
     }
-    CHECK(seen("table:q", section("SELECT b FROM v WHERE a = ?"), 1).ends_with("the first 1 value looked over"));
+    CHECK(seen("table:q", section("SELECT b FROM v WHERE a = ?"), 1).ends_with("the first 1 value checked"));
     for (const auto* query :
          {"SELECT b FROM v WHERE a LIKE ? OR 1", "SELECT ?", "SELECT b FROM v JOIN v AS w WHERE v.a = ?"})
         CHECK_MESSAGE(
-            seen("table:q", section(query)).starts_with("its values cannot be looked over: which keys there are"),
+            seen("table:q", section(query)).starts_with("its values cannot be checked: keys can be listed "
+                                                        "only"),
             query);
     CHECK(seen("table:q", section("SELECT b FROM gone WHERE a = ?")) ==
-          fmt::format("its values cannot be looked over: {}: no such table: gone", database));
+          fmt::format("its values cannot be checked: {}: no such table: gone", database));
     const std::vector<config::LookupTable> others{
         {.name = "few", .kind = config::LookupKind::entries, .entries = {"a b", "c d"}},
         {.name = "far", .kind = config::LookupKind::tcp}};
-    CHECK(seen("table:few", others) == "1:a=b 1:c=d 2 values looked over");
+    CHECK(seen("table:few", others) == "1:a=b 1:c=d 2 values checked");
     for (const auto* table : {"table:far", "tcp:127.0.0.1:1", "socketmap:unix:/no/such:x"})
-        CHECK(seen(table, others) == "its values cannot be looked over: a service answers for them, one key at a time");
+        CHECK(seen(table, others) == "its values cannot be checked: the service answers only one key at a time");
 }
 
 TEST_CASE("a value with groups is wrong if it is, whatever they catch") {
@@ -94,7 +95,7 @@ TEST_CASE("a value with groups is wrong if it is, whatever they catch") {
     };
     CHECK(check_value({"", "$1", 1, true}, short_ones) == "");
     CHECK(check_value({"", "${1}-and-$(2)", 1, true}, short_ones) == "");
-    CHECK(check_value({"", "$1 is always long", 1, true}, short_ones) == "\"somebody is always long\" is long");
+    CHECK(check_value({"", "$1 is always long", 1, true}, short_ones) == "\"user is always long\" is long");
     CHECK(check_value({"", "$1 is always long", 1, false}, short_ones) == "\"$1 is always long\" is long");
     CHECK(check_value({"", "$$1", 1, true}, short_ones) == "");
 }

@@ -141,7 +141,7 @@ TEST_CASE("nobody goes on where nothing can be known") {
     CHECK_FALSE(record_accepted(world.store, std::vector{AcceptedKey{}}, now));
     world.store.broken.reset();
     CHECK(world.claim(1) == Kind::proceed);
-    CHECK(world.store.apply(store::Change::put(name_in_store("sasl:ann", "odd"), {"no claim", {}}), now));
+    CHECK(world.store.apply(store::Change::put(name_in_store("sasl:ann", "odd"), {"not a claim", {}}), now));
     CHECK(world.claim(2, "alive", "content", "odd") == Kind::unavailable);
 }
 

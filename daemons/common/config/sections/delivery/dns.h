@@ -16,7 +16,7 @@ struct Dns {
     Duration maximum_ttl = 24h;
     Duration minimum_ttl = 5s;
     Duration negative_ttl = 5min; // at most, for "no such name" and "no such record"
-    Duration failure_ttl = 10s;   // a failed look-up is not repeated before that
+    Duration failure_ttl = 10s;   // a failed lookup is not repeated before that
     bool trust_ad = true;         // of name servers on loopback; others are never believed to have validated
 };
 

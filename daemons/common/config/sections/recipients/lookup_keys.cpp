@@ -66,7 +66,7 @@ Section section_for(LookupTable& s) {
              "temporarily unavailable, and mail that depends on it waits.",
              ""},
             {"cache", DurationKey{&s.cache, 1s, 1h},
-             "For the same kinds: how long a reply is cached.", ""},
+             "How long a reply is cached, for the same kinds.", ""},
         }};
 }
 
