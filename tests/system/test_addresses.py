@@ -268,7 +268,7 @@ def test_a_default_alias_file_that_has_gone_is_known_after_a_restart(mta):
     (etc / "aliases").unlink()
     mta.start()
     assert answered("450")
-    mta.wait_log(r"warning: /etc/aliases: No such file or directory: mail for users of this system waits until it is there")
+    mta.wait_log(r"warning: /etc/aliases: No such file or directory: mail for users of this system waits until it exists again, even if empty")
     assert "/etc/aliases" in mta.command("status").stdout
 
 
@@ -333,7 +333,7 @@ def test_an_alias_file_that_disappears_makes_mail_wait(mta):
     away = mta.folder / "away"
     mta.aliases.rename(away)
     mta.kill("categorizer")  # the new one need not wait for ten seconds to believe it
-    mta.wait_log(rf"warning: {mta.aliases}: No such file or directory: mail for users of this system waits until it is there")
+    mta.wait_log(rf"warning: {mta.aliases}: No such file or directory: mail for users of this system waits until it exists again, even if empty")
     with mta.client() as c:
         c.say("MAIL FROM:<stranger@remote.example>")
         for name in ("team", "nobody"):

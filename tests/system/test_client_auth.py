@@ -349,7 +349,7 @@ def test_check_looks_into_the_file_of_accounts(mta):
     file.write_text("relay.example:587 ann:secret\n")
     file.chmod(0o644)
     done = mta.command("check", check=False)
-    assert done.returncode != 0 and re.search(r'credentials: \S+ holds secrets .*"chmod 600 \S+" fixes this', done.stderr)
+    assert done.returncode != 0 and re.search(r'credentials: \S+ contains secrets .*"chmod 600 \S+" fixes this', done.stderr)
 
 
 def test_two_senders_have_two_accounts_at_one_host(mta, relay):

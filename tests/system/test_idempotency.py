@@ -163,7 +163,7 @@ def test_programs_on_this_host(outbox):
     mta.wait_until_empty()
     first = mta.logged(r"pickup\[\d+\]: ([0-9A-F]+): uid=")[0][1]
     sent()
-    mta.wait_log(rf"pickup.*duplicate of {first}: nothing is sent")
+    mta.wait_log(rf"pickup.*duplicate of {first}: not sent")
     again = mta.sendmail("-oi", "-v", "user@remote.example", input=text)
     assert (again.returncode, again.stdout) == (0, f"sendmail: not sent: according to its idempotency key it is a duplicate of {first}\n"), again
     other = mta.sendmail("-oi", "user@remote.example", input=text + "More.\n")

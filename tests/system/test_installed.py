@@ -94,7 +94,7 @@ def test_commands_that_are_programs_of_their_own(installed, tmp_path):
     assert done.returncode == 0 and "here.example" in done.stdout, done.stderr
     done = installed.shell(f'rm "{installed.libexecdir}/simulate"; exec "$@"', f"{installed.sbindir}/postrider", *simulate)
     assert done.returncode == 69
-    assert f"the program {installed.libexecdir}/simulate is missing: install Postrider " in done.stderr
+    assert f"the program {installed.libexecdir}/simulate is missing: reinstall Postrider " in done.stderr
 
 
 @pytest.mark.parametrize("then, said", [

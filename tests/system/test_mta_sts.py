@@ -321,7 +321,7 @@ def test_what_cannot_be_fetched_is_no_policy(mta, domain, what, why):
     mta.start()
     mta.submit("one@remote.example")
     domain.sink.wait_for_one_to("one@remote.example")
-    mta.wait_log(rf"https://mta-sts.remote.example/.well-known/mta-sts.txt is not available: .*{why}.*; mail is sent without one")
+    mta.wait_log(rf"https://mta-sts.remote.example/.well-known/mta-sts.txt is not available: .*{why}.*; mail is sent without a policy until it is")
     asked = len(domain.web.requests)
     mta.submit("two@remote.example")
     domain.sink.wait_for_one_to("two@remote.example")

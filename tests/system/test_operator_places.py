@@ -41,7 +41,7 @@ def test_message_of_a_newer_postrider(mta):
     struct.pack_into("<HH", newer, 8, 9, 2)  # written in version 9, read from version 2 on
     struct.pack_into("<I", newer, 124, crc32c(newer[:124], crc32c(newer[16:24])))
     file.write_bytes(newer)
-    says = r"written in version 9 of the format, .*version 2 on; this program knows version 1: use a Postrider at least as new as"
+    says = r"written in version 9 of the format, .*version 2 on; this program knows version 1: use a Postrider at least as new as the one that wrote it"
     mta.start()
     mta.wait_log(rf"error: spool: {file.relative_to(mta.spool)}: header: {says}: left where it is")
     assert re.search(rf"Problem +{file.relative_to(mta.spool)}: .*{says}", mta.command("status").stdout)

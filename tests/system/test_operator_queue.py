@@ -196,7 +196,7 @@ def test_what_makes_no_sense_changes_nothing(deferring):
     fails(mta, 64, "message", "remove", "all", "--force")
     fails(mta, 64, "message", "priority", "fastest", "all")
     for nonsense in ("nowhere:at:all", "foo", "mx", "[]", "[192.0.2.1]:x", "192.0.2.1", "host.example:0"):
-        assert "no next hop" in fails(mta, 64, "message", "reroute", nonsense, queue_id)
+        assert "not a valid next hop" in fails(mta, 64, "message", "reroute", nonsense, queue_id)
     assert "would loop" in fails(mta, 64, "message", "reroute", f"[{mta.address}]:{mta.relay_port}", queue_id)
     fails(mta, 64, "message", "requeue", queue_id, "--policy", "nonesuch")
     fails(mta, 1, "message", "remove", "sender=nobody@*")
@@ -278,7 +278,7 @@ def test_pause_resume_and_force(relaying):
     assert mta.command("force", "queue", "remote.example").stdout == f"queue remote.example will be tried when it is resumed: {by_root}\n"
     assert "1 of them only after \"postrider resume\"" in mta.command("message", "retry", queue_id).stdout
     # a recipient's address is no queue, though it looks like one with a pool
-    assert "is no queue" in fails(mta, 64, "pause", "queue", "user@remote.example")
+    assert "is not a queue" in fails(mta, 64, "pause", "queue", "user@remote.example")
     mta.restart()
     wait_until(lambda: "their move" in mta.command("status").stdout, 15, "the pause after a restart")
     assert mta.command("resume", "queue", "remote.example").stdout == "queue remote.example is resumed\n"

@@ -107,7 +107,7 @@ def test_seed_and_end_from_the_command_line(simulate):
     (ONE_MESSAGE + outage("0s"), ":7:9: fault.outage.lasts: 0s is out of range: expected 1s to 400d"),
     (ONE_MESSAGE + outage("1h", more='how = "explodes"\n'),
      ':8:7: fault.outage.how: "explodes" is not a valid value: expected one of "refuses", '),
-    (ONE_MESSAGE + outage("1h", more='how = "replies"\n'), ":5:10: fault.outage.reply is missing: expected the server's reply"),
+    (ONE_MESSAGE + outage("1h", more='how = "replies"\n'), ":5:8: fault.outage.reply is missing: expected the server's reply"),
     (ONE_MESSAGE + outage("1h", more='how = "replies"\nreply = "250 fine"\n'), ':9:9: fault.outage.reply: "250 fine" is not a rejection'),
     (ONE_MESSAGE + outage("1h", more='reply = "450 no"\n'), ":8:1: fault.outage.reply is for how = "),
     (ONE_MESSAGE + 'peak = "9h"\n', ':5:1: traffic.one.peak is for profile = "daily" only'),

@@ -93,7 +93,7 @@ POSTRIDER = [
     *(row(f"message {verb}", "--dry-run", "message", verb, *more, "{id}", "--dry-run", "-c", "{file}", out=r"1 message|would", then=unchanged)
       for verb, more in [("hold", []), ("release", []), ("remove", []), ("expire", []), ("retry", []), ("requeue", []),
                          ("reroute", ["[127.0.0.9]:9"]), ("priority", ["bulk"])]),
-    row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message given 9d from arrival to be delivered"),
+    row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message set to expire after 9d"),
     row("message requeue", "--policy", "message", "requeue", "{id}", "--policy", "patient", "-c", "{file}", then=shows("patient")),
     row("pause", "--reason", "pause", "queue", "other.example", "--reason", WHY, "-c", "{file}",
         then=lambda mta, i, done: None if WHY in mta.command("status").stdout else pytest.fail("not in status")),
@@ -119,7 +119,7 @@ POSTRIDER = [
     row("dkim-key", "--ed25519", "dkim-key", "test.example", "s2", "--ed25519", "--file", "{folder}/two.pem", out="k=ed25519"),
     row("dkim-key", "--bits", "dkim-key", "test.example", "s3", "--bits", "1024", "--file", "{folder}/three.pem", out="k=rsa",
         then=lambda mta, i, done: None if len(done.stdout) < 700 else pytest.fail(done.stdout)),
-    row("import-postfix", "-o", "import-postfix", "{folder}/postfix", "-o", "{folder}/imported.toml", err="carried over 1,",
+    row("import-postfix", "-o", "import-postfix", "{folder}/postfix", "-o", "{folder}/imported.toml", err="imported 1,",
         then=made("imported.toml", 'hostname = "mail.options.example"')),
     row("simulate", "--world", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--json", "-c", "{file}", then=is_json),
     row("simulate", "--seed", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--seed", "77", "-c", "{file}", out="77"),

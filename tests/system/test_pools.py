@@ -323,7 +323,7 @@ def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, po
     assert mta.logged(rf"link {re.escape(name)}: {a} backs off for 1h: host .*blocked using")
     assert not mta.logged(rf"{first}: .*status=(bounced|deferred)")
     assert [each["source"] for each in links(mta)[name]["backing_off"]] == [a]
-    assert f"{a} rests: host " in mta.command("status").stdout
+    assert f"{a} is backing off: host " in mta.command("status").stdout
     # It rests on, though connections of its are not refused, and other mail goes from the other one at once.
     for _ in range(4):
         mta.submit("user@remote.example")

@@ -38,7 +38,7 @@ def test_a_reload_with_a_shorter_expiry_returns_nothing_that_is_queued(mta, remo
     mta.restart()
     wait_until(lambda: old in mta.queued_ids(), 15, "it to be found again")
     assert one(mta, "message", id=old)["expiry"] == expires, "nor does a restart"
-    assert mta.command("message", "expire", "--after", "2h", old).stdout == "1 message given 2h from arrival to be delivered\n"
+    assert mta.command("message", "expire", "--after", "2h", old).stdout == "1 message set to expire after 2h\n"
     shown = one(mta, "message", id=old)
     assert shown["expiry"] == shown["arrival"] + 7200
     mta.command("message", "expire", "--after", "1s", old)

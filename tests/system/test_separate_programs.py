@@ -37,7 +37,7 @@ def test_they_are_found(place, where):
     assert (done.returncode, done.stderr) == (0, "") and "Summary: in 60 min, " in done.stdout
     done = run(place, postrider, "import-postfix", "--", "-o")
     assert done.returncode == 0 and 'domains = ["here.example"]' in done.stdout
-    assert done.stderr.startswith("postrider: -o: carried over ")
+    assert done.stderr.startswith("postrider: -o: imported ")
 
 
 def test_what_is_given_reaches_them(place):

@@ -151,7 +151,7 @@ def test_lists_of_others_come_in(relaying, folder):
     assert [(e["recipient"], e["reason"]) for e in listed(mta)] == [("ann@remote.example", "550 5.1.1 no, never"), ("bob@remote.example", "y")]
     # Our own listing moves a list; many at once.
     many = "".join(f"user{n}@remote.example\n" for n in range(3000))
-    assert "3000 are put on" in mta.command("suppress", "import", "-", input=many).stdout
+    assert "3000 are added to" in mta.command("suppress", "import", "-", input=many).stdout
     everything = mta.command("suppress", "list", "--json").stdout
     assert len(everything.splitlines()) == 3002
     mta.command("suppress", "remove", "all")

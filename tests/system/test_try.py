@@ -279,7 +279,7 @@ def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, tmp_
     assert f"{tmp_path}/none: No such file or directory; this process runs as user" in one(steps, "connect")["text"]
     assert f"no socket {tmp_path}/none/lmtp" in advice and "nc -vz" not in advice
     steps, text, advice = told("left")
-    assert re.search(rf"{tmp_path}/left is a socket, mode 0\d\d\d, of user \d+", one(steps, "connect")["text"])
+    assert re.search(rf"{tmp_path}/left is a socket \(mode 0\d\d\d, user \d+", one(steps, "connect")["text"])
     assert f"No process accepts connections at the socket {tmp_path}/left" in advice
     _, text, advice = told("srv")
     assert "dig SRV _submissions._tcp.provider.example" in advice and "dig MX" not in advice
@@ -342,7 +342,7 @@ def test_a_try_leaves_no_mark_on_links(mta, to_host):
     (("someone",), "it has no @"),
     (("a b@remote.example",), "is not an address"),
     (("--from", "nonsense", "user@remote.example"), "is not a valid sender address"),
-    (("--host", "[", "user@remote.example"), "is not a valid host"),
+    (("--host", "[", "user@remote.example"), "is not a host"),
     (("--host", "", "user@remote.example"), "needs a host"),
     (("--reason", "x", "user@remote.example"), "does not take --reason"),
     (("one@remote.example", "two@remote.example"), "does not take"),

@@ -25,11 +25,11 @@ std::string servers_text(std::span<const common::Endpoint> servers, ServersFrom 
         names += fmt::format("{}{}", i == 0 ? "" : i + 1 == servers.size() ? " and " : ", ",
                              servers[i].port == usual_port ? servers[i].address.to_string() : servers[i].to_string());
     if (servers.size() > most_named) names += fmt::format(" and {} more", servers.size() - most_named);
-    if (from == ServersFrom::dns_servers) return fmt::format("asked {} (from dns.servers)", names);
-    if (resolv_conf == nullptr) return fmt::format("asked {} (/etc/resolv.conf cannot be read)", names);
+    if (from == ServersFrom::dns_servers) return fmt::format("asked {}, from dns.servers", names);
+    if (resolv_conf == nullptr) return fmt::format("asked {}, because /etc/resolv.conf cannot be read", names);
     if (!names_a_server(*resolv_conf))
-        return fmt::format("asked {} (/etc/resolv.conf lists no server)", names);
-    return fmt::format("asked {} (from /etc/resolv.conf)", names);
+        return fmt::format("asked {}, because /etc/resolv.conf lists no server", names);
+    return fmt::format("asked {}, from /etc/resolv.conf", names);
 }
 
 } // namespace dns
