@@ -22,8 +22,8 @@ struct Settings {
     std::uint64_t full_content_limit = 0;
     bool over_quota_few_headers = true;
     std::uint32_t lifetime = 0; // of a report, as its envelope has it
-    bool dry = false; // nobody is told
-    struct {
+    bool dry = false; // no report is sent
+    struct PostmasterCopy { // of which reports
         bool failed = false, delayed = false, undeliverable = false;
     } postmaster_copy;
     Wordings wordings; // by kind; empty ones mean the default

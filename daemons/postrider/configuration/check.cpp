@@ -60,9 +60,9 @@ void print_plan(const config::Config& config) {
     fmt::print("Host name   {} ({})\nOrigin      {} ({})\n", config.mta.hostname,
                name_source_text(config.mta.hostname_from, "hostname"), config.mta.origin,
                name_source_text(config.mta.origin_from, "origin"));
-    const auto file = common::log_file(config);
-    fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, file,
-               config.log.syslog && file == config.log.file ? (file.empty() ? "syslog" : ", syslog") : "",
+    auto log = common::log_file(config);
+    if (config.log.syslog && log == config.log.file) log += log.empty() ? "syslog" : ", syslog";
+    fmt::print("Spool       {}\nLog         {}\nUser        {}\n", config.spool.directory, log,
                config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)

@@ -144,17 +144,19 @@ void add_links(Page& page, const json& q) {
     page.raw(table.text(page.width(), "  "));
 }
 
+// What mail waits for at that gate.
+std::string gate_name(const std::string& gate, const std::string& queue) {
+    if (gate == "route") return queue.empty() ? "next hops" : "the next hop of " + queue;
+    return gate == "report" ? "a report" : "the " + gate;
+}
+
 // Mail that waits where no link tells of it.
 void add_unrouted(Page& page, const json& q) {
     Table table({"Waits for", ">Queued", "Since", "Next try", ">Failures", "Why"});
     for (const auto& mail : list_of(q, "unrouted")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
-        table.row({gate == "route"
-                       ? (text_of(mail, "queue").empty() ? "next hops" : "the next hop of " + text_of(mail, "queue"))
-                   : gate == "report" ? "a report"
-                                      : "the " + gate,
-                   std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
+        table.row({gate_name(gate, text_of(mail, "queue")), std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
                    page.when(number_of(mail, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
                    error.empty() ? text_of(mail, "waiting_for") : error});
     }
