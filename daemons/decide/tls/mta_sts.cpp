@@ -1,5 +1,6 @@
 #include "daemons/decide/tls/mta_sts.h"
 #include "libsmtp/text/utf8.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -72,8 +73,8 @@ struct Found {
     std::vector<std::string> mx;
 };
 
-// "" or what is wrong.
-std::string take(string_view key, string_view value, Found& found) {
+// What is wrong with the line.
+std::optional<std::string> take(string_view key, string_view value, Found& found) {
     if (key == "version") {
         if (value != "STSv1") return "its version is not STSv1";
         found.version = true;
@@ -96,7 +97,7 @@ std::string take(string_view key, string_view value, Found& found) {
     } else if (!is_name(key) || !is_extension(value)) {
         return "a line of it is no \"key: value\"";
     }
-    return "";
+    return std::nullopt;
 }
 
 } // namespace
@@ -121,7 +122,7 @@ std::expected<Policy, std::string> parse_policy(string_view text) {
         const auto colon = line.find(':');
         if (colon == string_view::npos) return wrong("a line of it is no \"key: value\"");
         const auto value = without_blanks_behind(without_blanks_before(line.substr(colon + 1)));
-        if (auto what = take(line.substr(0, colon), value, found); !what.empty()) return wrong(std::move(what));
+        if (auto what = take(line.substr(0, colon), value, found)) return wrong(*std::move(what));
     }
     if (!found.version) return wrong("it has no version");
     if (!found.mode) return wrong("it has no mode");

@@ -104,9 +104,9 @@ std::vector<std::string> foreign_address_warnings(const config::Config& config) 
     std::vector<std::string> out;
     for (const auto& pool : config.pools)
         for (const auto& source : pool.addresses)
-            if (const auto why = common::local_address_error(source.address); !why.empty())
+            if (const auto why = common::local_address_error(source.address))
                 out.push_back(fmt::format("pool.{}.addresses: {} is not an address of this host: {}", pool.name,
-                                          source.address.to_string(), why));
+                                          source.address.to_string(), *why));
     return out;
 }
 

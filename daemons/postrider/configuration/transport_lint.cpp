@@ -1,19 +1,20 @@
 #include "daemons/postrider/configuration/transport_lint.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/text/text.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider {
 
-std::string lint_transport(std::string_view value, MailboxDelivery mailboxes) {
+std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes) {
     using Kind = decide::TransportEntry::Kind;
     const auto word = decide::TransportEntry::parse(value);
     if (!word) return " is no next hop: mail for it waits";
     if (!word->warning.empty()) return ": " + word->warning;
     if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
         return ": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits";
-    return "";
+    return std::nullopt;
 }
 
 TransportLint lint_transport_table(const config::Config& config, const std::string& table) {
@@ -27,8 +28,8 @@ TransportLint lint_transport_table(const config::Config& config, const std::stri
         const auto why =
             tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        if (!why.empty())
-            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
+        if (why)
+            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), *why));
     });
     out.problems = problems.first();
     return out;

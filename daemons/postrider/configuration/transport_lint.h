@@ -13,8 +13,8 @@ namespace postrider {
 
 enum class MailboxDelivery : bool { unconfigured, configured }; // virtual_mailbox.deliver
 
-// What is wrong with a value that makes mail wait or does not mean what it seems to; "" if nothing is.
-std::string lint_transport(std::string_view value, MailboxDelivery mailboxes);
+// What is wrong with a value that makes mail wait or does not mean what it seems to.
+std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes);
 
 struct TransportLint {
     std::vector<tables::Problem> problems; // the first of them

@@ -3,6 +3,7 @@
 #include "daemons/decide/addressing/written_addresses.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/utf8.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
@@ -108,7 +109,7 @@ std::vector<AliasTarget> parse_targets(std::string_view text) {
     return out;
 }
 
-std::string wrong_in_rule(std::string_view written) {
+std::optional<std::string> wrong_in_rule(std::string_view written) {
     using Kind = AliasTarget::Kind;
     for (const auto& target : parse_targets(written)) {
         const bool address = target.kind == Kind::address || target.kind == Kind::wrong;
@@ -122,11 +123,11 @@ std::string wrong_in_rule(std::string_view written) {
             : target.kind == Kind::include ? "the name of an included file"
                                            : "a user's name");
     }
-    return "";
+    return std::nullopt;
 }
 
 std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string_view written, std::string_view filled_in) {
-    if (auto why = wrong_in_rule(written); !why.empty()) return std::unexpected(std::move(why));
+    if (auto why = wrong_in_rule(written)) return std::unexpected(*std::move(why));
     const auto before = parse_targets(written);
     auto out = parse_targets(filled_in);
     const auto same = [](const AliasTarget& a, const AliasTarget& b) {

@@ -1,6 +1,7 @@
 #include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/message/address.h"
 #include "libspool/format/edits.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -34,13 +35,13 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-// Is the text one that the action can do something with?
-std::string objection(Action action, std::string_view text) {
+// Why the action can do nothing with the text.
+std::optional<std::string> objection(Action action, std::string_view text) {
     if (action == Action::redirect && !smtp::Mailbox::parse(text)) return "REDIRECT needs an address";
     if ((action == Action::prepend || action == Action::replace) && text.find('$') == text.npos &&
         !spool::is_one_field(std::string(text) + "\r\n"))
         return "PREPEND and REPLACE need a header field: \"Name: value\"";
-    return "";
+    return std::nullopt;
 }
 
 // Line ends as patterns expect them: LF where a field folds, none at its end.
@@ -69,7 +70,7 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
                                      smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
-    if (auto wrong = objection(rule.action, rule.text); !wrong.empty()) return malformed_check(std::move(wrong));
+    if (auto wrong = objection(rule.action, rule.text)) return malformed_check(*std::move(wrong));
     return rule;
 }
 
