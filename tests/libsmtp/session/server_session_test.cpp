@@ -16,7 +16,7 @@ struct Spoken {
     bool operator==(const Spoken&) const = default;
 };
 Spoken converse(const std::vector<std::string>& groups, std::size_t length, const ServerSettings& settings,
-                ServerSession::Rights rights = {}) {
+                ServerRights rights = {}) {
     ServerPeer peer(settings);
     peer.session.grant(rights);
     for (auto& group : groups)
