@@ -19,8 +19,8 @@ public:
 
     void consume(std::size_t count) { begin_ += count; }
     void consume_all() { begin_ = bytes_.size(); }
-    void clear() {
-        bytes_ = {};
+    void clear() { // with its memory: an assignment would keep it
+        std::string().swap(bytes_);
         begin_ = 0;
     }
     // Gives back the memory of what was used.

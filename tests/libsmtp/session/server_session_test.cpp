@@ -443,6 +443,26 @@ TEST_CASE("bare line ends in commands") {
     }
 }
 
+TEST_CASE("the last of too many bare lines is reported although its memory was given back") {
+    const auto settings = test_settings();
+    ServerPeer peer(settings);
+    std::string lines;
+    for (int i = 0; i < 3; ++i) lines += "NOOP " + std::string(1900, 'a') + "\n";
+    peer.feed(lines);
+    CHECK(peer.cause == Cause::not_smtp);
+    CHECK(peer.session.unexpected_input().starts_with("NOOP aaa"));
+}
+
+TEST_CASE("a session that has used all input holds none of its memory") {
+    const auto settings = test_settings();
+    ServerPeer peer(settings);
+    std::string lines;
+    for (int i = 0; i < 3; ++i) lines += "NOOP " + std::string(1900, 'a') + "\r\n";
+    peer.feed(lines);
+    CHECK(peer.sent.ends_with("250 2.0.0 Ok\r\n250 2.0.0 Ok\r\n250 2.0.0 Ok\r\n"));
+    CHECK(peer.session.held() < 1000);
+}
+
 TEST_CASE("a client that may do so ends commands and messages with a bare LF") {
     auto settings = test_settings();
     for (const auto lines : {ServerSettings::ContentLines::normalise, ServerSettings::ContentLines::reject})
