@@ -61,7 +61,6 @@ RULES = {
             "queue_manager::Control": 5,
             "postrider::Import": 4,
             "smtp::ClientSession": 4,
-            "smtp::ServerSession": 3,
             "decide::Expander": 2,
             "master::Master": 2,
             "pickup::Submission": 2,
@@ -76,7 +75,6 @@ RULES = {
             "queue_manager::QueueManager": 106,
             "smtpd::Connection": 106,
             "smtp_client::Connection": 93,
-            "smtp::ServerSession": 85,
             "smtp::ClientSession": 84,
         }),
     "class_lines": Rule(
@@ -89,7 +87,6 @@ RULES = {
             "smtp_client::Connection": 1236,
             "smtp::ClientSession": 1073,
             "queue_manager::Control": 1096,
-            "smtp::ServerSession": 949,
         }),
     "folder_size": Rule(
         "A folder has about 25 source files (.h and .cpp), 27 at most.",
