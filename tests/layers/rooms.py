@@ -22,8 +22,10 @@ ROOMS = {
     "libsmtp/protocol": {"libsmtp/message", "libsmtp/text"},
     # kinds of delivery reports, and the messages that carry them
     "libsmtp/dsn": {"libsmtp/delivery", "libsmtp/message", "libsmtp/mime", "libsmtp/protocol", "libsmtp/text"},
+    # parts of the client's side: commands, opening, transactions in a pipeline, time limits
+    "libsmtp/session/client": {"libsmtp/auth", "libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text"},
     # client and server side of a conversation, without sockets
-    "libsmtp/session": {"libsmtp/auth", "libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text"},
+    "libsmtp/session": {"libsmtp/auth", "libsmtp/message", "libsmtp/protocol", "libsmtp/session/client", "libsmtp/text"},
     # facts about recipients shared by queue, daemons and message files
     "libspool/delivery": {"libsmtp/delivery", "libsmtp/dsn"},
     # bytes and names of a message file, as values
