@@ -59,7 +59,6 @@ RULES = {
             "smtpd::Connection": 8,
             "smtp_client::Connection": 6,
             "queue_manager::Control": 5,
-            "postrider::Import": 4,
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
             "decide::Expander": 2,
