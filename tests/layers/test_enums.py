@@ -19,7 +19,7 @@ FROM_NUMBERS = {
     ("daemons/decide/message/signing.h", "MailOrigin"): "a set of bits",
     ("daemons/common/filters/milter/message.cpp", "Notify"): "the bits of a parameter",
     ("daemons/smtpd/session/transaction.h", "Notify"): "the bits of a parameter",
-    ("daemons/pickup/submission.cpp", "Notify"): "the bits of a message from a program, checked",
+    ("daemons/pickup/submitted_envelope.cpp", "Notify"): "the bits of a message from a program, checked",
     ("daemons/router/tls_totals.cpp", "TlsPolicyType"): "a number in a file, checked",
     ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
     ("daemons/common/process/daemon.cpp", "Role"): "a loop over all of them",

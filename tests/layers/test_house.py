@@ -63,7 +63,6 @@ RULES = {
             "smtp::ServerSession": 3,
             "decide::Expander": 2,
             "master::Master": 2,
-            "pickup::Submission": 2,
             "postrider::simulate::Simulation": 2,
             "smtpd::Smtpd": 2,
         }),
