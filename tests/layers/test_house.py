@@ -61,7 +61,6 @@ RULES = {
             "queue_manager::Control": 5,
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
-            "decide::Expander": 2,
             "master::Master": 2,
             "postrider::simulate::Simulation": 2,
             "smtpd::Smtpd": 2,
