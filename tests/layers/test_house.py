@@ -62,7 +62,6 @@ RULES = {
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
             "master::Master": 2,
-            "postrider::simulate::Simulation": 2,
             "smtpd::Smtpd": 2,
         }),
     "methods": Rule(
