@@ -24,7 +24,7 @@ FROM_NUMBERS = {
     ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
     ("daemons/common/process/daemon.cpp", "Role"): "a loop over all of them",
     ("daemons/common/logging/metrics/registry.cpp", "Role"): "a loop over all of them",
-    ("daemons/master/master.cpp", "Role"): "a loop over all of them",
+    ("daemons/master/secrets/server_keys.cpp", "Role"): "a loop over all of them",
     ("daemons/metrics/metrics.cpp", "Role"): "a loop over all of them",
     ("daemons/common/delivery/report_texts.cpp", "ReportKind"): "a loop over all of them",
     ("daemons/smtp-client/auth/authenticator.cpp", "SaslMechanism"): "a loop over all of them",

@@ -61,7 +61,6 @@ RULES = {
             "queue_manager::Control": 5,
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
-            "master::Master": 2,
             "smtpd::Smtpd": 2,
         }),
     "methods": Rule(
