@@ -12,6 +12,7 @@
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/pickup/returned.h"
 #include "daemons/pickup/content_filters.h"
+#include "daemons/pickup/submitted_envelope.h"
 #include "libsmtp/message/control_fields.h"
 #include "libsmtp/message/header_scan.h"
 #include "libsmtp/message/submission_fixup.h"
@@ -84,10 +85,9 @@ private:
           control_(common::control_fields_of(common::Submitter::trusted, *context.config)) {}
 
     void begin(const proto::submit::Begin& begin);
-    bool read_sender(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);
     bool add_recipients(const std::vector<proto::submit::Recipient>& recipients);
-    bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
+    bool passes(Accepted&& checked); // refuses it otherwise
     void import(const proto::submit::Import& import);
     void content(std::string_view bytes);
     void rewrite(const std::function<void(std::string&)>& fix);
@@ -124,7 +124,7 @@ private:
     std::optional<smtp::SubmissionFixup> fixup_;
     smtp::ControlFields control_;
     std::unique_ptr<common::idempotency::Fingerprint> fingerprint_; // while it may have a key, or has one
-    std::unique_ptr<common::idempotency::Reservation> hold_;               // on the key, when it is this message's
+    std::unique_ptr<common::idempotency::Reservation> hold_;        // on the key, when it is this message's
     std::optional<spool::MessageWriter> writer_;
     std::optional<FilterRun> filter_run_;
     smtp::HeaderScan scan_;

@@ -59,11 +59,6 @@ RULES = {
             "smtpd::Connection": 8,
             "smtp_client::Connection": 6,
             "queue_manager::Control": 5,
-            "postrider::Import": 4,
-            "decide::Expander": 2,
-            "master::Master": 2,
-            "pickup::Submission": 2,
-            "postrider::simulate::Simulation": 2,
             "smtpd::Smtpd": 2,
         }),
     "methods": Rule(

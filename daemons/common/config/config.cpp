@@ -2,6 +2,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/config/schema/key.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -55,8 +56,7 @@ std::string first_line_of(const char* path) {
     while (!rest.empty()) {
         auto line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-        while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
-        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        line = smtp::trimmed_left(smtp::trimmed_right(line, " \t\r"));
         if (!line.empty() && line.front() != '#') return std::string(line);
     }
     return {};

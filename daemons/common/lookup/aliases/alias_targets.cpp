@@ -2,6 +2,7 @@
 #include "daemons/common/text/pattern.h"
 #include "daemons/decide/addressing/written_addresses.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
 #include <optional>
 #include <algorithm>
@@ -65,9 +66,7 @@ void append_place(std::string_view& text, std::string_view before, std::vector<A
 } // namespace
 
 std::string_view trimmed_blanks(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-    return text;
+    return smtp::trimmed_left(smtp::trimmed_right(text, " \t\r")); // a line may end in CRLF
 }
 
 std::optional<std::string> take_item(std::string_view& text, char end, bool& ended) {

@@ -1,14 +1,16 @@
 #include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/message/address.h"
+#include "libsmtp/text/trim.h"
 #include "libspool/format/edits.h"
-#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace common {
 
 namespace {
 
+using smtp::trimmed;
 using Action = HeaderChecks::Action;
 
 constexpr std::size_t longest_subject = 64 * 1024;   // bytes of a field that are looked at
@@ -27,13 +29,6 @@ struct Word {
 constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject},   {"discard", Action::discard},
                           {"hold", Action::hold},       {"redirect", Action::redirect}, {"warn", Action::warn},
                           {"prepend", Action::prepend}, {"replace", Action::replace}, {"ignore", Action::ignore}};
-
-std::string_view trimmed(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-    return text;
-}
 
 // Why the action can do nothing with the text.
 std::optional<std::string> objection(Action action, std::string_view text) {
