@@ -1,4 +1,5 @@
 // Reload, re-opening of logs, orderly stop, and the control socket they are asked for over.
+#include "daemons/common/config/load.h"
 #include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/process/daemon.h"

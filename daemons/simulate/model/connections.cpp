@@ -1,5 +1,6 @@
 // What a delivery agent does with a connection the engine asked for: host after host until one greets,
 // message after message, and what is told of each end. As daemons/smtp-client does it.
+#include "daemons/common/config/config.h"
 #include "daemons/decide/queue/failure_mapping.h"
 #include "daemons/simulate/model/simulation.h"
 #include <algorithm>

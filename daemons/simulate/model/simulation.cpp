@@ -1,5 +1,6 @@
 // Time, mail that comes, and the daemons around the queue.
 #include "daemons/simulate/model/simulation.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/submission/address_map.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include <algorithm>

@@ -2,7 +2,7 @@
 // categorizer, router and bounce daemon that never fail. Executes the actions of the engine as the queue-manager and its
 // agents would; the results go into a timeline. The same scenario and configuration give the same result.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/simulate/model/candidates.h"
