@@ -81,15 +81,15 @@ std::string ascii_where_possible(const std::string& address) {
 
 } // namespace
 
-Settings settings_of(const config::Config& config, Wordings wordings) {
-    const auto& bounce = config.bounce;
+Settings settings_of(const config::Bounce& bounce, const config::Mta& mta, const decide::queue::Settings& queue,
+                     Wordings wordings) {
     const auto copies = [&](std::string_view what) { return std::ranges::count(bounce.postmaster_copy, what) > 0; };
-    return {config.mta.hostname,
-            config.mta.origin,
+    return {mta.hostname,
+            mta.origin,
             bounce.display_name,
             bounce.full_content_limit,
             bounce.over_quota_partial_headers,
-            common::lifetime_of("", config.queue),
+            common::lifetime_of("", queue),
             bounce.dry_bounce,
             {copies("failed"), copies("delayed"), copies("undeliverable")},
             std::move(wordings)};

@@ -1,7 +1,9 @@
 // From what the queue-manager says to the report that is to be sent: who is to be told of which recipients,
 // in which words, and what the report's own envelope is. Pure; must not know files, connections or the clock.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/bounce.h"
+#include "daemons/common/config/sections/system/mta.h"
+#include "daemons/decide/queue/settings.h"
 #include "daemons/common/proto/report.h"
 #include "daemons/common/delivery/report_texts.h"
 #include "libsmtp/dsn/dsn.h"
@@ -28,7 +30,8 @@ struct Settings {
     } postmaster_copy;
     Wordings wordings; // by kind; empty ones mean the default
 };
-Settings settings_of(const config::Config& config, Wordings wordings);
+Settings settings_of(const config::Bounce& bounce, const config::Mta& mta, const decide::queue::Settings& queue,
+                     Wordings wordings);
 
 // One reverse-path and the recipients its owner is told about.
 struct Addressee {

@@ -1,4 +1,5 @@
 #include "daemons/categorizer/categorizer.h"
+#include "daemons/common/config/config.h"
 #include "daemons/categorizer/settings.h"
 #include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
@@ -60,8 +61,8 @@ Categorizer::Categorizer(common::DaemonContext& context, const config::Config& c
 
 void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
-    sources_.configure(config);
-    suppressions_.configure(config);
+    sources_.configure(config.local, config.mta, config.tables);
+    suppressions_.configure(config.spool.directory, config.local.domains);
     delivered_to_lookup_.configure(config.spool.directory);
     update_problems();
 }

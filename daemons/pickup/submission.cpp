@@ -186,7 +186,7 @@ bool Submission::header_complete() {
     }
     envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(rewritten_);
     envelope_.message_id = fixup_->message_id();
-    const auto wrong = common::choose_pool(*context_.config, common::Submitter::trusted,
+    const auto wrong = common::choose_pool(context_.config->pools, common::Submitter::trusted,
                                            control_.value(common::pool_field), envelope_);
     if (!wrong.empty()) {
         refuse(EX_DATAERR, wrong);
@@ -288,7 +288,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
 
 void Submission::proceed() {
     if (context_.filters->none()) {
-        if (common::add_automatic_bcc(*context_.config, envelope_) || envelope_.tls_optional || hold_)
+        if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_)
             writer_->set_envelope(envelope_);
         return commit();
     }
@@ -328,7 +328,7 @@ void Submission::filters_finished(const FilterRun::Outcome& outcome) {
             self->answer({EX_OK, self->id_.text(), {}});
         });
     }
-    common::add_automatic_bcc(*context_.config, envelope_);
+    common::add_automatic_bcc(context_.config->automatic_bcc, envelope_);
     filter_run_->seal();
     commit();
 }
@@ -356,7 +356,7 @@ void Submission::abort_unreadable(std::string why) {
 void Submission::return_to_sender(bool complete) {
     if (!admit()) return; // a later look finds it again
     const auto now = common::Loop::now().wall;
-    auto made = returned_->make(*context_.config, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
+    auto made = returned_->make(context_.config->mta, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
     envelope_ = std::move(made.envelope);
     context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
     writer_.emplace(context_.spool_writer.write(id_, envelope_));

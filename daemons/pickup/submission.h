@@ -12,6 +12,7 @@
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/pickup/returned.h"
 #include "daemons/pickup/content_filters.h"
+#include "daemons/pickup/settings.h"
 #include "daemons/pickup/submitted_envelope.h"
 #include "libsmtp/message/control_fields.h"
 #include "libsmtp/message/header_scan.h"
@@ -28,11 +29,11 @@ namespace pickup {
 // Whether a message may come with its state (Import): an operator's may, and nobody else's.
 enum class ImportPolicy : std::uint8_t { rejected, accepted };
 
-// What submissions share. Outlives them; `config` is the one in force.
+// What submissions share. Outlives them; `config` is what is in force.
 struct SubmissionContext {
     common::Loop& loop;
     common::Log& log;
-    std::shared_ptr<const config::Config> config;
+    std::shared_ptr<const Settings> config;
     common::SpoolWriter& spool_writer;
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
@@ -82,7 +83,7 @@ private:
     enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
     Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice, ImportPolicy import_policy)
         : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
-          control_(common::control_fields_of(common::Submitter::trusted, *context.config)) {}
+          control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency)) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);

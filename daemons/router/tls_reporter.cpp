@@ -88,15 +88,16 @@ TlsReporter::~TlsReporter() {
     for (auto* work : submissions_) work->owner = nullptr;
 }
 
-void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const config::Config& config) {
+void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const config::TlsReports& settings,
+                      const std::string& hostname) {
     for (auto* work : submissions_) work->owner = nullptr; // what it comes to is not heard; at worst it goes twice
     submissions_.clear();
     sending_.clear();
     for (auto& [day, totals] : days_) totals.last.clear();
     resolver_ = resolver;
     https_ = https;
-    settings_ = config.tls_reports;
-    hostname_ = config.mta.hostname;
+    settings_ = settings;
+    hostname_ = hostname;
     if (resolver_)
         timer_.start(0s);
     else

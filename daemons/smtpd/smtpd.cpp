@@ -1,4 +1,5 @@
 #include "daemons/smtpd/smtpd.h"
+#include "daemons/common/config/config.h"
 #include "daemons/smtpd/session/policy_sources.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
@@ -48,7 +49,8 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
              std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
     : context_(context), log_(context.log), problems_(std::move(problems)), deadlines_(context.loop),
       spool_writer_(std::move(spool_writer)),
-      keys_(log_, spool_writer_->pool(), config, static_cast<std::uint8_t>(context.instance())),
+      keys_(log_, spool_writer_->pool(), config.idempotency, config.spool.directory,
+            static_cast<std::uint8_t>(context.instance())),
       checker_(context.loop, log_, context.run_directory, context.identity),
       submission_queue_(context.loop, log_, context.run_directory, context.identity),
       worker_{context.loop,
@@ -80,24 +82,25 @@ std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Da
 }
 
 void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
-    const auto config = std::make_shared<const config::Config>(daemon_config.config);
+    const auto& config = daemon_config.config;
+    const auto settings = std::make_shared<const Settings>(config);
     const auto passwords = read_passwords(daemon_config);
     std::map<std::string, ListeningSocket> new_sockets;
     std::string without_tls;
     for (auto& handed : daemon_config.listeners) {
-        const auto& listeners = config->listeners;
+        const auto& listeners = config.listeners;
         const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
         if (listener == listeners.end()) continue;
         auto& listening_socket = new_sockets[handed.name + " " + handed.address];
         if (auto old = listening_sockets_.extract(handed.name + " " + handed.address))
             listening_socket = std::move(old.mapped()); // and the descriptor in force with it
-        auto tls = make_tls(*config, *listener, daemon_config.secrets_as<proto::secrets::Server>());
+        auto tls = make_tls(*settings, *listener, daemon_config.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
             without_tls += (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
         }
         listening_socket.rules = make_rules(
-            config, *listener,
+            settings, *listener,
             {tls ? *std::move(tls) : nullptr, passwords, daemon_config.secrets_as<proto::secrets::Server>().pepper});
         if (!listening_socket.acceptor)
             listening_socket.acceptor = Acceptor::create(
@@ -115,10 +118,11 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     }
     listening_sockets_ = std::move(new_sockets);
     problems_->set("TLS", without_tls);
-    worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config->dns);
-    worker_.policy_sources = make_policy_sources(context_.loop, log_, *config, problems_->new_reporter("advisers"));
-    spool_writer_->reconfigure(config->spool);
-    keys_.reconfigure(*config);
+    worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config.dns);
+    worker_.policy_sources = make_policy_sources(context_.loop, log_, config.policies, config.content,
+                                                 problems_->new_reporter("advisers"));
+    spool_writer_->reconfigure(config.spool);
+    keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
     worker_.lockouts.clear();
 }

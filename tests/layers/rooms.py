@@ -110,20 +110,22 @@ ROOMS = {
     "daemons/common/lookup/tables": {"daemons/common/config/sections/recipients", "daemons/common/logging",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
     # alias files, included files, and a check of them
-    "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/lookup/format",
-        "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing"},
+    "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/config/sections/recipients",
+        "daemons/common/lookup/format", "daemons/common/lookup/tables", "daemons/common/runtime",
+        "daemons/common/text", "daemons/decide/addressing"},
     # the key-value store on LMDB, and the suppression list
-    "daemons/common/store": {"daemons/common/config", "daemons/common/runtime", "daemons/common/text",
-        "daemons/decide/message"},
+    "daemons/common/store": {"daemons/common/runtime", "daemons/common/text", "daemons/decide/message"},
     # idempotency keys: reservations, their store and owner
-    "daemons/common/submission/idempotency": {"daemons/common/config", "daemons/common/logging",
+    "daemons/common/submission/idempotency": {"daemons/common/config/sections/server", "daemons/common/logging",
         "daemons/common/runtime", "daemons/common/store", "daemons/decide/message"},
     # life of a daemon: start, supervision, confinement, privileges
-    "daemons/common/process": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
-        "daemons/common/logging/metrics", "daemons/common/lookup/format", "daemons/common/proto",
-        "daemons/common/runtime", "daemons/common/submission/idempotency"},
+    "daemons/common/process": {"daemons/common/config", "daemons/common/config/sections/system", "daemons/common/ipc",
+        "daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/lookup/format",
+        "daemons/common/proto", "daemons/common/runtime", "daemons/common/submission/idempotency"},
     # what commands share: configuration in effect, warnings, listings
-    "daemons/common/commands": {"daemons/common/config", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
+    "daemons/common/commands": {"daemons/common/config", "daemons/common/config/sections/delivery",
+        "daemons/common/config/sections/recipients", "daemons/common/config/sections/server",
+        "daemons/common/config/sections/system", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
         "daemons/common/crypto/tls", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
         "daemons/common/runtime", "daemons/common/text"},
@@ -133,10 +135,11 @@ ROOMS = {
     # the effect of header checks on one message
     "daemons/common/filters": {"daemons/common/filters/milter", "daemons/common/lookup/format"},
     # the DNS resolver and its answers
-    "daemons/common/net/dns": {"daemons/common/config", "daemons/common/net", "daemons/common/runtime",
-        "daemons/decide/hosts", "daemons/decide/tls"},
+    "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
+        "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what all writers share: spool access, limits, pools, copies
-    "daemons/common/submission": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
+    "daemons/common/submission": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
+        "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/decide/message",
         "daemons/decide/queue"},
     # command lines and terminal output of the commands

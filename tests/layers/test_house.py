@@ -97,9 +97,7 @@ RULES = {
     "config_seen": Rule(
         f"At most 60 translation units of the daemons and libraries see {CONFIG}, the settings of all daemons at once.",
         "Include the header of the section that is needed, and take its struct as the parameter instead of config::Config.",
-        60, lambda house: {"translation units that see config.h": house.units_that_see(house.config, *PRODUCT)[0]}, {
-            "translation units that see config.h": 193,
-        }),
+        60, lambda house: {"translation units that see config.h": house.units_that_see(house.config, *PRODUCT)[0]}, {}),
     "line_length": Rule(
         "No line has more than 125 columns; 110 is the aim. (The figure: lines that have more.)",
         "Break the lines you added: git diff main | grep -nE '^\\+.{126}' shows them.",

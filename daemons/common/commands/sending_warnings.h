@@ -2,7 +2,7 @@
 // DANE without a name server that is believed, accounts that no next hop is named for. Pure; opens no file.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <string>
 #include <vector>
 

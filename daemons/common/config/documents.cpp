@@ -1,4 +1,5 @@
 // The annotated sample and the manual's page, written from the table of keys.
+#include "daemons/common/config/documents.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"

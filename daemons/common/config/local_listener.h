@@ -2,7 +2,10 @@
 // numeric addresses, our own name and "localhost"; which addresses interfaces have, the router knows. What a name resolves
 // to shows when a connection is made.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/server/listener.h"
+#include "daemons/decide/routing/routing.h"
+#include <vector>
 
 namespace config {
 

@@ -2,6 +2,7 @@
 // running mail system is, which goes on with the configuration it took over last. Nothing is started with it.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include <expected>
 #include <string>
 #include <vector>

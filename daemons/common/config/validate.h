@@ -2,13 +2,14 @@
 // checks across keys. Each section has been read and checked by itself before (parse.cpp); knows nothing of
 // TOML but where a key stands.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <map>
 #include <string>
 #include <vector>
 
 namespace config {
 
+struct System;
 class TomlReader;
 
 // The listeners that filters name, by key ("milter.scan.listeners").

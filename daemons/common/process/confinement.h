@@ -2,7 +2,7 @@
 // kernel (Landlock for files, seccomp for system calls), for good. Where the kernel lacks one, the rest still
 // holds and the text says so. Must be called before the process has threads.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/proto/hello.h"
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // Where our other programs are: beside the running one, unless that is the command postrider where it was installed; else
 // where they were installed.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <string>
 #include <string_view>
 #include <vector>

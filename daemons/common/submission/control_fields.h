@@ -1,7 +1,7 @@
 // Fields of a header that say to us what is to be done with the message: they are taken out of it
 // (libsmtp/message/control_fields.h), from whom they are, and nobody else gets to see them. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/decide/message/idempotency.h"
 #include <span>
 #include <string_view>
@@ -15,8 +15,8 @@ inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool", decide
 inline constexpr std::size_t pool_field = 0, key_field = 1; // their numbers
 
 // Those taken out of the message of such a submitter. An idempotency key that we do not heed is ordinary text.
-inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Config& config) {
-    const bool keys = submitter == Submitter::trusted && config.idempotency.enabled;
+inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Idempotency& settings) {
+    const bool keys = submitter == Submitter::trusted && settings.enabled;
     return std::span(control_fields).first(keys ? 2 : 1);
 }
 

@@ -119,11 +119,10 @@ UserFiles::UserFiles(common::DaemonContext& context, UnreapedProcesses& unreaped
 
 UserFiles::~UserFiles() = default;
 
-void UserFiles::configure(common::DaemonConfig& daemon_config) {
-    const auto& local = daemon_config.config.local;
+void UserFiles::configure(const config::Local& local, const config::Mta& mta, common::DaemonConfig& daemon_config) {
     forward_ = local.delivery.forward;
     minimum_uid_ = local.minimum_uid;
-    change_ = daemon_config.config.mta.users && geteuid() == 0;
+    change_ = mta.users && geteuid() == 0;
     if (!change_) {
         const auto* entry = getpwuid(geteuid());
         const char* home = std::getenv("HOME");

@@ -1,5 +1,8 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/postrider/configuration/check.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/commands/config_warnings.h"
@@ -144,7 +147,7 @@ int check(const Arguments& arguments) {
     for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
-        for (const auto& each : lint_transport_table(*config, table).problems)
+        for (const auto& each : lint_transport_table(config->addresses, config->tables, table).problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;

@@ -17,14 +17,15 @@ std::optional<std::string> lint_transport(std::string_view value, MailboxDeliver
     return std::nullopt;
 }
 
-TransportLint lint_transport_table(const config::Config& config, const std::string& table) {
-    const auto& transports = config.addresses.transport.tables;
+TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::LookupTable>& known,
+                                   const std::string& table) {
+    const auto& transports = addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
+    const auto mailboxes = addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
                                                                             : MailboxDelivery::configured;
     tables::Problems problems;
     TransportLint out;
-    out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
+    out.scan = tables::each_value(table, known, [&](const tables::TableValue& each) {
         const auto why =
             tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";

@@ -1,7 +1,8 @@
 // Checks the values of a transport table before mail depends on them. Knows the syntax of values, not how tables are
 // opened.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/addresses.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/lookup/tables/values.h"
 #include "daemons/common/lookup/format/contents.h"
 #include <optional>
@@ -21,6 +22,8 @@ struct TransportLint {
     std::optional<tables::Scan> scan; // nothing: it is none of transport.tables
 };
 // Of all values of a table by its name, as far as they can be listed.
-TransportLint lint_transport_table(const config::Config& config, const std::string& table);
+TransportLint lint_transport_table(const config::Addresses& addresses,
+                                   const std::vector<config::LookupTable>& known,
+                                   const std::string& table);
 
 } // namespace postrider

@@ -179,10 +179,10 @@ void add_processes(Page& page, const json& list) {
 
 } // namespace
 
-spool::Result<StatusData> fetch_status(const config::Config& config) {
+spool::Result<StatusData> fetch_status(const config::Spool& spool) {
     StatusData data;
     data.processes = json::array();
-    auto master = TRY(connect_control(config, "master"));
+    auto master = TRY(connect_control(spool, "master"));
     TRY(master.ask({{"op", "status"}}, [&](const json& line) {
         if (line.value("process", "") == "master")
             data.master = line;
@@ -190,7 +190,7 @@ spool::Result<StatusData> fetch_status(const config::Config& config) {
             data.processes.push_back(line);
     }));
     const auto asked = [&]() -> spool::Result<> {
-        auto queue = TRY(connect_control(config, "control"));
+        auto queue = TRY(connect_control(spool, "control"));
         return queue.ask(
             {{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
     }();
@@ -231,12 +231,12 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
 int status(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    const auto data = fetch_status(*config);
+    const auto data = fetch_status(config->spool);
     if (!data && arguments.json && is_not_running(data.error())) {
         print_json({{"version", 1}, {"running", false}});
         return not_running;
     }
-    if (!data) return report_socket_error(data.error(), *config);
+    if (!data) return report_socket_error(data.error(), config->mta);
     if (arguments.json) {
         json out = {{"version", 1},
                     {"running", true},

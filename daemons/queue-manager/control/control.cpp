@@ -1,5 +1,7 @@
 // Requests in, looking, pauses. Choosing and changing messages: control_messages.cpp.
 #include "daemons/queue-manager/control/control.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/queue-manager/control/control_json.h"
 #include "daemons/queue-manager/control/reload_effects.h"

@@ -2,6 +2,7 @@
 // files, changes both, answers. An operator's word is durable before it is answered. Knows the engine's
 // judgement only through its interface; must not know the daemons' conversations.
 #pragma once
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/outcome/source_backoff.h"

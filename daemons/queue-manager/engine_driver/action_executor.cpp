@@ -1,4 +1,5 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
+#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/failure_mapping.h"

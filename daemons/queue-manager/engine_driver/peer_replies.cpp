@@ -1,5 +1,7 @@
 // What the other daemons answer: the categorizer, the router, the bounce daemon, the delivery agents. Each
 // answer is made the engine's own words and told to it; what must be durable first is written first.
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/pools.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/decide/hosts/mx.h"

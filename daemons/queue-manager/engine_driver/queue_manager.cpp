@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/engine_driver/queue_manager.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/queue-manager/conversion/accepted_message.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"

@@ -1,4 +1,5 @@
 // What the queue-manager tells its control side of itself, and what it lends it.
+#include "daemons/common/config/config.h"
 #include "daemons/common/submission/address_map.h"
 #include "daemons/common/config/local_listener.h"
 #include "daemons/decide/routing/failover_route.h"

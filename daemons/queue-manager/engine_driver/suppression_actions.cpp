@@ -1,5 +1,6 @@
 // Between the engine and the suppression list: what it asks about waiting mail, what it is told when somebody
 // is put there, and which refusals put somebody there.
+#include "daemons/common/config/config.h"
 #include "daemons/queue-manager/engine_driver/queue_manager.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"
 #include "libsmtp/text/date.h"

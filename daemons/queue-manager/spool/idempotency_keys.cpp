@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/spool/idempotency_keys.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/store/lmdb.h"
 #include <algorithm>
 #include <iterator>

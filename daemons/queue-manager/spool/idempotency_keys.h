@@ -2,7 +2,7 @@
 // goes before its key is in there for good. What the store has lost (a power cut, a damaged file) comes back
 // from the files at start. Knows the store; must not know what a queue is.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"

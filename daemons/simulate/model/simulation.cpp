@@ -1,4 +1,5 @@
 #include "daemons/simulate/model/simulation.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/submission/address_map.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include <algorithm>

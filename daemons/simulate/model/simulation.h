@@ -3,7 +3,7 @@
 // queue-manager would, with the delivery agents beside it; the results go into a timeline. The same scenario
 // and configuration give the same result.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/simulate/model/delivery_agents.h"

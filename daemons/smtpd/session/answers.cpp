@@ -244,7 +244,7 @@ void Connection::operator()(smtp::event::Mail& mail) {
         return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
     const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
-    transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), *rules_->config));
+    transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), rules_->config->idempotency));
     auto& transaction = *transaction_;
     transaction.id = *id;
     transaction.started = now.monotonic;

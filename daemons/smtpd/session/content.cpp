@@ -84,7 +84,7 @@ void Connection::store(std::string_view content, Last last) {
 void Connection::choose_pool() {
     auto& transaction = *transaction_;
     const auto wrong = common::choose_pool(
-        *rules_->config, submitter(), transaction.control.value(common::pool_field), transaction.envelope);
+        rules_->config->pools, submitter(), transaction.control.value(common::pool_field), transaction.envelope);
     if (!wrong.empty()) refuse_content({554, {5, 6, 0}, "Error: " + wrong});
 }
 
@@ -181,7 +181,7 @@ void Connection::commit() {
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
         return end_transaction();
     }
-    const bool copied = common::add_automatic_bcc(*rules_->config, transaction.envelope);
+    const bool copied = common::add_automatic_bcc(rules_->config->automatic_bcc, transaction.envelope);
     if (transaction.milter_message)
         transaction.milter_message->seal();
     else if (copied || !transaction.envelope.pool.empty() || transaction.envelope.tls_optional || transaction.hold)

@@ -1,4 +1,6 @@
 #include "daemons/common/lookup/aliases/address_lint.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/lookup/aliases/include_file.h"
 #include "daemons/common/runtime/read_file.h"

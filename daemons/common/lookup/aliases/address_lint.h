@@ -2,7 +2,7 @@
 // include, tables of virtual and canonical addresses. Read through once, by commands; the daemons say the same of what
 // they come upon. Files that may not be read from here are passed over.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/lookup/tables/values.h"
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 // answers are kept for their TTL in a bounded cache, failures for a few seconds. One per daemon, owned by it.
 // Nobody can guess the number a query goes by: it is the kernel's, not that of c-ares' weak generator.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/dns.h"
 #include "daemons/common/net/dns/answer.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
