@@ -1,5 +1,6 @@
 #include "daemons/categorizer/categorizer.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/categorizer/settings.h"
 #include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
@@ -109,8 +110,7 @@ void Categorizer::add_client(std::unique_ptr<CheckChannel> client) {
                             },
                             [this, number](const std::string&) {
                                 auto gone = check_channels_.extract(number); // its callback is running
-                                context_.loop.defer([keep = std::shared_ptr<CheckChannel>(std::move(
-                                                              gone.mapped()))] { static_cast<void>(keep); });
+                                common::destroy_later(context_.loop, std::move(gone.mapped()));
                             }});
     client->send(proto::recipient_check::Suppressions{suppressions_.any()});
     check_channels_.emplace(number, std::move(client));

@@ -1,4 +1,5 @@
 #include "daemons/local/as_user/user_files.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "daemons/local/as_user/user_file.h"
@@ -151,9 +152,7 @@ void UserFiles::welcome(std::unique_ptr<Client> client) {
                           [this, number](const std::string&) {
                               forget(number);
                               auto gone = clients_.extract(number); // its callback is running
-                              context_.loop.defer([keep = std::shared_ptr<Client>(std::move(gone.mapped()))] {
-                                  static_cast<void>(keep);
-                              });
+                              common::destroy_later(context_.loop, std::move(gone.mapped()));
                           }});
     clients_.emplace(number, std::move(client));
 }
