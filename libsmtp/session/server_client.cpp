@@ -15,9 +15,9 @@ std::string_view ServerClient::protocol(bool utf8) const {
 ServerClient described_client(const ClientAttributes& attributes, bool tls) {
     const auto text_of = [](const ClientAttributes::Attribute& a) { return a ? a->value : std::string(); };
     auto helo = text_of(attributes.helo);
-    const auto greeting = helo.empty()                              ? Greeting::none
+    const auto greeting = helo.empty()                             ? Greeting::none
                           : text_of(attributes.protocol) == "SMTP" ? Greeting::helo
-                                                                    : Greeting::ehlo;
+                                                                   : Greeting::ehlo;
     return {greeting, std::move(helo), tls, !text_of(attributes.login).empty(), true};
 }
 

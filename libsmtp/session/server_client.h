@@ -1,5 +1,5 @@
-// Who the client of a server's session is, by its own words: the greeting, TLS, AUTH; or by the words of a proxy that
-// speaks for it. A value; whether any of it is believed is the driver's.
+// The client of a server's session as it describes itself (greeting, TLS, AUTH) or as a proxy describes it. A
+// value; the driver decides whether a proxy is believed.
 #pragma once
 #include "libsmtp/protocol/client_attributes.h"
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ServerClient {
     std::string_view protocol(bool utf8 = false) const;
 };
 
-// The client that XCLIENT describes, as it is once the proxy is believed. A greeting and AUTH may have taken place.
+// The client that XCLIENT describes, as it is once the proxy is believed. A greeting and AUTH may have taken
+// place.
 ServerClient described_client(const ClientAttributes& attributes, bool tls);
 
 } // namespace smtp

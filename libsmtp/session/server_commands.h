@@ -1,5 +1,6 @@
-// The commands of SMTP as a server understands them: a table of what each needs, and a check of each that turns its
-// argument into a question, a reply or a refusal. Pure: what the session is at goes in and is not changed.
+// The commands of SMTP as a server understands them: a table of what each requires, and a check of each that
+// turns its argument into a question, a reply or a refusal. Pure: reads the state of the session, changes
+// nothing.
 #pragma once
 #include "libsmtp/protocol/capabilities.h"
 #include "libsmtp/session/server_client.h"
@@ -21,7 +22,7 @@ struct ServerTransaction {
     std::uint32_t recipients = 0; // accepted
 };
 
-// What the session is at when a command comes.
+// The state of the session when a command arrives.
 struct CommandContext {
     const ServerSettings& settings;
     const Capabilities& offered;
@@ -30,7 +31,7 @@ struct CommandContext {
     ServerTransaction transaction;
 };
 
-// What the driver is asked; each is answered by one Reply.
+// A question to the driver, answered by one Reply.
 enum class Question : std::uint8_t {
     nothing,
     connect,
@@ -48,7 +49,7 @@ enum class Question : std::uint8_t {
     unknown
 };
 
-// What a command comes to.
+// The result of a check.
 struct Refuse {
     Reply reply;
 };
@@ -64,7 +65,7 @@ using CommandResult = std::variant<Refuse, Accept, Ask>;
 struct Command {
     enum class Needs : std::uint8_t { nothing, greeting, mail };
     enum class Tls : std::uint8_t { not_needed, where_required };
-    enum class Junk : std::uint8_t { no, yes }; // yes: it moves no mail, and a client may send only so many of them
+    enum class Junk : std::uint8_t { no, yes }; // yes: it moves no mail; junk_commands limits these
     std::string_view name;
     Verb verb;
     Needs needs;
@@ -75,21 +76,23 @@ struct Command {
 
 // The line's first word, and what follows it without the blanks around it.
 std::pair<std::string_view, std::string_view> split_command(std::string_view line);
-// Null: there is none of that name.
+// Null: unknown.
 const Command* find_command(std::string_view name);
-// What a web browser, a proxy or its scanner sends first.
+// The first word of a web browser, a proxy or its scanner.
 bool is_http_method(std::string_view name);
 // Not for BDAT.
 CommandResult check_command(const Command& command, const CommandContext& context, std::string_view argument);
 
-// Whatever is wrong with BDAT, its bytes must not be taken for commands: refused, a chunk is read nonetheless.
+// Whatever is wrong with BDAT, its bytes must not be taken for commands: refused, a chunk is read
+// nonetheless.
 struct Chunk {
     std::uint64_t size = 0;
     bool last = false;
 };
-// The argument of BDAT; none: it is not one, and nobody knows where the chunk ends.
+// The argument of BDAT; none: malformed, and the end of the chunk is unknown.
 std::optional<Chunk> parse_chunk(std::string_view argument);
 // `received`: bytes of the message so far.
-std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk, std::uint64_t received);
+std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk,
+                                      std::uint64_t received);
 
 } // namespace smtp

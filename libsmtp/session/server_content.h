@@ -1,5 +1,5 @@
-// The content of one message on its way into a server's session, by DATA or in chunks (BDAT): decoded, measured against
-// the limits, and read to its end where it is refused already. Must not know the commands, nor what is replied when.
+// Receives the content of one message, by DATA or in chunks (BDAT): decodes it, applies the limits, and skips
+// the rest of content that is refused. Must not know commands, nor when a reply is sent.
 #pragma once
 #include "libsmtp/protocol/framing.h"
 #include "libsmtp/protocol/reply.h"
@@ -19,7 +19,7 @@ public:
 
     // `bare_newlines`: the client may end lines, and the message, without CR.
     void begin_data(bool bare_newlines);
-    // BDAT was understood; what follows is one of the next three.
+    // BDAT was understood; one of the next three functions follows.
     void announce_chunk(std::uint64_t size, bool last);
     void begin_first_chunk(bool bare_newlines);
     void begin_next_chunk() { mode_ = Mode::chunk; }
@@ -32,19 +32,19 @@ public:
             refused,     // take_refusal() says why; data is skipped from now on, a chunk only by skip_chunk()
             chunk_end,   // a chunk that is not the last was received
             message_end, // all was received
-            skipped,     // the end of what was refused: take_refusal() is due
-            too_much,    // to skip: take_refusal() is due
+            skipped,     // all of the refused content was skipped: take_refusal() is due
+            too_much,    // there is too much to skip: take_refusal() is due
         };
         Kind kind = Kind::needs_input;
-        std::size_t consumed = 0;   // bytes of the input
+        std::size_t consumed = 0;    // bytes of the input
         std::string_view piece = {}; // a view of the input, or of a constant
     };
-    // Between begin or skip and an end. `input`: what is there, also of what follows the content.
+    // After begin… or skip_chunk(), until an end. `input`: may go on after the content.
     Step next(std::string_view input, const ServerSettings& settings);
     const Reply& refusal() const { return refusal_; }
     Reply take_refusal() { return std::exchange(refusal_, {}); }
 
-    // Content comes, or what is skipped instead.
+    // Content is being received or skipped.
     bool active() const { return mode_ != Mode::none; }
     std::uint64_t size() const { return size_; } // of the message, decoded, so far
     std::uint64_t chunk_size() const { return chunk_size_; }

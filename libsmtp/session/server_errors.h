@@ -1,5 +1,5 @@
-// How much of what a client does wrong or in vain a session bears: errors, commands that move no mail, refusals for
-// now. Says what each one costs; the session makes the client pay.
+// Counts a client's errors, commands that move no mail and temporary refusals, and decides on the penalty for
+// each. The session carries it out.
 #pragma once
 #include "libsmtp/session/server_settings.h"
 #include <algorithm>
@@ -25,26 +25,30 @@ public:
     Penalty junk(const ServerSettings& settings) {
         return ++junk_ > settings.junk_commands ? error(settings) : Penalty::none;
     }
-    // A recipient over the limit. No error at first: the client sends the rest in a further transaction. One that names
-    // as many again is not listening.
+    // A recipient over the limit. No error at first: the client sends the rest in a further transaction. One
+    // that names as many again is not listening.
     Penalty excess_recipient(const ServerSettings& settings) {
         constexpr std::uint32_t at_least = 1000;
-        return ++excess_recipients_ > std::max(settings.recipients, at_least) ? error(settings) : Penalty::none;
+        return ++excess_recipients_ > std::max(settings.recipients, at_least) ? error(settings)
+                                                                              : Penalty::none;
     }
-    // MAIL, RCPT or DATA was refused for now. Lists meet greylisting, and long ones a table that is not there for the
-    // moment: ten of these are held to be an error, and only a client that has nobody to send to but those is sent away.
+    // MAIL, RCPT or DATA was refused for now. Lists meet greylisting, and long ones a table that is not there
+    // for the moment: ten of these are held to be an error, and only a client without any accepted recipient
+    // is sent away.
     Penalty deferral(const ServerSettings& settings, bool recipients_accepted) {
         constexpr std::uint32_t of_an_error = 10;
         ++deferrals_;
-        const auto penalty = deferrals_ % of_an_error == 0 && !recipients_accepted ? error(settings) : Penalty::none;
-        if (penalty == Penalty::none && deferrals_ >= of_an_error * settings.soft_errors) return Penalty::delay;
+        const auto penalty =
+            deferrals_ % of_an_error == 0 && !recipients_accepted ? error(settings) : Penalty::none;
+        if (penalty == Penalty::none && deferrals_ >= of_an_error * settings.soft_errors)
+            return Penalty::delay;
         return penalty;
     }
     // A command line with a bare CR or LF. True: there were enough of them.
     bool bare_line(const ServerSettings& settings) { return ++bare_lines_ >= settings.bare_lines; }
 
     void message_answered() { junk_ = excess_recipients_ = deferrals_ = 0; }
-    // A proxy speaks for another client from now on.
+    // A proxy has described another client.
     void client_changed() { errors_ = bare_lines_ = junk_ = 0; }
 
 private:

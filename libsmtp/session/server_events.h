@@ -1,5 +1,5 @@
-// What happens in a server's session: questions that its driver answers with a Reply, and notices. Values; what each
-// answer brings about is told here, how it does is the session's.
+// The events of a server's session: questions that its driver answers with a Reply, and notices. Values; the
+// comments describe the effect of each answer.
 #pragma once
 #include "libsmtp/auth/secret.h"
 #include "libsmtp/message/address.h"
@@ -28,11 +28,11 @@ struct Mail {
 struct Rcpt {
     ForwardPath path;
     RcptParameters parameters;
-}; // question
+};              // question
 struct Data {}; // question, also before the first chunk of BDAT: 354 starts the content
 struct Chunk {
     std::string_view bytes;
-}; // notice: content, valid until the next call of next() or feed()
+};                   // notice: content, valid until the next call of next() or feed()
 struct EndOfData {}; // question: 250 once the message is durable
 struct Vrfy {
     std::string argument; // UTF-8 only if the client has asked for such replies (RFC 6531, 3.7.4.2)
@@ -55,8 +55,8 @@ struct Auth {
 struct AuthLine { // question, answered like Auth
     Secret text;  // base64; "*": the client gives up
 };
-// Question: 220 believes it. The session then begins anew for the client described: Connect comes next, and
-// the reply to XCLIENT is what that is answered.
+// Question: 220 believes it. The session then starts again for the client described: Connect comes next, and
+// its answer is the reply to XCLIENT.
 struct Xclient {
     ClientAttributes attributes;
 };
@@ -72,8 +72,8 @@ struct Refused {
     Verb command = Verb::unknown;
     Reply reply;
 };
-// Notice: the transaction that MAIL opened is gone without EndOfData having been answered, and what XFORWARD said
-// of it, also if it was never opened.
+// Notice: the transaction that MAIL opened is gone without EndOfData having been answered, and what XFORWARD
+// said of it, also if it was never opened.
 struct Reset {};
 struct Quit {};     // notice; Disconnect follows
 struct Disconnect { // notice, the last event of every session, once

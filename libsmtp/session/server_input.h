@@ -1,5 +1,5 @@
-// What a client has sent and its session has not used yet; command lines are cut off it. Knows bytes, and which of them
-// no command of SMTP has; must not know commands.
+// The bytes received from a client and not yet used; cuts command lines off them. Knows which bytes cannot be
+// SMTP; must not know commands.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ public:
     // Views of it are good until append(), trim(), release_if_used_up() or clear().
     std::string_view pending() const { return std::string_view(bytes_).substr(begin_); }
     std::size_t size() const { return bytes_.size() - begin_; }
-    std::size_t position() const { return begin_; } // moves with what is used; append() begins again
+    std::size_t position() const { return begin_; } // advances with use; append() resets it
     std::size_t capacity() const { return bytes_.capacity(); }
 
     void consume(std::size_t count) { begin_ += count; }
@@ -23,14 +23,14 @@ public:
         std::string().swap(bytes_);
         begin_ = 0;
     }
-    // Gives back the memory of what was used.
+    // Gives back the memory of used bytes.
     void trim();
     // An idle session is small.
     void release_if_used_up();
 
     struct CommandLine {
         enum class Kind : std::uint8_t {
-            none,     // not yet
+            none, // not yet
             complete,
             too_long,
             bare,     // it has a bare CR or LF
@@ -40,9 +40,10 @@ public:
         std::string_view text; // without its end
         bool ended = true;     // too_long: its end was there, too
     };
-    // The next line, used up but for not_smtp. `limit` counts its end; `bare_newlines`: a bare LF ends it as well.
+    // The next line, used up but for not_smtp. `limit` counts its end; `bare_newlines`: a bare LF ends it as
+    // well.
     CommandLine next_command(std::size_t limit, bool bare_newlines);
-    // The line that next_command() has given last comes once more.
+    // The last line of next_command() is returned once more.
     void put_back() { begin_ = line_begin_; }
 
     struct Skipped {
@@ -54,7 +55,7 @@ public:
 
 private:
     std::string bytes_;
-    std::size_t begin_ = 0, line_begin_ = 0; // what is not yet used; the line given last
+    std::size_t begin_ = 0, line_begin_ = 0; // of the unused bytes; of the last line
 };
 
 } // namespace smtp

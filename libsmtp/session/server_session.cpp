@@ -29,8 +29,8 @@ void ServerSession::disconnected() {
 }
 
 std::optional<ServerEvent> ServerSession::next() {
-    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing && !held_until_ &&
-           !refusal_ && !reset_) {
+    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing &&
+           !held_until_ && !refusal_ && !reset_) {
         if (shut_down_.code != 0 && state_ == State::command && !transaction_.open) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
@@ -56,11 +56,6 @@ std::optional<ServerEvent> ServerSession::next() {
     if (std::exchange(quit_, false)) return event::Quit{};
     ended_ = true;
     return event::Disconnect{cause_};
-}
-
-void ServerSession::trim() {
-    input_.trim();
-    output_.shrink_to_fit();
 }
 
 // --- commands
@@ -160,7 +155,8 @@ std::optional<ServerEvent> ServerSession::ask_about(const Command& command, Ask 
     }
     if (const auto* xclient = std::get_if<event::Xclient>(&question.event))
         pending_client_ = described_client(xclient->attributes, client_.tls);
-    if (const auto* mail = std::get_if<event::Mail>(&question.event)) transaction_.utf8 = mail->parameters.smtputf8;
+    if (const auto* mail = std::get_if<event::Mail>(&question.event))
+        transaction_.utf8 = mail->parameters.smtputf8;
     if (question.question == Question::rcpt && transaction_.recipients >= settings_->recipients) {
         refuse({452, {4, 5, 3}, "Error: too many recipients"});
         penalise(errors_.excess_recipient(*settings_));
@@ -180,13 +176,14 @@ void ServerSession::begin_content() {
 std::optional<ServerEvent> ServerSession::begin_chunk(std::string_view argument) {
     if (!offered().chunking) return refuse({502, {5, 5, 1}, "Error: command is not offered here"});
     const auto chunk = parse_chunk(argument);
-    if (!chunk) { // who knows what comes next
+    if (!chunk) { // the end of the chunk is unknown
         refuse({501, {5, 5, 4}, "Syntax: BDAT count [LAST]"});
         if (state_ != State::over) end(Cause::turned_away);
         return {};
     }
     content_.announce_chunk(chunk->size, chunk->last);
-    if (auto refusal = refusal_of_chunk(context(), *chunk, content_.size())) return skip_chunk(*std::move(refusal));
+    if (auto refusal = refusal_of_chunk(context(), *chunk, content_.size()))
+        return skip_chunk(*std::move(refusal));
     if (!transaction_.chunking) return ask(Question::data, event::Data{});
     content_.begin_next_chunk(); // the message is measured as a whole
     state_ = State::content;
@@ -194,7 +191,7 @@ std::optional<ServerEvent> ServerSession::begin_chunk(std::string_view argument)
     return {};
 }
 
-// The client is told when the chunk is over; nothing is left of the transaction from here on.
+// The client gets the reply at the end of the chunk; the transaction is over now.
 std::optional<ServerEvent> ServerSession::skip_chunk(Reply refusal) {
     refusal_ = event::Refused{Verb::bdat, refusal};
     end_transaction();
@@ -256,11 +253,12 @@ void ServerSession::answer(const Reply& reply, Monotonic now, AfterReply then) {
     now_ = now;
     const auto question = std::exchange(question_, Question::nothing);
     const bool yes = reply.positive();
-    // What must come last in a group of commands was not: the client talks without listening.
+    // These must be the last of a group of commands: otherwise the client did not wait for the reply.
     const bool last_in_group = question == Question::connect || question == Question::helo ||
-                               (question == Question::data && verb_ == Verb::data) || question == Question::auth;
+                               (question == Question::data && verb_ == Verb::data) ||
+                               question == Question::auth;
     const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
-    // What came in plain text behind STARTTLS must never be taken for something said under TLS.
+    // Plain text after STARTTLS must never be taken for a command under TLS.
     if (yes && (refuse_early || question == Question::start_tls) && input_.size() != 0) {
         unexpected_input_ = reply.code == 334 ? "" : first_line(input_.pending()); // that may be a password
         refuse_without_notice({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
@@ -363,7 +361,8 @@ void ServerSession::answer_no(Question question, const Reply& reply) {
     default: break;
     }
     refuse_without_notice(reply);
-    const bool of_transaction = question == Question::mail || question == Question::rcpt || question == Question::data;
+    const bool of_transaction =
+        question == Question::mail || question == Question::rcpt || question == Question::data;
     if (of_transaction && !reply.permanent() && reply.code != 421)
         penalise(errors_.deferral(*settings_, transaction_.recipients != 0));
 }
@@ -442,7 +441,7 @@ void ServerSession::shut_down(const Reply& reply, Monotonic now, When when) {
     shut_down_ = reply;
     if (when == When::after_transaction || state_ == State::over || question_ != Question::nothing) return;
     held_until_.reset();
-    if (state_ != State::handshake) reply.append_to(output_); // there nobody could read it
+    if (state_ != State::handshake) reply.append_to(output_); // during a handshake it could not be read
     end(Cause::shut_down);
 }
 

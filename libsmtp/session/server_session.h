@@ -6,9 +6,9 @@
 // in pieces give the same events. What the session cannot know (who may relay, which recipients exist) it
 // asks.
 //
-// It is made of parts that know nothing of each other: ServerInput cuts lines, the table of commands checks them,
-// ContentReceiver takes messages, ErrorCounter and InputDeadline limit the client. A further command (XCLIENT …) is one
-// more event, one more value of Question and one more row in the table of commands.
+// It is made of parts that know nothing of each other: ServerInput cuts lines, the table of commands checks
+// them, ContentReceiver takes messages, ErrorCounter and InputDeadline limit the client. A further command
+// (XCLIENT …) is one more event, one more value of Question and one more row in the table of commands.
 #pragma once
 #include "libsmtp/session/server_client.h"
 #include "libsmtp/session/server_commands.h"
@@ -45,7 +45,7 @@ public:
     // What happens after the reply to a question.
     enum class AfterReply : std::uint8_t {
         proceed,
-        hold,  // the reply leaves only after error_delay: a cost for who gets it
+        hold,  // the reply leaves only after error_delay: a cost for the client
         close, // the reply is the last
     };
     // To the question that next() returned last. A 421 closes whatever `then` says.
@@ -62,12 +62,17 @@ public:
     bool has_output() const { return !output_.empty() && !held_until_; }
     std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
 
-    bool wants_input() const { return state_ != State::over && question_ == Question::nothing && !held_until_; }
+    bool wants_input() const {
+        return state_ != State::over && question_ == Question::nothing && !held_until_;
+    }
     // Bytes fed and not yet parsed: the driver stops reading when they are many.
     std::size_t buffered() const { return input_.size(); }
     // Memory held for bytes that came or leave. trim() gives back what is not in use.
     std::size_t held() const { return input_.capacity() + output_.capacity(); }
-    void trim();
+    void trim() {
+        input_.trim();
+        output_.shrink_to_fit();
+    }
     bool question_open() const { return question_ != Question::nothing; }
     bool ending() const { return state_ == State::over; } // only notices are left to hand out
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
@@ -77,7 +82,7 @@ public:
     void expired(Monotonic now);
     // The driver did not read for a while (back-pressure of its own): the client is not to blame.
     void reading_resumed(Monotonic now);
-    // Other limits from now on, e.g. under stress: what is waited for already comes no later than they say.
+    // Other limits from now on, e.g. under stress: they shorten the current deadline as well.
     void apply_settings(const ServerSettings& settings, Monotonic now);
 
     // Facts for policy, Received: and logs.
@@ -96,10 +101,10 @@ public:
     std::string_view transaction_protocol() const { return client_.protocol(transaction_.utf8); }
     bool in_transaction() const { return transaction_.open; }
     std::uint32_t recipients() const { return transaction_.recipients; } // accepted, of this transaction
-    std::uint64_t content_size() const { return content_.size(); }       // decoded so far, of this transaction
+    std::uint64_t content_size() const { return content_.size(); } // decoded so far, of this transaction
     // For "lost connection after CMD": "CONNECT", "EHLO", "DATA (120 bytes)", "END-OF-MESSAGE", "UNKNOWN".
     std::string last_command() const;
-    // For causes not_smtp and too_early: what the client said that it should not have, printable, cut.
+    // For causes not_smtp and too_early: the unexpected input, printable, shortened.
     const std::string& unexpected_input() const { return unexpected_input_; }
     // For the disconnect line: "ehlo=1 mail=1 rcpt=0/1 quit=1 commands=3/4".
     std::string statistics() const { return counts_.text(); }
@@ -124,22 +129,20 @@ private:
     void answer_yes(Question question, const Reply& reply);
     void answer_no(Question question, const Reply& reply);
     void greet(std::string_view more);
-    void accept(const Reply& reply);         // a positive reply to a command
-    std::nullopt_t refuse(const Reply& reply); // the session's own word, with its notice
+    void accept(const Reply& reply);                // a positive reply to a command
+    std::nullopt_t refuse(const Reply& reply);      // by the session itself, with the notice
     void refuse_without_notice(const Reply& reply); // permanent: counted as an error
     void penalise(Penalty penalty);
     void note_unknown();
     void end_transaction(); // the one exit of every transaction that was not answered at its end
     void end(Cause cause);
     void await_command();
-    bool receiving() const { return state_ == State::content; } // content, or what is skipped instead
-    // A message's content is expected, or comes.
+    bool receiving() const { return state_ == State::content; } // content, or skipping it
+    // The content of a message is expected or being received.
     bool measured() const {
         return state_ == State::command ? transaction_.chunking && transaction_.open : receiving();
     }
-    CommandContext context() const {
-        return {*settings_, offered(), rights_, client_, transaction_};
-    }
+    CommandContext context() const { return {*settings_, offered(), rights_, client_, transaction_}; }
 
     const ServerSettings* settings_;
     ServerInput input_;
@@ -149,7 +152,8 @@ private:
     Verb verb_ = Verb::connect;  // the command being worked on or last worked on
     bool after_content_ = false; // it had content, which is over
     ServerRights rights_;
-    ServerClient client_, pending_client_; // the latter: as it will be if Helo or Xclient is answered with yes
+    ServerClient client_,
+        pending_client_;     // the latter: as it will be if Helo or Xclient is answered with yes
     bool forwarded_ = false; // XFORWARD has described the next transaction
     ServerTransaction transaction_;
     ContentReceiver content_;

@@ -1,4 +1,4 @@
-// What the sessions of one listener obey, and what a client may be allowed beyond that. Values; know no session.
+// The settings of one listener's sessions, and the rights of privileged clients. Values; know no session.
 #pragma once
 #include "libsmtp/protocol/capabilities.h"
 #include "libsmtp/text/time_types.h"
@@ -8,10 +8,10 @@
 
 namespace smtp {
 
-// What one listener's sessions obey. Shared by all of them; must outlive them.
+// The settings of one listener's sessions. Shared by all of them; must outlive them.
 struct ServerSettings {
     enum class ContentLines : std::uint8_t { normalise, reject }; // a bare CR or LF in content
-    enum class EarlyBytes : std::uint8_t { refuse, tolerate }; // before the banner, after EHLO or DATA
+    enum class EarlyBytes : std::uint8_t { refuse, tolerate };    // before the banner, after EHLO or DATA
 
     std::string hostname = "localhost";
     std::string banner = "ESMTP Postrider";                                   // after the host name
@@ -36,7 +36,7 @@ struct ServerSettings {
     std::uint64_t min_data_rate = 100;               // bytes per second over a window; 0: none asked
 };
 
-// What one client may do that others may not.
+// Granted to certain clients.
 struct ServerRights {
     // The commands by which a proxy speaks for others; refused (550) and not shown without the right to them.
     bool xclient = false, xforward = false;

@@ -1,4 +1,5 @@
-// The commands of SMTP by name, and how many of each a client has sent. Knows neither their syntax nor their order.
+// The commands of SMTP by name, and how many of each a client has sent. Knows neither their syntax nor their
+// order.
 #pragma once
 #include <array>
 #include <cstddef>

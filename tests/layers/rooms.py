@@ -244,14 +244,17 @@ ROOMS = {
     "daemons/smtp-client/probe": {"daemons/smtp-client/session"},
     # SMTP client process: takes delivery orders and keeps their results
     "daemons/smtp-client": {"daemons/smtp-client/probe", "daemons/smtp-client/session", "daemons/smtp-client/tls"},
-    # listening sockets, PROXY protocol, limits per client, session eviction
+    # listening sockets, byte streams, PROXY protocol, limits per client, session eviction
     "daemons/smtpd/access": set(),
-    # AUTH exchanges by password file or Dovecot, lockouts
-    "daemons/smtpd/auth": set(),
     # who may send what: rules, relay control, policy services
     "daemons/smtpd/policy": {"daemons/smtpd/access"},
-    # one client's connection, from greeting to committed message
-    "daemons/smtpd/session": {"daemons/smtpd/access", "daemons/smtpd/auth", "daemons/smtpd/policy"},
+    # AUTH exchanges by password file or Dovecot, lockouts
+    "daemons/smtpd/auth": {"daemons/smtpd/policy"},
+    # a message from MAIL to its commit
+    "daemons/smtpd/intake": {"daemons/smtpd/policy"},
+    # one client's connection: its questions, who answers them, and what the log says of it
+    "daemons/smtpd/session": {"daemons/smtpd/access", "daemons/smtpd/auth", "daemons/smtpd/intake",
+        "daemons/smtpd/policy"},
     # SMTP server process: lets clients in, limits them, stops in order
     "daemons/smtpd": {"daemons/smtpd/access", "daemons/smtpd/session"},
 }

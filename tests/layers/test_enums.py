@@ -18,7 +18,7 @@ FROM_NUMBERS = {
     ("daemons/decide/message/dsn_requests.cpp", "Notify"): "a set of bits",
     ("daemons/decide/message/signing.h", "MailOrigin"): "a set of bits",
     ("daemons/common/filters/milter/message.cpp", "Notify"): "the bits of a parameter",
-    ("daemons/smtpd/session/transaction.h", "Notify"): "the bits of a parameter",
+    ("daemons/smtpd/intake/message_intake.cpp", "Notify"): "the bits of a parameter",
     ("daemons/pickup/submitted_envelope.cpp", "Notify"): "the bits of a message from a program, checked",
     ("daemons/router/tls_totals.cpp", "TlsPolicyType"): "a number in a file, checked",
     ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
