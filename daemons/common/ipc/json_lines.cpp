@@ -172,33 +172,16 @@ private:
 
 JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
                        smtp::Duration timeout)
-    : loop_(loop), log_(log), operators_(operators), fd_(std::move(fd)), handler_(std::move(handler)),
-      timeout_(timeout),
-      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
-    listen();
-}
+    : loop_(loop), log_(log), operators_(operators), handler_(std::move(handler)), timeout_(timeout),
+      acceptor_(loop, std::move(fd), [this](common::Fd socket) { admit(std::move(socket)); }) {}
 
 JsonServer::~JsonServer() = default;
 
-void JsonServer::listen() {
-    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
-        if (auto* self = common::owner_of<JsonServer>(poll)) self->accept();
-    });
-}
-
-void JsonServer::accept() {
-    for (int i = 0; i < 16; ++i) {
-        common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!fd) {
-            if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
-            uv_poll_stop(poll_.get()); // out of descriptors: else it would spin
-            return pause_.start(500ms);
-        }
-        const auto who = common::peer_credentials(fd.number());
-        if (!who || sessions_.size() >= max_peers) continue;
-        const auto number = ++last_;
-        sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(fd), *who));
-    }
+void JsonServer::admit(common::Fd socket) {
+    const auto who = common::peer_credentials(socket.number());
+    if (!who || sessions_.size() >= max_peers) return;
+    const auto number = ++last_;
+    sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(socket), *who));
 }
 
 JsonServer::Session* JsonServer::find(std::uint64_t peer) const {
