@@ -24,10 +24,10 @@ std::optional<Reply> too_many_connections_of(const std::string& user, const Rule
 }
 
 // Where many users are behind one address, only they can be locked out, one by one.
-static Lockouts::Limits lockout_limits(const config::Config& config, const Client& client) {
-    const auto& settings = config.auth;
+static Lockouts::Limits lockout_limits(const Settings& all, const Client& client) {
+    const auto& settings = all.auth;
     const bool shared = client.address.is_loopback() ||
-                        common::contains(config.relay.networks, client.address) ||
+                        common::contains(all.relay.networks, client.address) ||
                         common::contains(settings.lockout_exempt, client.address);
     constexpr std::uint32_t users = 10; // that may all fail at the same time behind one address
     return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network,

@@ -19,7 +19,7 @@ MessageIntake::MessageIntake(Services services, const Rules& rules, const Client
                              std::string schedule)
     : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)),
       id_(id), id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
-      control_(common::control_fields_of(submitter_, *rules.config)), schedule_(std::move(schedule)) {}
+      control_(common::control_fields_of(submitter_, rules.config->idempotency)), schedule_(std::move(schedule)) {}
 
 // --- envelope
 
@@ -168,7 +168,7 @@ std::optional<Reply> MessageIntake::finish() {
 // The header is known: sets the pool of source addresses in the envelope.
 void MessageIntake::choose_pool() {
     const auto wrong =
-        common::choose_pool(*rules_.config, submitter_, control_.value(common::pool_field), envelope_);
+        common::choose_pool(rules_.config->pools, submitter_, control_.value(common::pool_field), envelope_);
     if (!wrong.empty()) refuse({554, {5, 6, 0}, "Error: " + wrong});
 }
 
@@ -228,7 +228,7 @@ bool MessageIntake::is_kept() {
 
 void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>)> done) {
     done_ = std::move(done);
-    const bool copied = common::add_automatic_bcc(*rules_.config, envelope_);
+    const bool copied = common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     if (milter_message_)
         milter_message_->seal();
     else if (copied || !envelope_.pool.empty() || envelope_.tls_optional || reservation_)

@@ -1,11 +1,10 @@
 #include "daemons/smtpd/session/name_lookup.h"
-#include "daemons/common/config/config.h"
 #include <utility>
 #include <vector>
 
 namespace smtpd {
 
-bool wants_name(const config::Config& config, const common::IpAddress& address) {
+bool wants_name(const Settings& settings, const common::IpAddress& address) {
     static const auto own = [] { // addresses that only their own network could name
         std::vector<common::Network> networks;
         for (auto text : {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10",
@@ -13,8 +12,8 @@ bool wants_name(const config::Config& config, const common::IpAddress& address) 
             networks.push_back(*common::Network::parse(text));
         return networks;
     }();
-    if (!config.smtpd.reverse_names || address.is_loopback() || address == common::IpAddress{}) return false;
-    return !config.dns.servers.empty() || !common::contains(own, address);
+    if (!settings.smtpd.reverse_names || address.is_loopback() || address == common::IpAddress{}) return false;
+    return !settings.dns.servers.empty() || !common::contains(own, address);
 }
 
 NameLookup::NameLookup(std::shared_ptr<dns::Resolver> resolver, common::Deadlines& deadlines,

@@ -3,19 +3,16 @@
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/net/network.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/smtpd/policy/settings.h"
 #include "libsmtp/text/time_types.h"
 #include <functional>
 #include <memory>
 #include <string>
 
-namespace config {
-struct Config;
-}
-
 namespace smtpd {
 
 // Whether clients of that address have their name looked up.
-bool wants_name(const config::Config& config, const common::IpAddress& address);
+bool wants_name(const Settings& settings, const common::IpAddress& address);
 
 class NameLookup {
 public:
