@@ -57,7 +57,6 @@ RULES = {
             "decide::queue::Core": 22,
             "queue_manager::QueueManager": 8,
             "smtpd::Connection": 8,
-            "smtp_client::Connection": 6,
             "queue_manager::Control": 5,
             "postrider::Import": 4,
             "smtp::ServerSession": 3,
@@ -74,7 +73,6 @@ RULES = {
             "decide::queue::Core": 267,
             "queue_manager::QueueManager": 106,
             "smtpd::Connection": 106,
-            "smtp_client::Connection": 93,
             "smtp::ServerSession": 85,
         }),
     "class_lines": Rule(
@@ -84,7 +82,6 @@ RULES = {
             "decide::queue::Core": 4384,
             "queue_manager::QueueManager": 1749,
             "smtpd::Connection": 1282,
-            "smtp_client::Connection": 1236,
             "queue_manager::Control": 1096,
             "smtp::ServerSession": 949,
         }),
