@@ -84,8 +84,7 @@ void ClientSession::auth_failed(std::string_view status, std::string_view why, M
     refuse(opening_.auth_failed(status, why));
 }
 
-// --- the connection
-// -----------------------------------------------------------------------------------------------
+// --- the connection ---
 
 void ClientSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
@@ -137,8 +136,7 @@ void ClientSession::expired(Monotonic now) {
     fail(std::move(why));
 }
 
-// --- replies
-// ------------------------------------------------------------------------------------------------------
+// --- replies ---
 
 void ClientSession::take(const Reply& reply) {
     if (options_.report_dialogue) report_reply(reply);
@@ -221,8 +219,7 @@ Stage ClientSession::stage() const {
     return opening_.auth_requested() ? Stage::auth : awaited;
 }
 
-// --- ends
-// ---------------------------------------------------------------------------------------------------------
+// --- ends ---
 
 // Idle; or nothing of the first transaction has been answered, on a connection that has served others before:
 // the server closed an old connection, which says nothing about the mail.

@@ -230,7 +230,7 @@ ROOMS = {
     "daemons/smtp-client/auth": set(),
     # a message's content as sent: signed, encoded; its results
     "daemons/smtp-client/message": set(),
-    # DANE lookups, session resumption, TLS results for reports
+    # TLS with a host as a value, DANE lookups, session resumption, TLS results for reports
     "daemons/smtp-client/tls": set(),
     # state that all connections of the process share
     "daemons/smtp-client/context": {"daemons/smtp-client/auth", "daemons/smtp-client/message",
@@ -239,7 +239,7 @@ ROOMS = {
     "daemons/smtp-client/connect": {"daemons/smtp-client/context"},
     # one connection's conversation and its deliveries
     "daemons/smtp-client/session": {"daemons/smtp-client/auth", "daemons/smtp-client/connect",
-        "daemons/smtp-client/message", "daemons/smtp-client/tls"},
+        "daemons/smtp-client/context", "daemons/smtp-client/message", "daemons/smtp-client/tls"},
     # test deliveries of operators, reported step by step
     "daemons/smtp-client/probe": {"daemons/smtp-client/session"},
     # SMTP client process: takes delivery orders and keeps their results

@@ -58,8 +58,7 @@ bool TransactionPipeline::exhausted() const {
     return nothing_begun && !commands_.awaits_reply() && mails_ >= max_mails();
 }
 
-// --- what is sent
-// -------------------------------------------------------------------------------------------------
+// --- what is sent ---
 
 void TransactionPipeline::advance(Monotonic now) {
     while (auto* active = next_to_send()) send_next(*active, now);
@@ -198,8 +197,7 @@ void TransactionPipeline::send_content(ActiveTransaction& active, std::string_vi
     for (const auto recipient : active.accepted()) commands_.expect(Awaited::dot, recipient);
 }
 
-// --- what the server replies
-// --------------------------------------------------------------------------------------
+// --- what the server replies ---
 
 std::optional<Ending> TransactionPipeline::take_mail(const Reply& reply, Monotonic now) {
     auto& front = transactions_.front();
@@ -310,8 +308,7 @@ void TransactionPipeline::finish(ActiveTransaction& active, Monotonic now) {
     if (!transactions_.empty() && transactions_.front().begun()) transactions_.front().restart_clock(now);
 }
 
-// --- what is under way
-// --------------------------------------------------------------------------------------------
+// --- what is under way ---
 
 bool TransactionPipeline::sending_content() const {
     if (transactions_.empty()) return false;
