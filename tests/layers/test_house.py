@@ -55,10 +55,8 @@ RULES = {
         "Split the class into two, each with its own state, or make functions that need no private state free functions.",
         1, lambda house: by_class(house, lambda made: len(made.sources)), {
             "decide::queue::Core": 22,
-            "queue_manager::QueueManager": 8,
             "smtpd::Connection": 8,
             "smtp_client::Connection": 6,
-            "queue_manager::Control": 5,
             "postrider::Import": 4,
             "smtp::ClientSession": 4,
             "smtp::ServerSession": 3,
@@ -73,7 +71,6 @@ RULES = {
         "Find the second class in it: a group of functions that share some members and nothing else.",
         60, lambda house: by_class(house, lambda made: made.methods), {
             "decide::queue::Core": 267,
-            "queue_manager::QueueManager": 106,
             "smtpd::Connection": 106,
             "smtp_client::Connection": 93,
             "smtp::ServerSession": 85,
@@ -84,11 +81,9 @@ RULES = {
         "Find the second class in it: a group of functions that share some members and nothing else.",
         800, lambda house: by_class(house, lambda made: made.lines), {
             "decide::queue::Core": 4384,
-            "queue_manager::QueueManager": 1749,
             "smtpd::Connection": 1282,
             "smtp_client::Connection": 1236,
             "smtp::ClientSession": 1073,
-            "queue_manager::Control": 1096,
             "smtp::ServerSession": 949,
         }),
     "folder_size": Rule(
