@@ -199,18 +199,23 @@ ROOMS = {
     "daemons/queue-manager/conversion": set(),
     # route queries and test deliveries for operators, with advice
     "daemons/queue-manager/probe": {"daemons/queue-manager/conversion"},
-    # reads, checks and cleans the spool's files and stores
+    # reads, changes, checks and cleans the spool's files and stores
     "daemons/queue-manager/spool": set(),
-    # the control and showq sockets: listings, pauses, operators' changes
+    # what operators see and pause: listings, JSON, pauses, a reload's effects; the showq socket
     "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
         "daemons/queue-manager/spool"},
-    # channels to the other daemons, and what the router answered
-    "daemons/queue-manager/peers": {"daemons/queue-manager/conversion"},
-    # reports events to the queue engine and executes its actions
-    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
-    # main program of the queue manager
-    "daemons/queue-manager": {"daemons/queue-manager/engine_driver"},
+    # reports events to the queue engine and has its actions executed
+    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/spool"},
+    # the conversations with the other daemons
+    "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
+        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # the control socket: one class for each kind of request
+    "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # builds and connects the queue manager's parts; executes the engine's actions; main program
+    "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/peers", "daemons/queue-manager/probe",
+        "daemons/queue-manager/requests", "daemons/queue-manager/spool"},
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands
