@@ -1,3 +1,4 @@
+#include "daemons/common/config/load.h"
 #include "daemons/queue-manager/requests/queue_inspector.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
