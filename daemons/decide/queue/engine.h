@@ -115,7 +115,7 @@ public:
     std::size_t bytes() const; // memory held for messages, queues, links
 
 private:
-    struct Parts; // engine/engine.cpp
+    struct Parts; // engine/parts.h
     std::unique_ptr<Parts> parts_;
 };
 

@@ -69,6 +69,7 @@ public:
     Slot next_waiting();         // that came first: it waits no more
 
 private:
+    using Slab::allocate; // only by make()
     Agent* least_busy(AgentKind kind);
 
     const Settings& settings_;

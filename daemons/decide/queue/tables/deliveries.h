@@ -34,6 +34,10 @@ public:
     const std::vector<CategorizerDeferral>& undecided(const Delivery& delivery) const;
 
 private:
+    // Slots are taken and given back only by the functions above.
+    using Slab::allocate;
+    using Slab::release;
+
     Step& step_;
     Messages& messages_;
 };

@@ -43,6 +43,10 @@ public:
     DueHeap<Link, &Link::timer, &Link::heap> timers{*this};
 
 private:
+    // Slots are taken and given back only by the functions above.
+    using Slab::allocate;
+    using Slab::release;
+
     const Settings& settings_;
     Step& step_;
     const Gates& gates_;

@@ -28,6 +28,10 @@ public:
     std::size_t bytes() const { return Slab::bytes() + extras.bytes() + by_id_.bytes(); }
 
 private:
+    // Slots are taken and given back only by the functions above.
+    using Slab::allocate;
+    using Slab::release;
+
     struct IdOf {
         const Slab<Message>* messages;
         std::uint64_t operator()(Slot slot) const { return (*messages)[slot].id; }

@@ -32,6 +32,10 @@ public:
     DueHeap<Queue, &Queue::timer, &Queue::heap> timers{*this};
 
 private:
+    // Slots are taken and given back only by the functions above.
+    using Slab::allocate;
+    using Slab::release;
+
     static std::string queue_name(std::string_view domain, std::string_view pool);
 
     Step& step_;
