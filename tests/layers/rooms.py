@@ -43,8 +43,22 @@ ROOMS = {
     "daemons/decide/outcome": set(),
     # heaps, lists and slabs of the queue engine
     "daemons/decide/queue/containers": set(),
-    # the queue engine
-    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue/containers"},
+    # what the queue engine is told and says, its settings and listings, ladders, filters
+    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome"},
+    # the objects of the queue, the step that is taken for an event, terms by number
+    "daemons/decide/queue/model": {"daemons/decide/queue", "daemons/decide/queue/containers"},
+    # messages, deliveries, queues and links, and each queue's share of its link's turns
+    "daemons/decide/queue/tables": {"daemons/decide/hosts", "daemons/decide/queue", "daemons/decide/queue/containers",
+        "daemons/decide/queue/model"},
+    # where deliveries wait, connections and what goes over them, reports
+    "daemons/decide/queue/delivery": {"daemons/decide/queue/containers", "daemons/decide/queue/model",
+        "daemons/decide/queue/tables"},
+    # questions about the state of the engine
+    "daemons/decide/queue/inspection": {"daemons/decide/queue", "daemons/decide/queue/delivery",
+        "daemons/decide/queue/model", "daemons/decide/queue/tables"},
+    # what each event makes of the state; the parts put together as the engine
+    "daemons/decide/queue/engine": {"daemons/decide/outcome", "daemons/decide/queue", "daemons/decide/queue/delivery",
+        "daemons/decide/queue/inspection", "daemons/decide/queue/model", "daemons/decide/queue/tables"},
     # TLS policies: DANE, MTA-STS, levels, results
     "daemons/decide/tls": {"daemons/decide/hosts"},
     # routes: which next hop a domain has

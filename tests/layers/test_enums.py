@@ -29,7 +29,6 @@ FROM_NUMBERS = {
     ("daemons/common/delivery/report_texts.cpp", "ReportKind"): "a loop over all of them",
     ("daemons/smtp-client/auth/authenticator.cpp", "SaslMechanism"): "a loop over all of them",
     ("daemons/queue-manager/spool/spool_gauges.cpp", "SetAsideDirectory"): "a loop over all of them",
-    ("daemons/decide/queue/core.cpp", "AgentKind"): "a loop over all of them",
     ("daemons/queue-manager/control/pauses.cpp", "Scope"): "the place of its word in their list",
     ("daemons/decide/queue/filter.cpp", "Key"): "the place of its word in their list",
     ("daemons/decide/message/suppression_filter.cpp", "Key"): "the place of its word in their list",

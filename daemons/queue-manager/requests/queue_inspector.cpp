@@ -1,6 +1,6 @@
-#include "daemons/common/config/load.h"
 #include "daemons/queue-manager/requests/queue_inspector.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/queue-manager/control/configured_names.h"
