@@ -16,7 +16,7 @@
 namespace router {
 
 using common::Loop;
-using decide::tls_rpt::Destination;
+namespace tls_rpt = decide::tls_rpt;
 using namespace std::chrono_literals;
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uintmax_t max_report_file = 64 * 1024 * 1024;
 
 // An address of the destination, for the log.
-std::string text_of(const Destination& to) {
+std::string text_of(const tls_rpt::Destination& to) {
     return to.mailbox.empty() ? fmt::format("https://{}:{}{}", to.host, to.port, to.target) : "<" + to.mailbox + ">";
 }
 
