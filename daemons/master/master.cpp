@@ -1,4 +1,5 @@
 #include "daemons/master/master.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/commands/effective_config.h"
 #include "daemons/common/logging/log_destination.h"

@@ -1,4 +1,5 @@
 #include "daemons/master/reload_check.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/process/process_plan.h"
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Whether running processes can take over a new configuration. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "libspool/disk/result.h"
 
 namespace master {

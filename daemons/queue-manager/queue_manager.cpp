@@ -57,7 +57,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
               if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
               problems_.report("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
           }),
-      keys_(context.loop, log_, pool_, config,
+      keys_(context.loop, log_, pool_, config.idempotency, config.spool.directory,
             [this](std::string text) { problems_.report("idempotency", std::move(text)); }),
       cleaner_(context.loop, log_, *disk_, pool_,
                [this](std::string text) { problems_.report("put aside", std::move(text)); }),
@@ -367,7 +367,7 @@ void QueueManager::end_of_turn() {
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
     cleaner_.limit(config_->spool);
-    keys_.reconfigure(daemon_config.config);
+    keys_.reconfigure(daemon_config.config.idempotency);
     if (listener_) {
         listener_->expect(std::move(daemon_config.expected)); // the sockets themselves stay as they are
     } else {

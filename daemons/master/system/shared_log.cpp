@@ -1,4 +1,5 @@
 #include "daemons/master/system/shared_log.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/master/system/runtime_directory.h"

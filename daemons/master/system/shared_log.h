@@ -1,7 +1,7 @@
 // The file that the log lines of all processes go to; there is none where they go to syslog. Master opens it,
 // and hands it down with the orders: after each change its owner has to send those again.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"

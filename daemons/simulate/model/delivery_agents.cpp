@@ -1,5 +1,4 @@
 #include "daemons/simulate/model/delivery_agents.h"
-#include "daemons/common/config/config.h"
 #include "daemons/decide/queue/failure_mapping.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -8,7 +8,7 @@
 namespace smtpd {
 
 using smtp::Reply;
-using Kind = AuthExchange::Answer::Kind;
+using AnswerKind = AuthExchange::Answer::Kind;
 
 std::optional<Reply> too_many_connections_of(const std::string& user, const Rules& rules,
                                              common::RateLimiter& rates) {
@@ -38,7 +38,7 @@ AuthExchange::AuthExchange(Services services, const Rules& rules, const Client& 
                            common::LogContext log, Answered answered)
     : services_(std::move(services)), rules_(rules), client_(client), log_(log),
       answered_(std::move(answered)), delay_(services_.deadlines, [this] {
-          finish({Kind::failure, {535, {5, 7, 8}, "Error: authentication failed"}});
+          finish({AnswerKind::failure, {535, {5, 7, 8}, "Error: authentication failed"}});
       }) {}
 
 std::unique_ptr<Authentication> AuthExchange::make_authentication(const tls::Session* tls) {
@@ -70,7 +70,7 @@ void AuthExchange::start(std::string mechanism, const smtp::Secret* initial, con
 }
 
 void AuthExchange::respond(const smtp::Secret& line) {
-    if (line.reveal() == "*") return finish({Kind::rejection, {501, {5, 7, 0}, "Authentication aborted"}});
+    if (line.reveal() == "*") return finish({AnswerKind::rejection, {501, {5, 7, 0}, "Authentication aborted"}});
     authentication_->respond(line, on_step());
 }
 
@@ -92,16 +92,16 @@ void AuthExchange::take(const AuthStep& step) {
         }
     }
     switch (step.kind) {
-    case Step::challenge: return answered_({Kind::challenge, {334, {}, step.text}});
+    case Step::challenge: return answered_({AnswerKind::challenge, {334, {}, step.text}});
     case Step::success: return take_success(step);
     case Step::malformed:
         count(common::AuthResult::failed);
         log_failure(step, step.text);
-        return finish({Kind::failure, {501, {5, 5, 2}, "Error: malformed authentication response"}});
+        return finish({AnswerKind::failure, {501, {5, 5, 2}, "Error: malformed authentication response"}});
     case Step::unavailable:
         count(common::AuthResult::unavailable);
         log_failure(step, step.text);
-        return finish({Kind::failure, {454, {4, 7, 0}, "Temporary authentication failure"}});
+        return finish({AnswerKind::failure, {454, {4, 7, 0}, "Temporary authentication failure"}});
     case Step::locked_out: // over just now
     case Step::failure: {
         count(common::AuthResult::failed);
@@ -116,10 +116,10 @@ void AuthExchange::take(const AuthStep& step) {
 
 void AuthExchange::take_success(const AuthStep& step) {
     if (auto over = too_many_connections_of(step.user, rules_, services_.rates))
-        return finish({Kind::rejection, *std::move(over)});
+        return finish({AnswerKind::rejection, *std::move(over)});
     services_.metrics.count(common::MetricId::authentications, common::AuthResult::succeeded);
     services_.lockouts.record_success(client_.network, step.user);
-    finish({Kind::success, {235, {2, 7, 0}, "Authentication successful"}, smtp::printable(step.user, 255)});
+    finish({AnswerKind::success, {235, {2, 7, 0}, "Authentication successful"}, smtp::printable(step.user, 255)});
 }
 
 void AuthExchange::log_failure(const AuthStep& step, std::string_view why) {
@@ -148,7 +148,7 @@ void AuthExchange::record_failure(const std::string& user) {
 // `whom`: "from your network", "of this user from your network".
 void AuthExchange::reject_locked_out(std::string_view whom, smtp::Duration left) {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(left).count();
-    finish({Kind::rejection,
+    finish({AnswerKind::rejection,
             {421,
              {4, 7, 0},
              fmt::format("{} Error: too many failed authentications {}, try again in {} min",
