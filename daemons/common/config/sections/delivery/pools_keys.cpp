@@ -61,7 +61,8 @@ Refusal SourceAddress::read(std::string_view text, SourceAddress& out) {
         out.weight > largest_weight)
         return fmt::format("\"{}\": \"{}\" is not a valid weight: expected an integer from 1 to "
                            "{}", text, weight, largest_weight);
-    return take_word(rest).empty() ? "" : fmt::format("\"{}\": expected \"address name weight\"", text);
+    if (take_word(rest).empty()) return std::nullopt;
+    return fmt::format("\"{}\": expected \"address name weight\"", text);
 }
 
 std::string SourceAddress::to_string() const {

@@ -46,7 +46,8 @@ ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
                                    text);
             value.selector = domain_name(text.substr(0, blank));
             value.file = text.substr(file);
-            return value.selector.empty() ? Refusal(fmt::format("\"{}\" is not a valid selector", text.substr(0, blank))) : std::nullopt;
+            if (!value.selector.empty()) return std::nullopt;
+            return fmt::format("\"{}\" is not a valid selector", text.substr(0, blank));
         });
 }
 

@@ -26,7 +26,8 @@ ListKey header_checks(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
         value = text;
         const auto read = common::HeaderChecks::parse({&value, 1});
-        return read ? "" : fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
+        if (read) return std::nullopt;
+        return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
     });
 }
 
