@@ -1,4 +1,5 @@
 #include "daemons/bounce/bounce.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "libspool/message/message_reader.h"
 #include <algorithm>
@@ -25,8 +26,8 @@ Clock clock_now() {
     return {now, std::chrono::minutes(local.tm_gmtoff / 60)};
 }
 
-Wordings texts_of(const config::Config& config, common::Log& log) {
-    auto texts = common::load_report_texts(config.bounce.templates);
+Wordings texts_of(const config::Bounce& settings, common::Log& log) {
+    auto texts = common::load_report_texts(settings.templates);
     for (const auto& problem : texts.problems) log.warning("{}", problem);
     return std::move(texts.wordings);
 }
@@ -55,7 +56,7 @@ Result<std::unique_ptr<Bounce>> Bounce::create(common::DaemonContext& context, c
 
 Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
                std::unique_ptr<common::SpoolWriter> spool_writer)
-    : log_(context.log), settings_(settings_of(config, texts_of(config, log_))),
+    : log_(context.log), settings_(settings_of(config.bounce, config.mta, config.queue, texts_of(config.bounce, log_))),
       store_limits_(store_limits_of(config.spool)), spool_writer_(std::move(spool_writer)),
       submission_queue_(context.loop, log_, context.run_directory, context.identity),
       queue_manager_(context.loop, log_, context.run_directory + "/private/queue-manager",
@@ -70,9 +71,10 @@ Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
                       [this](const std::string&) { questions_.forget_all(); }}) {}
 
 void Bounce::reconfigure(common::DaemonConfig daemon_config) {
-    settings_ = settings_of(daemon_config.config, texts_of(daemon_config.config, log_));
-    store_limits_ = store_limits_of(daemon_config.config.spool);
-    spool_writer_->reconfigure(for_reports(daemon_config.config.spool));
+    const auto& config = daemon_config.config;
+    settings_ = settings_of(config.bounce, config.mta, config.queue, texts_of(config.bounce, log_));
+    store_limits_ = store_limits_of(config.spool);
+    spool_writer_->reconfigure(for_reports(config.spool));
 }
 
 void Bounce::stop(smtp::Duration, std::function<void()> done) {

@@ -82,15 +82,15 @@ std::string ascii_where_possible(const std::string& address) {
 
 } // namespace
 
-Settings settings_of(const config::Config& config, Wordings wordings) {
-    const auto& bounce = config.bounce;
+Settings settings_of(const config::Bounce& bounce, const config::Mta& mta, const decide::queue::Settings& queue,
+                     Wordings wordings) {
     const auto copies = [&](std::string_view what) { return std::ranges::count(bounce.postmaster_copy, what) > 0; };
-    return {config.mta.hostname,
-            config.mta.origin,
+    return {mta.hostname,
+            mta.origin,
             bounce.display_name,
             bounce.full_content_limit,
             bounce.over_quota_partial_headers,
-            common::lifetime_of("", config.queue),
+            common::lifetime_of("", queue),
             bounce.dry_bounce,
             {copies("failed"), copies("delayed"), copies("undeliverable")},
             std::move(wordings)};
@@ -115,16 +115,27 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
     return out;
 }
 
+namespace {
+
+// Whether the postmaster gets a copy of such a report. `told`: its sender gets it, too.
+bool wants_copy(const Settings::PostmasterCopy& wants, ReportKind kind, bool told) {
+    switch (kind) {
+    case ReportKind::failed: return told ? wants.failed : wants.undeliverable;
+    case ReportKind::delayed: return told && wants.delayed;
+    default: return false;
+    }
+}
+
+} // namespace
+
 std::vector<Addressee> postmaster_copies(const Settings& settings, ReportKind kind,
                                          const std::vector<Addressee>& addressees) {
     std::vector<Addressee> out;
     const auto& wants = settings.postmaster_copy;
     for (const Addressee& each : addressees) {
         const bool told = !each.reverse_path.empty();
-        const bool notify_wants = kind == ReportKind::failed ? (told ? wants.failed : wants.undeliverable)
-                                                 : kind == ReportKind::delayed && told && wants.delayed;
         const bool is_itself = told && each.reverse_path == fmt::format("postmaster@{}", settings.origin);
-        if (notify_wants && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
+        if (wants_copy(wants, kind, told) && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
     }
     return out;
 }

@@ -1,7 +1,9 @@
 // From the queue-manager's request to the report that is sent: who is notified of which recipients,
 // in which words, and what the report's own envelope is. Pure; must not know files, connections or the clock.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/bounce.h"
+#include "daemons/common/config/sections/system/mta.h"
+#include "daemons/decide/queue/settings.h"
 #include "daemons/common/proto/report.h"
 #include "daemons/common/delivery/report_texts.h"
 #include "libsmtp/dsn/dsn.h"
@@ -23,12 +25,13 @@ struct Settings {
     bool over_quota_few_headers = true;
     std::uint32_t lifetime = 0; // of a report, as its envelope has it
     bool dry = false; // no report is sent
-    struct {
+    struct PostmasterCopy { // of which reports
         bool failed = false, delayed = false, undeliverable = false;
     } postmaster_copy;
     Wordings wordings; // by kind; empty ones mean the default
 };
-Settings settings_of(const config::Config& config, Wordings wordings);
+Settings settings_of(const config::Bounce& bounce, const config::Mta& mta, const decide::queue::Settings& queue,
+                     Wordings wordings);
 
 // One reverse-path and the recipients its owner is told about.
 struct Addressee {

@@ -1,4 +1,6 @@
 #include "daemons/categorizer/categorizer.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/categorizer/settings.h"
 #include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
@@ -61,8 +63,8 @@ Categorizer::Categorizer(common::DaemonContext& context, const config::Config& c
 
 void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
-    sources_.configure(config);
-    suppressions_.configure(config);
+    sources_.configure(config.local, config.mta, config.tables);
+    suppressions_.configure(config.spool.directory, config.local.domains);
     delivered_to_lookup_.configure(config.spool.directory);
     update_problems();
 }
@@ -110,8 +112,7 @@ void Categorizer::add_client(std::unique_ptr<CheckChannel> client) {
                             },
                             [this, number](const std::string&) {
                                 auto gone = check_channels_.extract(number); // its callback is running
-                                context_.loop.defer([keep = std::shared_ptr<CheckChannel>(std::move(
-                                                              gone.mapped()))] { static_cast<void>(keep); });
+                                common::destroy_later(context_.loop, std::move(gone.mapped()));
                             }});
     client->send(proto::recipient_check::Suppressions{suppressions_.any()});
     check_channels_.emplace(number, std::move(client));

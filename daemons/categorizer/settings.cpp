@@ -1,4 +1,6 @@
 #include "daemons/categorizer/settings.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/routing/routing.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What the configuration says of addresses, in the expansion's words. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/decide/addressing/expansion.h"
 #include <memory>
 

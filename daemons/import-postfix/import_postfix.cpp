@@ -1,5 +1,7 @@
 // import-postfix: reads Postfix's configuration, prints ours, and checks what it prints as `check` would.
 #include "daemons/import-postfix/import_postfix.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/commands/config_files_check.h"

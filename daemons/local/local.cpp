@@ -1,4 +1,5 @@
 #include "daemons/local/local.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/delivery/delivery_line.h"
 #include <fmt/format.h>
 #include <utility>
@@ -24,14 +25,14 @@ struct Local::Job {
 Result<std::unique_ptr<Local>> Local::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
     auto disk = TRY(spool::RealDisk::open_at(daemon_config.config.spool.directory));
     std::unique_ptr<Local> out(new Local(context, daemon_config.config, std::move(disk)));
-    out->user_files_.configure(daemon_config);
+    out->user_files_.configure(daemon_config.config.local, daemon_config.config.mta, daemon_config);
     return out;
 }
 
 Local::Local(common::DaemonContext& context, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
     : context_(context), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
-      settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
+      settings_(std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, common::Loop::now().wall))),
       next_number_(std::uint64_t{1} << 63), user_files_(context, unreaped_),
       queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
                      conversation, context.identity,
@@ -42,7 +43,7 @@ Local::Local(common::DaemonContext& context, const config::Config& config,
           context_.log.error("a message to the queue-manager is too long for a frame and was dropped");
       }) {
     common::size_thread_pool(threads_);
-    checks_.configure(config);
+    checks_.configure(config.local, config.addresses, config.tables);
 }
 
 // Jobs refer to this object: nothing may be under way any more.
@@ -51,13 +52,14 @@ Local::~Local() {
 }
 
 void Local::reconfigure(common::DaemonConfig daemon_config) {
-    settings_ = std::make_shared<Settings>(settings_of(daemon_config.config, settings_->born));
-    checks_.configure(daemon_config.config);
-    if (const auto wanted = daemon_config.config.queue.connections_local; wanted > threads_)
+    const auto& config = daemon_config.config;
+    settings_ = std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, settings_->born));
+    checks_.configure(config.local, config.addresses, config.tables);
+    if (const auto wanted = config.queue.connections_local; wanted > threads_)
         context_.log.info("queue.connections_local = {}: more than {} deliveries at a time only after the "
                           "next start",
                           wanted, threads_);
-    user_files_.configure(daemon_config);
+    user_files_.configure(config.local, config.mta, daemon_config);
 }
 
 void Local::stop(smtp::Duration, std::function<void()> done) {

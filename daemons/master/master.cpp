@@ -1,17 +1,18 @@
 #include "daemons/master/master.h"
-#include "daemons/master/secrets/sealed_file.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/commands/config_warnings.h"
-#include "daemons/common/ipc/hello.h"
+#include "daemons/common/commands/effective_config.h"
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/process/programs.h"
-#include "daemons/common/runtime/random.h"
-#include "daemons/common/commands/effective_config.h"
+#include "daemons/master/reload_check.h"
+#include "daemons/master/secrets/sealed_file.h"
 #include "daemons/master/system/service_status.h"
 #include <algorithm>
 #include <csignal>
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ namespace master {
 
 using namespace std::chrono_literals;
 using common::Loop;
+using nlohmann::json;
 using spool::Error;
 using spool::Result;
 namespace supervision = proto::supervision;
@@ -28,42 +30,59 @@ namespace {
 constexpr smtp::Duration not_ready_interval = 5s; // between words about who is not ready yet
 constexpr int not_ready_limit = 6;                // such words before the start is given up
 constexpr unsigned deaths_limit = 5;              // in a row, before the start is given up
+constexpr smtp::Duration reload_limit = 20s;
 
-std::string random_key() {
-    std::string text;
-    for (const char byte : common::random_bytes(24))
-        text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-    return text;
+json process_json(const Child& child) {
+    return {
+        {"process", child.name()},
+        {"role", proto::name_of(child.plan().role)},
+        {"instance", child.plan().instance},
+        {"pid", child.pid()},
+        {"state", child.state_name()},
+        {"since", std::chrono::floor<std::chrono::seconds>(child.since()).time_since_epoch().count()},
+        {"restarts", child.restarts()},
+        {"generation", child.generation()},
+        {"confinement", child.confinement()},
+        {"problem", child.problem()},
+    };
 }
 
 } // namespace
 
 Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
                Users users)
-    : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
-      runtime_directory_(log, std::move(users)),
+    : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)),
+      config_(std::move(config)), runtime_directory_(log, std::move(users)),
       keys_(runtime_directory_.users().service ? runtime_directory_.users().service->uid : geteuid()),
-      account_tokens_(loop, log, runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
+      account_tokens_(loop, log,
+                      runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
+      log_file_(log), children_(loop, log, *this),
+      orderly_stop_(loop, log, children_,
+                    {[this](const Child& child) {
+                         for (auto peer : stopping_peers_) control_->send(peer, {{"stopping", child.name()}});
+                     },
+                     [this] { finished(); }}),
       systemd_(std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""),
-      heartbeat_(loop, [this] { heartbeat(); }),
-      patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { stop_phase_timed_out(); }),
-      watchdog_(loop, [this] {
-          systemd_.send("WATCHDOG=1");
-          watchdog_.start(*watchdog_interval());
-      }),
-      daily_timer_(loop, [this] { log_warnings(); }), sweep_(loop, [this] {
-          std::erase_if(children_, [](const auto& child) { return child->state() == Child::State::ended; });
-      }),
-      reload_bound_(loop, [this] {
-          for (auto peer : std::exchange(reloading_, {}))
-              control_->refuse(peer, "not all processes have applied the new configuration yet: " + unready_names());
-      }),
+      heartbeat_(loop, [this] { heartbeat(); }), patience_(loop, [this] { not_ready_yet(); }),
+      watchdog_(loop,
+                [this] {
+                    systemd_.send("WATCHDOG=1");
+                    watchdog_.start(*watchdog_interval());
+                }),
+      daily_timer_(loop, [this] { log_warnings(); }),
+      reload_bound_(loop,
+                    [this] {
+                        for (auto peer : std::exchange(reloading_, {}))
+                            control_->refuse(peer,
+                                             "not all processes have applied the new configuration yet: " +
+                                                 children_.unready_names(generation_));
+                    }),
       since_(Loop::now().wall) {}
 
 Master::~Master() = default;
 
 Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> handed) {
-    log_file_ = std::move(log_file);
+    log_file_.adopt(std::move(log_file));
     const auto sockets_of_systemd = handed.size();
     runtime_directory_.adopt(std::move(handed));
     TRY(runtime_directory_.acquire(config_));
@@ -74,18 +93,19 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
     account_tokens_.use(keys_.credentials());
-    make_server_keys();
     control_ = std::make_unique<ipc::JsonServer>(
         loop_, log_, common::Fd(fcntl(runtime_directory_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
         [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
     watch_signals();
-    start_children();
+    children_.start(common::process_plan(config_));
     patience_.start(not_ready_interval);
     heartbeat_.start(config_.master.heartbeat_interval);
     if (watchdog_interval()) watchdog_.start(*watchdog_interval());
     log_.info("daemon started -- version {}, configuration {}: {} processes, spool {}{}", POSTRIDER_VERSION,
-              config_.file, children_.size(), config_.spool.directory,
-              sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
+              config_.file, children_.all().size(), config_.spool.directory,
+              sockets_of_systemd == 0
+                  ? ""
+                  : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
     report_status();
     for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
     log_warnings();
@@ -128,20 +148,9 @@ void Master::watch_signals() {
     on(SIGUSR1, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reopen_log(); });
 }
 
-void Master::make_server_keys() {
-    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
-        server_keys_[static_cast<proto::Role>(i)] = random_key();
-}
-
 common::Operators Master::operators() const {
     const auto& users = runtime_directory_.users();
     return {users.service ? users.service->uid : geteuid(), !users.service, users.admin_group};
-}
-
-void Master::start_children() {
-    for (auto& planned : common::process_plan(config_))
-        children_.push_back(std::make_unique<Child>(loop_, log_, *this, std::move(planned)));
-    for (auto& child : children_) child->start();
 }
 
 Program Master::program_of(const Child& child) {
@@ -167,14 +176,14 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     for (const auto& server : common::process_plan(config_))
         if (std::ranges::find(server.expects, plan.role) != server.expects.end())
             orders.tokens.push_back({std::string(proto::name_of(server.role)),
-                                     ipc::token_of(server_keys_[server.role], plan.role, plan.instance)});
-    if (!plan.expects.empty()) orders.key = server_keys_[plan.role];
+                                     server_keys_.token(server.role, plan.role, plan.instance)});
+    if (!plan.expects.empty()) orders.key = server_keys_.of(plan.role);
     for (const auto role : plan.expects) orders.expected.emplace_back(proto::name_of(role));
     orders.single_user = !runtime_directory_.users().service;
     orders.has_operators = runtime_directory_.users().admin_group.has_value();
     orders.operators = runtime_directory_.users().admin_group.value_or(0);
     std::vector<int> descriptors = {text_file_.number()};
-    if (log_file_) {
+    if (log_file_.has_file()) {
         orders.has_log_file = true;
         descriptors.push_back(log_file_.number());
     }
@@ -198,11 +207,7 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
 }
 
 void Master::reap() {
-    for (std::size_t i = 0; i < children_.size(); ++i) { // ended() never takes any out
-        int status = 0;
-        if (children_[i]->alive() && waitpid(children_[i]->pid(), &status, WNOHANG) == children_[i]->pid())
-            children_[i]->has_ended(status);
-    }
+    children_.reap();
     for (const auto pid : account_tokens_.running())
         if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) account_tokens_.has_ended(pid, status);
 }
@@ -210,9 +215,9 @@ void Master::reap() {
 void Master::heartbeat() {
     systemd_.send_pending();
     oom_kills_.forget_earlier();
-    for (auto& child : children_) child->heartbeat();
+    children_.heartbeat();
     refresh_keys();
-    check_syslog();
+    if (log_file_.follow_syslog(config_)) children_.resend_orders();
     heartbeat_.start(config_.master.heartbeat_interval);
 }
 
@@ -223,7 +228,7 @@ void Master::refresh_keys() {
     for (const auto& file : keys_.renewed()) log_.info("{}: changed and applied", file);
     if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
         account_tokens_.use(keys_.credentials());
-    for (auto& child : children_)
+    for (const auto& child : children_.all())
         if (std::ranges::find(*news, child->plan().role) != news->end()) child->resend_orders();
     if (!news->empty()) log_warnings();
 }
@@ -233,10 +238,7 @@ void Master::ready(Child& child) {
     report_status();
     if (child.restarts() > 0 && child.generation() == generation_ && child.deaths_in_a_row() > 1)
         log_.info("{} (pid {}) is running again", child.name(), child.pid());
-    const bool all = std::ranges::all_of(children_, [&](const auto& each) {
-        return each->state() == Child::State::ready && each->generation() == generation_;
-    });
-    if (!all) return;
+    if (!children_.all_ready(generation_)) return;
     if (!announced_) everything_ready();
     answer_reloaded();
 }
@@ -246,7 +248,7 @@ void Master::everything_ready() {
     patience_.stop();
     systemd_.send("READY=1");
     report_status();
-    for (auto& child : children_) child->heartbeat(); // their first word on how things stand
+    children_.heartbeat(); // their first word on how things stand
     log_.info("ready");
     if (options_.announce < 0) {
         const auto file = common::log_file(config_);
@@ -260,19 +262,10 @@ void Master::everything_ready() {
     (void)!write(announce.number(), "ready\n", 6);
 }
 
-std::string Master::unready_names() const {
-    std::string names;
-    for (const auto& child : children_) {
-        if (child->state() == Child::State::ready && child->generation() == generation_) continue;
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", child->name());
-        if (!child->problem().empty()) names += " (" + child->problem() + ")";
-    }
-    return names;
-}
-
 void Master::not_ready_yet() {
-    if (++not_ready_count_ == not_ready_limit) return fail_to_start("not ready after 30 s: " + unready_names());
-    fmt::print(stderr, "postrider: waiting for {}\n", unready_names());
+    if (++not_ready_count_ == not_ready_limit)
+        return fail_to_start("not ready after 30 s: " + children_.unready_names(generation_));
+    fmt::print(stderr, "postrider: waiting for {}\n", children_.unready_names(generation_));
     patience_.start(not_ready_interval);
 }
 
@@ -296,31 +289,19 @@ void Master::answered(Child& child) {
 
 void Master::report_status() {
     ServiceStatus status;
-    status.processes = static_cast<unsigned>(children_.size());
-    status.waiting_for = unready_names();
+    status.processes = static_cast<unsigned>(children_.all().size());
+    status.waiting_for = children_.unready_names(generation_);
     using enum ServiceStatus::Stage;
-    status.stage = stopping_                                             ? stopping
-                     : !announced_                                         ? starting
-                     : std::ranges::any_of(children_, [&](const auto& child) {
-                           return child->state() == Child::State::ready && child->generation() != generation_;
-                       })                                                  ? reloading
-                                                                           : running;
-    if (stopping_) {
-        status.waiting_for.clear();
-        for (const auto& child : children_)
-            if (child->alive()) status.waiting_for += (status.waiting_for.empty() ? "" : ", ") + child->name();
-    }
-    for (const auto& child : children_)
+    status.stage = stopping_                           ? stopping
+                   : !announced_                       ? starting
+                   : children_.any_behind(generation_) ? reloading
+                                                       : running;
+    if (stopping_) status.waiting_for = children_.alive_names();
+    for (const auto& child : children_.all())
         if (child->plan().role == proto::Role::queue_manager) status.queue = child->status_text();
     const auto text = text_of(status);
     if (text == std::exchange(status_text_, text)) return;
     systemd_.send("STATUS=" + text);
-}
-
-bool Master::other_roles_answer(const Child& child) {
-    return std::ranges::none_of(children_, [&](const auto& each) {
-        return each->alive() && each->plan().role != child.plan().role && each->unanswered() >= 2;
-    });
 }
 
 // Whoever was started again meanwhile has not asked.
@@ -329,12 +310,12 @@ void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wa
     account_tokens_.ask(
         wanted.account, wanted.refused, Loop::now().monotonic,
         [this, request = wanted.request, pid = child.pid()](const Tokens::Answer& answer) {
-            const auto asker = std::ranges::find(children_, pid, [](const auto& each) { return each->pid(); });
-            if (asker == children_.end()) return;
+            auto* asker = children_.with_pid(pid);
+            if (!asker) return;
             supervision::AccessToken token{request, answer.number, answer.fresh, answer.problem};
             auto file = answer.problem.empty() ? sealed(std::string(answer.text)) : Result<common::Fd>();
             if (!file) token.problem = file.error().what;
-            (*asker)->answer(token, file ? file->number() : -1);
+            asker->answer(token, file ? file->number() : -1);
         });
 }
 
@@ -342,20 +323,153 @@ void Master::ended(Child& child, bool crashed) {
     const auto role = child.plan().role;
     const bool agent = role == proto::Role::smtp_client || role == proto::Role::local;
     const bool comes_again = !stopping_ && child.state() != Child::State::ended;
-    for (auto& each : children_)
+    for (const auto& each : children_.all())
         if ((agent && each->plan().role == proto::Role::queue_manager) ||
             (comes_again && each->plan().role == proto::Role::metrics))
             each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
     if (stopping_) {
         child.stop({}); // not started again
         report_status();
-        return next_phase();
+        return orderly_stop_.child_ended();
     }
     report_status();
-    if (child.state() == Child::State::ended) return sweep_.schedule();
+    if (child.state() == Child::State::ended) return children_.forget_ended();
     if (!announced_ && child.deaths_in_a_row() >= deaths_limit)
         fail_to_start(fmt::format("{} exits as soon as it is started{}{}", child.name(),
                                   child.problem().empty() ? "" : ": ", child.problem()));
+}
+
+// ---- reload, orderly stop, and the control socket they are asked for over ----
+
+Result<> Master::reload() {
+    if (stopping_) return std::unexpected(Error{0, "it is being stopped"});
+    auto outcome = load_new_configuration();
+    if (!outcome) {
+        log_.error("reload refused, the previous configuration stays in force: {}", outcome.error().what);
+        return outcome;
+    }
+    systemd_.reloading();
+    ++generation_;
+    children_.follow(common::process_plan(config_), config_.master.stop_timeout);
+    children_.resend_orders();
+    report_status();
+    log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file,
+              generation_);
+    return {};
+}
+
+// All or nothing: whatever fails, everything stays as it was.
+Result<> Master::load_new_configuration() {
+    auto text = config::read_text(options_.file);
+    if (!text) return std::unexpected(Error{0, text.error().to_string()});
+    auto fresh = config::parse(*text, options_.file);
+    if (!fresh) {
+        std::string problems;
+        for (const auto& each : fresh.error()) problems += (problems.empty() ? "" : "; ") + each.to_string();
+        return std::unexpected(Error{0, problems});
+    }
+    TRY(check_reload(config_, *fresh));
+    auto text_file = TRY(sealed(*text));
+    auto log_file = TRY(RuntimeDirectory::open_log(*fresh));
+    TRY(runtime_directory_.make_slots(*fresh));
+    TRY(keys_.load(*fresh, Loop::now().monotonic));
+    account_tokens_.use(keys_.credentials());
+    TRY(runtime_directory_.bind_listeners(fresh->listeners));
+    text_ = *std::move(text);
+    text_file_ = std::move(text_file);
+    config_ = *std::move(fresh);
+    bind_metrics();
+    log_file_.use(config_, std::move(log_file));
+    log_warnings();
+    publish();
+    return {};
+}
+
+Result<> Master::reopen_log() {
+    TRY(log_file_.reopen(config_));
+    children_.resend_orders();
+    log_.info("log re-opened");
+    return {};
+}
+
+void Master::answer_reloaded() {
+    if (generation_ > 1) systemd_.send("READY=1");
+    reload_bound_.stop();
+    for (auto peer : std::exchange(reloading_, {})) {
+        control_->send(peer, {{"generation", generation_}});
+        control_->finish(peer);
+    }
+}
+
+// Asked twice: at once.
+void Master::stop(std::string_view why) {
+    if (std::exchange(stopping_, true)) {
+        children_.kill();
+        return;
+    }
+    systemd_.stopping(OrderlyStop::longest(config_.master.stop_timeout));
+    report_status();
+    log_.info("{}", why);
+    patience_.stop();
+    runtime_directory_.withdraw("submit"); // from now on sendmail leaves mail in drop/
+    for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");
+    orderly_stop_.begin(config_.master.stop_timeout);
+}
+
+void Master::finished() {
+    log_.info("stopped");
+    common::remove_effective_config(config_);
+    runtime_directory_.release();
+    for (auto peer : std::exchange(stopping_peers_, {})) control_->finish(peer);
+    loop_.defer([this] { loop_.stop(); }); // the answers are out by then
+}
+
+json Master::status_json() const {
+    auto warnings = warnings_;
+    std::ranges::move(common::environment_warnings(config_), std::back_inserter(warnings));
+    for (const auto* each : {&keys_.problem(), &runtime_directory_.warning()})
+        if (!each->empty()) warnings.insert(warnings.begin(), *each);
+    return {
+        {"process", "master"},
+        {"pid", getpid()},
+        {"state", stopping_    ? "stopping"
+                  : announced_ ? "running"
+                               : "starting"},
+        {"since", std::chrono::floor<std::chrono::seconds>(since_).time_since_epoch().count()},
+        {"generation", generation_},
+        {"file", config_.file},
+        {"log", common::log_file(config_)},
+        {"warnings", std::move(warnings)},
+        {"single_user", !runtime_directory_.users().service.has_value()},
+    };
+}
+
+void Master::control(const ipc::JsonServer::Request& request, const json& body) {
+    const auto op = body.value("op", "");
+    const auto peer = request.peer;
+    if (op == "status") {
+        control_->send(peer, status_json());
+        for (const auto& child : children_.all()) control_->send(peer, process_json(*child));
+        control_->finish(peer);
+    } else if (op == "stop") {
+        stopping_peers_.push_back(peer);
+        if (!stopping_) stop();
+    } else if (op == "reload") {
+        if (auto done = reload(); !done) {
+            control_->refuse(peer, done.error().what);
+            return;
+        }
+        reloading_.push_back(peer);
+        reload_bound_.start(reload_limit);
+    } else if (op == "reopen-logs") {
+        if (auto done = reopen_log(); done)
+            control_->finish(peer);
+        else
+            control_->refuse(peer, done.error().what);
+    } else {
+        control_->refuse(peer, "unknown operation \"" + op +
+                                   "\": expected status, stop, reload or reopen-logs");
+    }
 }
 
 } // namespace master

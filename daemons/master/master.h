@@ -7,11 +7,15 @@
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/master/children/child.h"
-#include "daemons/master/secrets/key_ring.h"
-#include "daemons/master/system/notify.h"
+#include "daemons/master/children/child_group.h"
 #include "daemons/master/children/oom_kills.h"
-#include "daemons/master/system/runtime_directory.h"
+#include "daemons/master/children/orderly_stop.h"
+#include "daemons/master/secrets/key_ring.h"
+#include "daemons/master/secrets/server_keys.h"
 #include "daemons/master/secrets/tokens.h"
+#include "daemons/master/system/notify.h"
+#include "daemons/master/system/runtime_directory.h"
+#include "daemons/master/system/shared_log.h"
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -50,14 +54,12 @@ private:
     void problem_changed(Child& child) override;
     void answered(Child& child) override;
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
-    bool other_roles_answer(const Child& child) override;
+    bool other_roles_answer(const Child& child) override { return children_.other_roles_answer(child); }
     bool out_of_memory() override { return oom_kills_.one_more(); }
     void ended(Child& child, bool crashed) override;
 
     void bind_metrics();
     void watch_signals();
-    void start_children();
-    void make_server_keys();
     common::Operators operators() const;
     void reap();
     void heartbeat();
@@ -70,22 +72,14 @@ private:
 
     spool::Result<> reload();
     spool::Result<> load_new_configuration();
-    void update_workers();
     spool::Result<> reopen_log();
-    void check_syslog();
-    void use_log(common::Fd file);
     void answer_reloaded();
 
     void stop(std::string_view why = "stopping"); // for the log
-    void begin_phase();
-    void next_phase();
-    void stop_phase_timed_out();
     void finished();
 
     void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
     nlohmann::json status_json() const;
-    nlohmann::json status_json(const Child& child) const;
-    std::string unready_names() const;
     void report_status(); // systemd, where it is another one than before
 
     common::Loop& loop_;
@@ -97,19 +91,19 @@ private:
     KeyRing keys_;
     Tokens account_tokens_;
     OomKills oom_kills_;
-    common::Fd text_file_, log_file_, errors_;
-    std::map<proto::Role, std::string> server_keys_; // their callers' tokens are made of them
-    std::vector<std::unique_ptr<Child>> children_;
+    common::Fd text_file_, errors_;
+    SharedLog log_file_;
+    ServerKeys server_keys_;
+    ChildGroup children_;
+    OrderlyStop orderly_stop_;
     std::unique_ptr<ipc::JsonServer> control_;
     std::vector<common::Handle<uv_signal_t>> signals_;
     Notifier systemd_;
-    common::Timer heartbeat_, patience_, bound_, watchdog_, daily_timer_;
-    common::TurnHook sweep_; // forgets workers that are no longer wanted
+    common::Timer heartbeat_, patience_, watchdog_, daily_timer_;
     PeerIds reloading_, stopping_peers_;
     common::Timer reload_bound_;
     smtp::WallTime since_;
     std::uint64_t generation_ = 1;
-    unsigned phase_ = 0;
     int not_ready_count_ = 0;
     std::vector<std::string> warnings_; // of today
     std::string status_text_; // as systemd was told last

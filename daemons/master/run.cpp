@@ -1,4 +1,5 @@
 // From the command line to a running master: everything that can be checked is checked before anything starts.
+#include "daemons/common/config/load.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/master/system/activated_sockets.h"

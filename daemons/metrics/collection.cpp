@@ -1,4 +1,5 @@
 #include "daemons/metrics/collection.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include <utility>
 
 namespace metrics {
@@ -52,7 +53,7 @@ void Collection::on_answer(Aggregator::PeerId id, const Report& handed) {
 void Collection::on_disconnect(Aggregator::PeerId id) {
     aggregator_.remove_peer(id);
     auto node = peers_.extract(id);
-    loop_.defer([keep = std::shared_ptr<Channel>(std::move(node.mapped().channel))] {});
+    common::destroy_later(loop_, std::move(node.mapped().channel));
     finish_if_all_answered();
 }
 

@@ -1,4 +1,6 @@
 #include "daemons/metrics/metrics.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/metrics/prometheus_text.h"
 #include <algorithm>
 

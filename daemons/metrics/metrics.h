@@ -2,6 +2,7 @@
 // serves them over HTTP. Nothing depends on it: mail flows whether it is there, hangs or dies. Reads no file, opens no
 // connection; its sockets are handed down by master.
 #pragma once
+#include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/process/metrics_reporter.h"
 #include "daemons/common/ipc/listener.h"

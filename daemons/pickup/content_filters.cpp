@@ -11,12 +11,13 @@ using namespace std::chrono_literals;
 // would be sent twice.
 static constexpr auto filter_time_limit = 4min;
 
-std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Config& config,
+std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Content& content,
+                                                                 const std::vector<config::Milter>& milters,
                                                                  std::function<void(std::string_view)> tell) {
     auto filters = std::make_shared<ContentFilters>(std::move(tell));
-    if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
+    if (auto checks = common::HeaderChecks::parse(content.header_checks)) // as the configuration's check did
         filters->header_checks = *std::move(checks);
-    for (const auto& milter : config.milters)
+    for (const auto& milter : milters)
         if (milter.applies_to_local()) filters->milters.push_back(milter);
     return filters;
 }

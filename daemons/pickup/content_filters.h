@@ -2,7 +2,7 @@
 // local mail, told of it as of a session with localhost. Ends within a bound, for somebody waits for the answer.
 // Knows no programs and no sockets but the filters'.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/runtime/timer.h"
@@ -24,7 +24,8 @@ struct ContentFilters {
     std::vector<config::Milter> milters; // those that see local mail
     bool none() const { return header_checks.empty() && milters.empty(); }
     // `tell`: which of them do not answer, in one line for status; "" all do.
-    static std::shared_ptr<const ContentFilters> configured(const config::Config& config,
+    static std::shared_ptr<const ContentFilters> configured(const config::Content& content,
+                                                            const std::vector<config::Milter>& milters,
                                                             std::function<void(std::string_view)> tell);
 };
 

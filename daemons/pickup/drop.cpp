@@ -36,7 +36,7 @@ Drop::~Drop() {
 
 void Drop::watch() {
     inotify_ = common::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    const auto path = context_.config->spool.directory + "/drop";
+    const auto path = context_.config->drop_directory;
     if (!inotify_ || ::inotify_add_watch(inotify_.number(), path.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
         context_.log.warning("{} cannot be watched: {}", path, std::strerror(errno));
         return;

@@ -1,4 +1,5 @@
 #include "daemons/pickup/pickup.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/submission/drop_limits.h"
 
 namespace pickup {
@@ -24,26 +25,28 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
 Pickup::Pickup(common::DaemonContext& context, const config::Config& config,
                std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
     : problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
-      keys_(context.log, spool_writer_->pool(), config, static_cast<std::uint8_t>(context.instance())),
+      keys_(context.log, spool_writer_->pool(), config.idempotency, config.spool.directory,
+            static_cast<std::uint8_t>(context.instance())),
       submission_queue_(context.loop, context.log, context.run_directory, context.identity),
-      context_{context.loop, context.log, std::make_shared<const config::Config>(config),
+      context_{context.loop, context.log, std::make_shared<const Settings>(config),
                *spool_writer_,          submission_queue_,          keys_,
                {}},
       drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
-    context_.config = std::make_shared<const config::Config>(daemon_config.config);
+    context_.config = std::make_shared<const Settings>(daemon_config.config);
     context_.operators = daemon_config.operators;
-    context_.filters = ContentFilters::configured(daemon_config.config, problems_->new_reporter("advisers"));
+    context_.filters = ContentFilters::configured(daemon_config.config.content, daemon_config.config.milters,
+                                                 problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(daemon_config.config.spool);
-    keys_.reconfigure(daemon_config.config);
+    keys_.reconfigure(daemon_config.config.idempotency);
     const auto& spool = daemon_config.config.spool;
     common::DropLimits limits;
     limits.message_size = daemon_config.config.submit.message_size;
     limits.floor = {spool.minimum_free, spool.minimum_free_inodes};
     limits.user_bytes = std::max(daemon_config.config.submit.drop_user_bytes, 2 * limits.message_size);
     limits.user_messages = daemon_config.config.submit.drop_user_messages;
-    const auto left = common::publish_drop_limits(spool.directory + "/drop", limits);
+    const auto left = common::publish_drop_limits(context_.config->drop_directory, limits);
     if (!left) context_.log.warning("{}: programs that submit mail there use the earlier limits", left.error().what);
     if (auto fd = daemon_config.take("submit"); fd && !listener_)
         listener_ = std::make_unique<SubmitListener>(context_, std::move(fd));

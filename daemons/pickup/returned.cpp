@@ -29,7 +29,7 @@ void ReturnedSubmission::keep(std::string_view beginning, std::uint64_t of) {
     whole_ = whole_ && of == beginning.size();
 }
 
-ReturnedSubmission::Made ReturnedSubmission::make(const config::Config& config, spool::Envelope known,
+ReturnedSubmission::Made ReturnedSubmission::make(const config::Mta& mta, spool::Envelope known,
                                                   spool::QueueId id, smtp::WallTime now, std::chrono::minutes zone,
                                                   bool complete) {
     whole_ = whole_ && complete;
@@ -42,23 +42,23 @@ ReturnedSubmission::Made ReturnedSubmission::make(const config::Config& config, 
     envelope.ret = known.ret;
     envelope.envid = known.envid;
     envelope.smtputf8 = known.smtputf8;
-    envelope.reverse_path = known.reverse_path.empty() ? "postmaster@" + config.mta.origin : known.reverse_path;
+    envelope.reverse_path = known.reverse_path.empty() ? "postmaster@" + mta.origin : known.reverse_path;
     envelope.recipients = std::move(known.recipients);
     if (envelope.recipients.empty()) // none was understood, and a report is about somebody
-        envelope.recipients.push_back({.address = "unknown-recipient@" + config.mta.origin});
+        envelope.recipients.push_back({.address = "unknown-recipient@" + mta.origin});
     for (auto& recipient : envelope.recipients) recipient.fate = spool::Fate::failed;
     envelope.verdict = spool::Verdict::accept;
     envelope.verdict_reason = reason_;
 
     smtp::SubmissionOptions options;
-    options.origin = config.mta.origin;
+    options.origin = mta.origin;
     options.sender = envelope.reverse_path;
     options.queue_id = id.text();
     options.now = now;
     options.zone = zone;
     options.max_header = 2 * max_kept; // never refused
     smtp::SubmissionFixup fixup(std::move(options));
-    made.content = smtp::received_field_for_local(config.mta.hostname, envelope.uid.value_or(0), id.text(),
+    made.content = smtp::received_field_for_local(mta.hostname, envelope.uid.value_or(0), id.text(),
                                                   smtp::rfc5322_date(now, zone));
     fixup.feed(whole_ ? std::string_view(kept_) : header_of(kept_), made.content);
     fixup.finish(made.content);

@@ -2,7 +2,7 @@
 // message all of whose recipients have failed, and its sender, or else the postmaster, gets a report with the reason
 // and with the message or its header. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/format/envelope.h"
 #include "libspool/format/queue_id.h"
@@ -32,7 +32,7 @@ public:
         std::string content;
     };
     // `known`: what was understood of the envelope. With `complete` the message ends here; without, more was to come.
-    Made make(const config::Config& config, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
+    Made make(const config::Mta& mta, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
               std::chrono::minutes zone, bool complete);
 
 private:

@@ -2,11 +2,10 @@
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/submission/lifetime.h"
-#include "libsmtp/message/address.h"
 #include "libsmtp/text/date.h"
 #include "libsmtp/message/received.h"
-#include "libsmtp/text/utf8.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace pickup {
 
@@ -17,21 +16,10 @@ namespace {
 
 constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported so
 
-
 const char* reason_of(common::Unavailable why) {
     if (why == common::Unavailable::memory) return "too much mail is being received, try again later";
     return why == common::Unavailable::full ? "the mail queue is full, try again later"
                                      : "the mail queue cannot be written, try again later";
-}
-
-// Does the header that `content` begins with have UTF-8 in it (RFC 6532)? Other bytes beyond ASCII are of
-// some older charset, and always have been passed on.
-bool has_utf8_header(std::string_view content) {
-    const auto header = content.substr(0, content.find("\r\n\r\n"));
-    return !smtp::is_ascii(header) && smtp::is_utf8_text(header);
-}
-bool is_one_line(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
 }
 
 } // namespace
@@ -64,7 +52,8 @@ void Submission::begin(const Begin& begin) {
     envelope_.submitter = "uid:" + std::to_string(uid_);
     constexpr auto other_version = "sendmail and the running mail system are of different versions";
     if (begin.version != version && notice_ == RejectionNotice::to_program) return refuse(EX_TEMPFAIL, other_version);
-    if (!read_sender(begin) || !read_recipients(begin)) return;
+    sender_as_given_ = begin.sender.substr(0, 300);
+    if (!passes(set_sender(envelope_, begin.sender, context_.config->mta.origin)) || !read_recipients(begin)) return;
     if (begin.version != version) return refuse(EX_PROTOCOL, other_version); // what lies there will be no other tomorrow
     if (!admit()) return;
     const auto now = common::Loop::now().wall;
@@ -75,15 +64,7 @@ void Submission::begin(const Begin& begin) {
     envelope_.origin = spool::Origin::local;
     envelope_.trace = begin.trace;
     if (envelope_.trace == spool::Trace::verify) envelope_.expiry = now + answer_within;
-    envelope_.ret = begin.ret;
-    envelope_.body = begin.body == Body::seven_bit   ? spool::Body::seven_bit
-                     : begin.body == Body::eight_bit ? spool::Body::eight_bit
-                                                     : spool::Body::unspecified;
-    envelope_.smtputf8 = envelope_.smtputf8 || begin.smtputf8;
-    envelope_.require_tls = begin.require_tls;
-    if (begin.envid.size() > 100 || !is_one_line(begin.envid) || !smtp::is_ascii(begin.envid))
-        return refuse(EX_USAGE, "the envelope id must have at most 100 printable characters");
-    envelope_.envid = begin.envid;
+    if (!passes(set_options(envelope_, begin))) return;
 
     smtp::SubmissionOptions options;
     options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
@@ -105,7 +86,10 @@ void Submission::begin(const Begin& begin) {
 // False: refused.
 bool Submission::admit() {
     const auto id = context_.spool_writer.admit(0, common::Loop::now());
-    if (id) return id_ = *id, true;
+    if (id) {
+        id_ = *id;
+        return true;
+    }
     mail_refused_ = true;
     refuse(EX_TEMPFAIL, reason_of(id.error()));
     return false;
@@ -135,23 +119,6 @@ void Submission::import(const Import& import) {
     context_.log.context("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
 }
 
-bool Submission::read_sender(const Begin& begin) {
-    sender_as_given_ = begin.sender.substr(0, 300);
-    if (begin.sender.empty()) return true;
-    const auto list = smtp::complete_addresses(begin.sender, context_.config->mta.origin);
-    const auto bad = [&](std::string_view why) {
-        refuse(EX_DATAERR, "the sender is not a valid address: " + std::string(why));
-        return false;
-    };
-    if (!list.problem.empty()) return bad(list.problem);
-    if (list.addresses.size() != 1) return bad("expected one address");
-    if (const auto mailbox = smtp::Mailbox::parse(list.addresses.front()); !mailbox)
-        return bad(mailbox.error().why);
-    envelope_.reverse_path = list.addresses.front();
-    envelope_.smtputf8 = !smtp::is_ascii(envelope_.reverse_path);
-    return true;
-}
-
 bool Submission::read_recipients(const Begin& begin) {
     from_header_ = begin.from_header;
     header_notify_ = begin.header_notify;
@@ -168,37 +135,13 @@ bool Submission::read_recipients(const Begin& begin) {
 }
 
 bool Submission::add_recipients(const std::vector<Recipient>& recipients) {
-    for (const auto& given : recipients) {
-        const auto list = smtp::complete_addresses(given.list, context_.config->mta.origin);
-        if (!list.problem.empty()) {
-            refuse(EX_DATAERR, "a recipient is not a valid address: " + list.problem);
-            return false;
-        }
-        for (const auto& address : list.addresses)
-            if (!add_recipient(address, given.orcpt, given.notify)) return false;
-    }
-    return true;
+    return passes(pickup::add_recipients(envelope_, recipients,
+                                         {context_.config->mta.origin, context_.config->submit.recipients}));
 }
 
-bool Submission::add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify) {
-    if (const auto mailbox = smtp::Mailbox::parse(address); !mailbox) {
-        refuse(EX_DATAERR, "a recipient is not a valid address: " + mailbox.error().why);
-        return false;
-    }
-    if (notify > 15 || ((notify & 1) != 0 && notify != 1) || orcpt.size() > 500 || !is_one_line(orcpt)) {
-        refuse(EX_USAGE, "a recipient's delivery status options are invalid");
-        return false;
-    }
-    if (envelope_.recipients.size() >= context_.config->submit.recipients) {
-        refuse(EX_DATAERR, "too many recipients");
-        return false;
-    }
-    auto& recipient = envelope_.recipients.emplace_back();
-    recipient.address = address;
-    recipient.orcpt = orcpt;
-    recipient.notify = static_cast<spool::Notify>(notify);
-    envelope_.smtputf8 = envelope_.smtputf8 || !smtp::is_ascii(address);
-    return true;
+bool Submission::passes(Accepted&& checked) {
+    if (!checked) refuse(checked.error().exit_status, std::move(checked.error().text));
+    return checked.has_value();
 }
 
 void Submission::content(std::string_view bytes) {
@@ -234,7 +177,8 @@ bool Submission::header_complete() {
     if (writer_) return true;
     if (from_header_) {
         for (const auto& address : fixup_->recipients())
-            if (!add_recipient(address, {}, header_notify_)) return false;
+            if (!passes(add_recipient(envelope_, address, {}, header_notify_, context_.config->submit.recipients)))
+                return false;
         if (envelope_.recipients.empty()) {
             refuse(EX_USAGE, "no recipients in the header");
             return false;
@@ -242,7 +186,7 @@ bool Submission::header_complete() {
     }
     envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(rewritten_);
     envelope_.message_id = fixup_->message_id();
-    const auto wrong = common::choose_pool(*context_.config, common::Submitter::trusted,
+    const auto wrong = common::choose_pool(context_.config->pools, common::Submitter::trusted,
                                            control_.value(common::pool_field), envelope_);
     if (!wrong.empty()) {
         refuse(EX_DATAERR, wrong);
@@ -294,9 +238,58 @@ void Submission::end() {
     proceed();
 }
 
+// ---- its Idempotency-Key: claimed once all of it is here, before filters see it. A duplicate ends there, with the queue
+// id of the first one.
+
+// False: refused.
+bool Submission::read_key() {
+    if (!fingerprint_) return true;
+    auto key = decide::idempotency::key_in(control_, common::key_field);
+    if (!key) {
+        refuse(EX_DATAERR, key.error());
+        return false;
+    }
+    if (key->empty()) return true;
+    envelope_.idempotency_key = *std::move(key);
+    envelope_.idempotency_digest = fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) +
+                                                        control_.value(common::pool_field));
+    return true;
+}
+
+void Submission::claim_key() {
+    stage_ = Stage::filtering;
+    context_.keys.claim(envelope_, id_, [self = shared_from_this()](common::idempotency::Decision decision) {
+        self->claimed(std::move(decision));
+    });
+}
+
+void Submission::claimed(common::idempotency::Decision decision) {
+    if (decision.hold) {
+        hold_ = std::move(decision.hold);
+        return proceed();
+    }
+    if (decision.duplicate_of) {
+        context_.log.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_.text(),
+                          decision.duplicate_of->text(), envelope_.idempotency_key);
+        stage_ = Stage::over;
+        writer_.reset();
+        return answer(
+            {EX_OK, decision.duplicate_of->text(),
+             fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
+                         decision.duplicate_of->text())});
+    }
+    deferred_ = !decision.reply.permanent();
+    if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
+    if (notice_ == RejectionNotice::to_program) return refuse(EX_DATAERR, decision.reply.text);
+    envelope_.idempotency_key.clear(); // the report's reason is of another message's key
+    envelope_.idempotency_digest.clear();
+    envelope_.idempotency_key_reused = true;
+    report_refusal(decision.reply);
+}
+
 void Submission::proceed() {
     if (context_.filters->none()) {
-        if (common::add_automatic_bcc(*context_.config, envelope_) || envelope_.tls_optional || hold_)
+        if (common::add_automatic_bcc(context_.config->automatic_bcc, envelope_) || envelope_.tls_optional || hold_)
             writer_->set_envelope(envelope_);
         return commit();
     }
@@ -336,7 +329,7 @@ void Submission::filters_finished(const FilterRun::Outcome& outcome) {
             self->answer({EX_OK, self->id_.text(), {}});
         });
     }
-    common::add_automatic_bcc(*context_.config, envelope_);
+    common::add_automatic_bcc(context_.config->automatic_bcc, envelope_);
     filter_run_->seal();
     commit();
 }
@@ -364,7 +357,7 @@ void Submission::abort_unreadable(std::string why) {
 void Submission::return_to_sender(bool complete) {
     if (!admit()) return; // a later look finds it again
     const auto now = common::Loop::now().wall;
-    auto made = returned_->make(*context_.config, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
+    auto made = returned_->make(context_.config->mta, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
     envelope_ = std::move(made.envelope);
     context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
     writer_.emplace(context_.spool_writer.write(id_, envelope_));

@@ -12,6 +12,8 @@
 #include "daemons/common/submission/rate_limits.h"
 #include "daemons/pickup/returned.h"
 #include "daemons/pickup/content_filters.h"
+#include "daemons/pickup/settings.h"
+#include "daemons/pickup/submitted_envelope.h"
 #include "libsmtp/message/control_fields.h"
 #include "libsmtp/message/header_scan.h"
 #include "libsmtp/message/submission_fixup.h"
@@ -27,11 +29,11 @@ namespace pickup {
 // Whether a message may come with its state (Import): an operator's may, and nobody else's.
 enum class ImportPolicy : std::uint8_t { rejected, accepted };
 
-// What submissions share. Outlives them; `config` is the one in force.
+// What submissions share. Outlives them; `config` is what is in force.
 struct SubmissionContext {
     common::Loop& loop;
     common::Log& log;
-    std::shared_ptr<const config::Config> config;
+    std::shared_ptr<const Settings> config;
     common::SpoolWriter& spool_writer;
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
@@ -81,13 +83,12 @@ private:
     enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
     Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice, ImportPolicy import_policy)
         : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
-          control_(common::control_fields_of(common::Submitter::trusted, *context.config)) {}
+          control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency)) {}
 
     void begin(const proto::submit::Begin& begin);
-    bool read_sender(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);
     bool add_recipients(const std::vector<proto::submit::Recipient>& recipients);
-    bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
+    bool passes(Accepted&& checked); // refuses it otherwise
     void import(const proto::submit::Import& import);
     void content(std::string_view bytes);
     void rewrite(const std::function<void(std::string&)>& fix);
@@ -124,7 +125,7 @@ private:
     std::optional<smtp::SubmissionFixup> fixup_;
     smtp::ControlFields control_;
     std::unique_ptr<common::idempotency::Fingerprint> fingerprint_; // while it may have a key, or has one
-    std::unique_ptr<common::idempotency::Reservation> hold_;               // on the key, when it is this message's
+    std::unique_ptr<common::idempotency::Reservation> hold_;        // on the key, when it is this message's
     std::optional<spool::MessageWriter> writer_;
     std::optional<FilterRun> filter_run_;
     smtp::HeaderScan scan_;

@@ -71,43 +71,18 @@ private:
 };
 
 SubmitListener::SubmitListener(SubmissionContext& context, common::Fd fd)
-    : context_(context), fd_(std::move(fd)), poll_(common::make_poll(context.loop.uv(), this, fd_.number())),
-      pause_(context.loop, [this] { listen(); }), deadlines_(context.loop) {
-    listen();
+    : context_(context), deadlines_(context.loop) {
+    acceptor_.emplace(
+        context.loop, std::move(fd), [this](common::Fd socket) { admit(std::move(socket)); },
+        [this](int error) { context_.log.warning("cannot accept a submission: {}", std::strerror(error)); });
 }
 
 SubmitListener::~SubmitListener() = default;
 
 void SubmitListener::close() {
-    if (!poll_) return;
-    while (accept()) {} // whoever has connected may have said all, and could not know that nobody heard it
-    pause_.stop();
-    poll_.reset();
-    fd_.reset();
-}
-
-void SubmitListener::listen() {
-    if (!poll_) return;
-    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
-        if (auto* self = common::owner_of<SubmitListener>(poll)) self->accept();
-    });
-}
-
-bool SubmitListener::accept() {
-    for (int n = 0; n < 64; ++n) {
-        common::Fd fd(::accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd) {
-            admit(std::move(fd));
-            continue;
-        }
-        if (errno == EAGAIN) return false;
-        if (errno == EINTR || errno == ECONNABORTED) continue;
-        context_.log.warning("cannot accept a submission: {}", std::strerror(errno));
-        uv_poll_stop(poll_.get()); // else it would spin
-        pause_.start(200ms);
-        return false;
-    }
-    return true;
+    if (!acceptor_) return;
+    acceptor_->drain(); // whoever has connected may have said all, and could not know that nobody heard it
+    acceptor_.reset();
 }
 
 void SubmitListener::admit(common::Fd fd) {

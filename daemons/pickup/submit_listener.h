@@ -3,10 +3,12 @@
 // mail.
 #pragma once
 #include "daemons/common/ipc/connection.h"
+#include "daemons/common/net/acceptor.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/pickup/submission.h"
 #include <list>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 namespace pickup {
@@ -24,19 +26,15 @@ public:
 
 private:
     class Client;
-    void listen();
-    bool accept(); // a good number of those who wait; there may be more
     void admit(common::Fd fd);
     void turn_away(common::Fd fd, const char* why);
     void gone(Client& client);
 
     SubmissionContext& context_;
-    common::Fd fd_;
-    common::Handle<uv_poll_t> poll_;
-    common::Timer pause_;
     common::LoopDeadlines deadlines_;
     std::unordered_map<uid_t, std::uint32_t> per_user_;
     std::list<std::unique_ptr<Client>> clients_;
+    std::optional<common::Acceptor> acceptor_; // until close()
 };
 
 } // namespace pickup

@@ -2,7 +2,8 @@
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/process/privileges.h"
-#include "daemons/common/commands/effective_config.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -87,26 +88,26 @@ std::string file_of(const Invocation& invocation) {
     return file;
 }
 
-std::optional<config::Config> print_problems(const Invocation& invocation, const std::vector<config::Problem>& problems) {
-    for (const auto& problem : problems) fatal(invocation, problem.to_string());
+template <class T>
+std::optional<T> or_print_problems(const Invocation& invocation, std::expected<T, std::vector<config::Problem>> config) {
+    if (config) return *std::move(config);
+    for (const auto& problem : config.error()) fatal(invocation, problem.to_string());
     return {};
 }
 
 } // namespace
 
 std::optional<config::Config> parse_config(const Invocation& invocation) {
-    auto config = config::parse_file(file_of(invocation));
-    return config ? *std::move(config) : print_problems(invocation, config.error());
+    return or_print_problems(invocation, config::parse_file(file_of(invocation)));
 }
 
-std::optional<config::Config> load_effective_config(const Invocation& invocation) {
+std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation) {
     auto found = common::effective_config(file_of(invocation));
-    if (!found) return print_problems(invocation, found.error());
-    if (!found->warning.empty()) warning(invocation, found->warning);
-    return std::move(found->config);
+    if (found && !found->warning.empty()) warning(invocation, found->warning);
+    return or_print_problems(invocation, std::move(found));
 }
 
-QueueReply ask_queue(const config::Config& config, const nlohmann::json& request,
+QueueReply ask_queue(const common::EffectiveConfig& config, const nlohmann::json& request,
                  const std::function<void(const nlohmann::json&)>& on_line) {
     auto queue = ipc::JsonClient::connect(config.spool.directory + "/run/control");
     if (!queue) {

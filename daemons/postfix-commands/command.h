@@ -4,7 +4,8 @@
 //
 // Behaves as Postfix's commands do. For interactive use `postrider` is the better command; it can do all of this.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/commands/effective_config.h"
+#include "daemons/common/config/fwd.h"
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -48,14 +49,14 @@ bool may_be_queue_id(std::string_view text);
 std::optional<config::Config> parse_config(const Invocation& invocation);
 // The same for commands that talk to the MTA or its spool: from an invalid file they take the settings they need where that
 // is possible (common/commands/effective_config.h), with a warning.
-std::optional<config::Config> load_effective_config(const Invocation& invocation);
+std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation);
 
 // Asks the queue-manager, line by line.
 struct QueueReply {
     bool ok = false;
     std::string error_code, text; // one of proto::control::code, "" without an answer; the error text
 };
-QueueReply ask_queue(const config::Config& config, const nlohmann::json& request,
+QueueReply ask_queue(const common::EffectiveConfig& config, const nlohmann::json& request,
                  const std::function<void(const nlohmann::json&)>& on_line);
 
 } // namespace postfix_commands

@@ -1,6 +1,7 @@
 // postconf(1): the parameters that scripts ask for, answered from our configuration. Nothing can be set: what
 // is read here is written in postrider.toml.
 #include "daemons/postfix-commands/command.h"
+#include "daemons/common/config/config.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <sysexits.h>

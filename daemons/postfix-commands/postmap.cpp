@@ -6,6 +6,7 @@
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/postfix-commands/command.h"
+#include "daemons/common/config/config.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>

@@ -36,7 +36,7 @@ int postqueue(const Invocation& invocation) {
         return fatal(invocation, fmt::format("Cannot flush queue ID - invalid name: \"{}\"", what.message));
     if (wanted == "s" && !is_site(what.site))
         return fatal(invocation, fmt::format("Cannot flush mail queue - invalid destination: \"{}\"", what.site));
-    const auto outcome = common::flush_queue(*config, what);
+    const auto outcome = common::flush_queue(config->spool, config->mta, what);
     const bool gone = wanted == "i" && outcome.status == EX_DATAERR; // it may just have been delivered
     return outcome.status == EX_OK || gone ? EX_OK : fatal(invocation, outcome.text);
 }

@@ -60,7 +60,7 @@ json filter_of(const std::vector<std::string>& directories) {
 
 class QueueEditor {
 public:
-    QueueEditor(const Invocation& invocation, const config::Config& config) : invocation_(invocation), config_(config) {}
+    QueueEditor(const Invocation& invocation, const common::EffectiveConfig& config) : invocation_(invocation), config_(config) {}
 
     bool failed() const { return failed_; }
 
@@ -139,7 +139,7 @@ private:
     }
 
     const Invocation& invocation_;
-    const config::Config& config_;
+    const common::EffectiveConfig& config_;
     std::map<const Action*, std::int64_t> counts_;
     bool failed_ = false;
 };

@@ -4,10 +4,11 @@
 
 namespace router {
 
-LocalIdentity::LocalIdentity(const config::Config& config, const std::vector<common::IpAddress>& interfaces)
-    : names_{config.mta.hostname, config.smtp_client.helo} {
+LocalIdentity::LocalIdentity(std::set<std::string, std::less<>> names, const std::vector<config::Listener>& listeners,
+                             const std::vector<common::IpAddress>& interfaces)
+    : names_(std::move(names)) {
     const auto any_v6 = *common::IpAddress::parse("::"), any_v4 = *common::IpAddress::parse("0.0.0.0");
-    for (const auto& listener : config.listeners)
+    for (const auto& listener : listeners)
         for (const auto& endpoint : listener.addresses) {
             ports_.insert(endpoint.port);
             if (endpoint.address != any_v6 && endpoint.address != any_v4) {

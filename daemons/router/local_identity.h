@@ -1,7 +1,7 @@
 // Which hosts are this very system: its names, and the addresses and ports it listens on. What routes must
 // not lead back to.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/net/network.h"
 #include <cstdint>
 #include <set>
@@ -15,7 +15,8 @@ class LocalIdentity {
 public:
     LocalIdentity() = default;
     // `interfaces`: the addresses of this system, for listeners on every address.
-    LocalIdentity(const config::Config& config, const std::vector<common::IpAddress>& interfaces);
+    LocalIdentity(std::set<std::string, std::less<>> names, const std::vector<config::Listener>& listeners,
+                  const std::vector<common::IpAddress>& interfaces);
 
     bool is_name(std::string_view host) const { return names_.contains(host); }
     bool is_address(const common::IpAddress& address, std::uint16_t port) const;

@@ -1,4 +1,5 @@
 #include "daemons/router/router.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/runtime/replace_file.h"
 #include "daemons/decide/routing/failover_route.h"
@@ -83,14 +84,14 @@ void Router::apply(const config::Config& config) {
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
     sts_.use(nullptr, nullptr);
-    if (reporter_) reporter_->use(nullptr, nullptr, config);
+    if (reporter_) reporter_->use(nullptr, nullptr, config.tls_reports, config.mta.hostname);
     resolver_ = std::make_unique<dns::Resolver>(context_.loop, config.dns);
     https_ = std::make_unique<common::Https>(context_.loop, authorities(config.smtp_client.tls_authorities));
     sts_.use(resolver_.get(), https_.get());
     set_reporter(config);
     tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
-    local_identity_ = LocalIdentity(config, LocalIdentity::interfaces());
+    local_identity_ = LocalIdentity({config.mta.hostname, config.smtp_client.helo}, config.listeners, LocalIdentity::interfaces());
     for (auto& [domain, job] : open)
         for (const auto& question : job.questions) on_question({question.request, domain, question.pool});
 }
@@ -117,7 +118,7 @@ void Router::set_reporter(const config::Config& config) {
     if (!reporter_)
         reporter_ = std::make_unique<TlsReporter>(context_.loop, context_.log, directory,
                                                   context_.run_directory + "/submit");
-    reporter_->use(resolver_.get(), https_.get(), config);
+    reporter_->use(resolver_.get(), https_.get(), config.tls_reports, config.mta.hostname);
 }
 
 void Router::listen(common::DaemonConfig& daemon_config) {

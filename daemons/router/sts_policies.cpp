@@ -8,7 +8,7 @@
 namespace router {
 
 using common::Loop;
-using dns::LookupStatus;
+using decide::LookupStatus;
 using namespace std::chrono_literals;
 
 namespace {

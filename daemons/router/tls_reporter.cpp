@@ -16,7 +16,7 @@
 namespace router {
 
 using common::Loop;
-using decide::tls_rpt::Destination;
+namespace tls_rpt = decide::tls_rpt;
 using namespace std::chrono_literals;
 
 namespace {
@@ -24,7 +24,7 @@ namespace {
 constexpr std::uintmax_t max_report_file = 64 * 1024 * 1024;
 
 // An address of the destination, for the log.
-std::string text_of(const Destination& to) {
+std::string text_of(const tls_rpt::Destination& to) {
     return to.mailbox.empty() ? fmt::format("https://{}:{}{}", to.host, to.port, to.target) : "<" + to.mailbox + ">";
 }
 
@@ -88,15 +88,16 @@ TlsReporter::~TlsReporter() {
     for (auto* work : submissions_) work->owner = nullptr;
 }
 
-void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const config::Config& config) {
+void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const config::TlsReports& settings,
+                      const std::string& hostname) {
     for (auto* work : submissions_) work->owner = nullptr; // what it comes to is not heard; at worst it goes twice
     submissions_.clear();
     sending_.clear();
     for (auto& [day, totals] : days_) totals.last.clear();
     resolver_ = resolver;
     https_ = https;
-    settings_ = config.tls_reports;
-    hostname_ = config.mta.hostname;
+    settings_ = settings;
+    hostname_ = hostname;
     if (resolver_)
         timer_.start(0s);
     else

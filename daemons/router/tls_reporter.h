@@ -2,7 +2,7 @@
 // restarts, and after its end sends every domain that asks for one its report, by mail or to its web server.
 // Knows nothing of connections; what a report says is tls_report.h.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/tls_reports.h"
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/net/https.h"
 #include "daemons/common/logging/log.h"
@@ -31,7 +31,8 @@ public:
     TlsReporter& operator=(const TlsReporter&) = delete;
 
     // What lookups are made with, and what reports say, from now on; null: nothing is sent.
-    void use(dns::Resolver* resolver, common::Https* https, const config::Config& config);
+    void use(dns::Resolver* resolver, common::Https* https, const config::TlsReports& settings,
+             const std::string& hostname);
     // `text`, `hosts`: as TlsTotals::count().
     void count(const decide::TlsOutcome& outcome, std::uint64_t sessions, const std::vector<std::string>& text,
                const std::vector<std::string>& hosts);

@@ -4,7 +4,6 @@
 
 namespace router {
 
-using Json = nlohmann::json;
 using decide::TlsPolicyType;
 using decide::TlsResult;
 
@@ -34,31 +33,31 @@ void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions,
 }
 
 std::string TlsTotals::encode() const {
-    auto out = Json::object();
+    auto out = nlohmann::json::object();
     for (const auto& [domain, policies] : domains) {
-        auto& list = out[domain] = Json::array();
+        auto& list = out[domain] = nlohmann::json::array();
         for (const auto& policy : policies) {
-            auto failures = Json::array();
+            auto failures = nlohmann::json::array();
             for (const auto& f : policy.failures)
                 failures.push_back({static_cast<int>(f.result), f.sender, f.host, f.address, f.reason, f.sessions, f.helo});
             list.push_back({static_cast<int>(policy.type), policy.text, policy.hosts, policy.good, policy.bad, failures});
         }
     }
-    return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::optional<TlsTotals> TlsTotals::decode(std::string_view text) {
-    const auto json = Json::parse(text, nullptr, false);
+    const auto json = nlohmann::json::parse(text, nullptr, false);
     if (!json.is_object()) return {};
-    const auto is = [](const Json& list, std::initializer_list<Json::value_t> types) {
+    const auto is = [](const nlohmann::json& list, std::initializer_list<nlohmann::json::value_t> types) {
         if (!list.is_array() || list.size() != types.size()) return false;
         return std::equal(types.begin(), types.end(), list.begin(),
-                          [](auto type, const Json& each) { return each.type() == type; });
+                          [](auto type, const nlohmann::json& each) { return each.type() == type; });
     };
-    const auto words = [](const Json& list) {
-        return std::ranges::all_of(list, [](const Json& each) { return each.is_string(); });
+    const auto words = [](const nlohmann::json& list) {
+        return std::ranges::all_of(list, [](const nlohmann::json& each) { return each.is_string(); });
     };
-    using enum Json::value_t;
+    using enum nlohmann::json::value_t;
     TlsTotals out;
     for (const auto& [domain, policies] : json.items()) {
         if (!policies.is_array()) return {};

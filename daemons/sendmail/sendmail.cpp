@@ -57,12 +57,12 @@ User calling_user() {
 }
 
 // -bv reads nothing: what is verified are the recipients.
-spool::Result<std::string> message_for(const config::Config& config, const Options& options) {
+spool::Result<std::string> message_for(const common::EffectiveConfig& config, const Options& options) {
     if (options.mode == Mode::verify) return std::string("Subject: Delivery Status Report requested\n\n");
     return read_message(0, options.dots, config.submit.message_size);
 }
 
-int deliver(const config::Config& config, const Options& options) {
+int deliver(const common::EffectiveConfig& config, const Options& options) {
     const auto message = message_for(config, options);
     if (!message) return fail(message.error().code == EFBIG ? EX_DATAERR : EX_IOERR, message.error().what);
     const auto user = calling_user();
@@ -98,7 +98,7 @@ int deliver(const config::Config& config, const Options& options) {
 
 // Aliases are read from text as they change; what can be said is whether they will be understood. As with Postfix's
 // newaliases, a line that is not is no failure: the others hold.
-int check_aliases(const config::Config& config) {
+int check_aliases(const common::EffectiveConfig& config) {
     int status = EX_OK;
     for (const auto& path : config.local.aliases) {
         if (const auto text = common::read_file(path); !text) {
@@ -112,10 +112,10 @@ int check_aliases(const config::Config& config) {
     return status;
 }
 
-int flush(const config::Config& config, const Options& options) {
+int flush(const common::EffectiveConfig& config, const Options& options) {
     common::FlushRequest what{options.only_message, options.only_site, ""};
     what.why = what.message.empty() ? "sendmail -qR" : "sendmail -qI";
-    const auto outcome = common::flush_queue(config, what);
+    const auto outcome = common::flush_queue(config.spool, config.mta, what);
     return outcome.status == EX_OK ? EX_OK : fail(outcome.status, outcome.text);
 }
 
@@ -132,7 +132,7 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     const auto found = common::effective_config(options->config); // files it names are not our affair
     if (!found) return fail(EX_TEMPFAIL, found.error().front().to_string());
     if (!found->warning.empty()) fmt::print(stderr, "{}: warning: {}\n", program, found->warning);
-    const auto* const config = &found->config;
+    const auto* const config = &*found;
     switch (options->mode) {
     case Mode::deliver:
     case Mode::verify: return deliver(*config, *options);

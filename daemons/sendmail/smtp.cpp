@@ -35,7 +35,7 @@ private:
 
 class StdioSession {
 public:
-    StdioSession(const config::Config& config, const smtp::ServerSettings& settings)
+    StdioSession(const common::EffectiveConfig& config, const smtp::ServerSettings& settings)
         : config_(config), session_(settings, now()) {}
 
     int run() {
@@ -132,7 +132,7 @@ private:
     void on(const smtp::event::Quit&) {}
     void on(const smtp::event::Disconnect&) {}
 
-    const config::Config& config_;
+    const common::EffectiveConfig& config_;
     smtp::ServerSession session_;
     Begin begin_;
     std::string content_;
@@ -140,7 +140,7 @@ private:
 
 } // namespace
 
-int serve_smtp(const config::Config& config) {
+int serve_smtp(const common::EffectiveConfig& config) {
     smtp::ServerSettings settings;
     settings.hostname = config.mta.hostname;
     settings.capabilities.size = config.submit.message_size;

@@ -30,7 +30,7 @@ std::optional<Answer> check_list(const std::string& list, const std::string& ori
 
 } // namespace
 
-std::optional<Answer> check_submission(const config::Config& config, const Begin& begin, std::string_view content) {
+std::optional<Answer> check_submission(const common::EffectiveConfig& config, const Begin& begin, std::string_view content) {
     std::size_t senders = 0, recipients = 0;
     if (!begin.sender.empty()) {
         if (auto rejection = check_list(begin.sender, config.mta.origin, senders)) return rejection;
@@ -56,7 +56,7 @@ std::optional<Answer> check_submission(const config::Config& config, const Begin
     if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
     if (recipients > config.submit.recipients) return data_error("too many recipients");
 
-    smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config));
+    smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config.idempotency));
     std::string kept;
     control.feed(header, kept);
     control.finish(kept);
@@ -68,7 +68,8 @@ std::optional<Answer> check_submission(const config::Config& config, const Begin
         if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return data_error(key.error());
     spool::Envelope envelope;
     envelope.reverse_path = begin.sender;
-    if (auto wrong = common::choose_pool(config, common::Submitter::trusted, control.value(common::pool_field), envelope);
+    const common::PoolRules pools(config.pools, config.pool_choice, config.local.recipient_delimiter);
+    if (auto wrong = common::choose_pool(pools, common::Submitter::trusted, control.value(common::pool_field), envelope);
         !wrong.empty())
         return data_error(std::move(wrong));
     return {};

@@ -2,14 +2,14 @@
 // nobody to report an error to. Not checked: what only a running system can decide (header checks, filters,
 // idempotency). Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/commands/effective_config.h"
 #include "daemons/common/proto/submit.h"
 #include <optional>
 #include <string_view>
 
 namespace sendmail {
 
-std::optional<proto::submit::Answer> check_submission(const config::Config& config, const proto::submit::Begin& begin,
+std::optional<proto::submit::Answer> check_submission(const common::EffectiveConfig& config, const proto::submit::Begin& begin,
                                                std::string_view content);
 
 } // namespace sendmail

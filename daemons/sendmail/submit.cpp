@@ -116,7 +116,7 @@ Result<int> run_drop_helper(SubmissionFrames frames) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
 }
 
-Answer submit_to_drop(const config::Config& config, const Begin& begin, std::string_view content) {
+Answer submit_to_drop(const common::EffectiveConfig& config, const Begin& begin, std::string_view content) {
     if (auto rejection = check_submission(config, begin, content)) return *rejection;
     const std::string down = "the mail system is not running, and the message cannot be queued for it: ";
     if (!config.mta.users) {
@@ -131,7 +131,7 @@ Answer submit_to_drop(const config::Config& config, const Begin& begin, std::str
 
 } // namespace
 
-Answer submit(const config::Config& config, const Begin& begin, std::string_view content) {
+Answer submit(const common::EffectiveConfig& config, const Begin& begin, std::string_view content) {
     const auto path = config.spool.directory + "/run/submit";
     for (const auto until = std::chrono::steady_clock::now() + busy_timeout;;) {
         auto socket = common::connect_local(path);

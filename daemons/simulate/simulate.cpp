@@ -1,5 +1,6 @@
 // simulate: a scenario played against a configuration, in virtual time.
 #include "daemons/simulate/simulate.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/terminal/arguments.h"

@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/smtp_client.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/crypto/tls/context.h"
 #include <algorithm>
@@ -70,9 +71,11 @@ void SmtpClient::configure_pools(const config::Config& config) {
 
 void SmtpClient::configure_signing(const common::DaemonConfig& daemon_config) {
     const auto& config = daemon_config.config;
-    client_context_.signing = config.signing.empty() ? nullptr
-                                             : std::make_shared<const Signing>(
-                                                   config, daemon_config.secrets_as<proto::secrets::Client>(), context_.log);
+    client_context_.signing = nullptr;
+    if (!config.signing.empty())
+        client_context_.signing =
+            std::make_shared<const Signing>(config.signing, config.relay.networks, config.listeners,
+                                            daemon_config.secrets_as<proto::secrets::Client>(), context_.log);
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.

@@ -1,36 +1,12 @@
 #include "daemons/smtpd/smtpd.h"
+#include "daemons/common/config/config.h"
 #include "daemons/smtpd/session/policy_sources.h"
-#include "libsmtp/text/date.h"
 #include <algorithm>
-#include <ctime>
-#include <sys/resource.h>
+#include <cstring>
 
 namespace smtpd {
 
-using namespace std::chrono_literals;
 using When = smtp::ServerSession::When;
-
-const std::string& DateText::at(smtp::WallTime now) {
-    const auto second = std::chrono::system_clock::to_time_t(now);
-    if (second == second_) return text_;
-    second_ = second;
-    std::tm local{};
-    localtime_r(&second, &local);
-    zone_ = std::chrono::minutes(local.tm_gmtoff / 60);
-    text_ = smtp::rfc5322_date(now, zone_);
-    return text_;
-}
-
-// As many descriptors as there may be; how many sessions they are enough for: some have files, too.
-static std::size_t raise_descriptors() {
-    constexpr std::size_t kept_back = 128; // logs, channels, name look-ups, files being written
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_cur > 2 * kept_back ? (limit.rlim_cur - kept_back) / 4 * 3 : limit.rlim_cur / 2;
-}
 
 spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::DaemonContext& context,
                                                     common::DaemonConfig daemon_config) {
@@ -48,7 +24,8 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
              std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
     : context_(context), log_(context.log), problems_(std::move(problems)), deadlines_(context.loop),
       spool_writer_(std::move(spool_writer)),
-      keys_(log_, spool_writer_->pool(), config, static_cast<std::uint8_t>(context.instance())),
+      keys_(log_, spool_writer_->pool(), config.idempotency, config.spool.directory,
+            static_cast<std::uint8_t>(context.instance())),
       checker_(context.loop, log_, context.run_directory, context.identity),
       submission_queue_(context.loop, log_, context.run_directory, context.identity),
       worker_{context.loop,
@@ -61,10 +38,9 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
                context.metrics,
                std::make_shared<dns::Resolver>(context.loop, config.dns),
                context.instance()},
-      max_sessions_(raise_descriptors()), cleanup_hook_(context.loop, [this] { closed_connections_.clear(); }),
-      stop_timeout_(context.loop, [this] { shut_down(When::now); }) {
-    worker_.gone = [this](Connection& connection) { gone(connection); };
-    spool_writer_->on_scarcity([this] { free_memory(); });
+      sessions_(worker_, [this] { stopped_if_done(); }),
+      stop_timeout_(context.loop, [this] { sessions_.shut_down(When::now); }) {
+    spool_writer_->on_scarcity([this] { sessions_.free_memory(); });
     spool_writer_->on_status_change([this](const std::string& obstacle) { submission_queue_.report_status(obstacle); });
 }
 
@@ -80,24 +56,25 @@ std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Da
 }
 
 void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
-    const auto config = std::make_shared<const config::Config>(daemon_config.config);
+    const auto& config = daemon_config.config;
+    const auto settings = std::make_shared<const Settings>(config);
     const auto passwords = read_passwords(daemon_config);
     std::map<std::string, ListeningSocket> new_sockets;
     std::string without_tls;
     for (auto& handed : daemon_config.listeners) {
-        const auto& listeners = config->listeners;
+        const auto& listeners = config.listeners;
         const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
         if (listener == listeners.end()) continue;
         auto& listening_socket = new_sockets[handed.name + " " + handed.address];
         if (auto old = listening_sockets_.extract(handed.name + " " + handed.address))
             listening_socket = std::move(old.mapped()); // and the descriptor in force with it
-        auto tls = make_tls(*config, *listener, daemon_config.secrets_as<proto::secrets::Server>());
+        auto tls = make_tls(*settings, *listener, daemon_config.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
             without_tls += (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
         }
         listening_socket.rules = make_rules(
-            config, *listener,
+            settings, *listener,
             {tls ? *std::move(tls) : nullptr, passwords, daemon_config.secrets_as<proto::secrets::Server>().pepper});
         if (!listening_socket.acceptor)
             listening_socket.acceptor = Acceptor::create(
@@ -105,7 +82,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
                 [this, key = handed.name + " " + handed.address](common::Fd socket,
                                                                  const common::Endpoint& from) {
                     if (const auto at = listening_sockets_.find(key); at != listening_sockets_.end())
-                        accepted(at->second.rules, std::move(socket), from);
+                        sessions_.accepted(at->second.rules, std::move(socket), from);
                 },
                 [this](int error) { log_.warning("cannot accept connections: {}", std::strerror(error)); });
         if (listening_socket.acceptor)
@@ -114,84 +91,39 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
             log_.error("cannot listen on {}", handed.address);
     }
     listening_sockets_ = std::move(new_sockets);
+    std::optional<std::size_t> limit;
+    for (const auto& [key, listening_socket] : listening_sockets_)
+        limit = std::min<std::size_t>(limit.value_or(listening_socket.rules->listener.sessions),
+                                      listening_socket.rules->listener.sessions);
+    sessions_.set_limit(limit);
     problems_->set("TLS", without_tls);
-    worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config->dns);
-    worker_.policy_sources = make_policy_sources(context_.loop, log_, *config, problems_->new_reporter("advisers"));
-    spool_writer_->reconfigure(config->spool);
-    keys_.reconfigure(*config);
+    worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config.dns);
+    worker_.policy_sources = make_policy_sources(context_.loop, log_, config.policies, config.content,
+                                                 problems_->new_reporter("advisers"));
+    spool_writer_->reconfigure(config.spool);
+    keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
     worker_.lockouts.clear();
 }
 
 void Smtpd::update_gauges(common::Metrics& metrics) {
-    metrics.set(common::MetricId::sessions_open, static_cast<std::int64_t>(connections_.size()));
+    metrics.set(common::MetricId::sessions_open, static_cast<std::int64_t>(sessions_.count()));
     if (spool_writer_)
         metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
-}
-
-void Smtpd::gone(Connection& connection) {
-    worker_.client_limits.release(connection.counted_network());
-    closed_connections_.push_back(std::move(*connection.place));
-    connections_.erase(connection.place);
-    cleanup_hook_.schedule();
-    update_stress();
-    stopped_if_done();
-}
-
-// Above 80 % of the sessions the waiting gets shorter for everybody, until it is below 60 % again.
-void Smtpd::update_stress() {
-    if (listening_sockets_.empty()) return;
-    std::size_t most = max_sessions_;
-    for (auto& [key, listening_socket] : listening_sockets_)
-        most = std::min<std::size_t>(most, listening_socket.rules->listener.sessions);
-    const auto now = connections_.size();
-    const bool stressed = worker_.stressed ? now * 10 > most * 6 : now * 10 > most * 8;
-    if (stressed == worker_.stressed) return;
-    worker_.stressed = stressed;
-    if (stressed)
-        log_.warning("{} of {} sessions are in use: idle ones are closed sooner", now, most);
-    else
-        log_.info("{} of {} sessions are in use: idle limits are back to normal", now, most);
-    for (auto& connection : connections_) connection->stress_changed();
-}
-
-// Whoever holds most of it and does nothing with it gives way, so that others need not wait for its time-out.
-void Smtpd::free_memory() {
-    constexpr int at_a_time = 16;
-    const auto now = common::Loop::now().monotonic;
-    for (int n = 0; n < at_a_time && spool_writer_->memory().level() >= spool::ContentMemory::Level::scarce; ++n) {
-        Connection* largest = nullptr;
-        std::size_t most = spool::ContentMemory::small;
-        for (auto& connection : connections_)
-            if (const auto held = connection->idle_memory(now); held > most) {
-                largest = connection.get();
-                most = held;
-            }
-        if (!largest) return;
-        log_.warning("memory is scarce: closing the idle session of {}, which holds {} bytes",
-                     largest->client().peer(), most);
-        largest->evict();
-    }
 }
 
 void Smtpd::stop(smtp::Duration within, std::function<void()> done) {
     stopped_ = std::move(done);
     listening_sockets_.clear();
-    proxy_connections_.clear();
+    sessions_.stop_admitting();
     submission_queue_.on_empty([this] { stopped_if_done(); });
     stop_timeout_.start(within * 3 / 4);
-    shut_down(When::after_transaction);
+    sessions_.shut_down(When::after_transaction);
     stopped_if_done();
 }
 
-void Smtpd::shut_down(When when) {
-    std::vector<Connection*> all; // one may leave the list while it is told
-    for (auto& connection : connections_) all.push_back(connection.get());
-    for (auto* connection : all) connection->shut_down(when);
-}
-
 void Smtpd::stopped_if_done() {
-    if (!stopped_ || !connections_.empty() || submission_queue_.waiting() > 0) return;
+    if (!stopped_ || sessions_.count() > 0 || submission_queue_.waiting() > 0) return;
     if (const auto done = std::exchange(stopped_, {})) done();
 }
 

@@ -1,13 +1,13 @@
 #include "libsmtp/message/control_fields.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 
 namespace smtp {
 
 // A colon ends the name; spaces before it belong to it (RFC 5322, 4.5.8 obs-optional).
 void ControlFields::name_ended(std::string& out) {
-    std::string_view name = held_;
-    while (!name.empty() && (name.back() == ' ' || name.back() == '\t')) name.remove_suffix(1);
+    const auto name = trimmed_right(held_);
     const auto found = std::ranges::find_if(names_, [&](auto each) { return same_ignoring_case(each, name); });
     if (found == names_.end()) {
         place_ = Place::kept;
@@ -82,9 +82,7 @@ void ControlFields::finish(std::string& out) {
 std::string ControlFields::value(std::size_t number) const {
     std::string out = values_[number].text;
     std::erase_if(out, [](char c) { return c == '\r' || c == '\n'; });
-    const auto begin = out.find_first_not_of(" \t");
-    if (begin == out.npos) return "";
-    return out.substr(begin, out.find_last_not_of(" \t") - begin + 1);
+    return std::string(trimmed(out));
 }
 
 } // namespace smtp

@@ -1,5 +1,6 @@
 #include "libsmtp/message/header.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 
 namespace smtp {
@@ -37,11 +38,7 @@ std::string HeaderField::unfolded() const {
     out.reserve(value.size());
     for (char c : value)
         if (c != '\r' && c != '\n') out.push_back(c);
-    const std::size_t first = out.find_first_not_of(" \t");
-    if (first == out.npos) return {};
-    out.erase(out.find_last_not_of(" \t") + 1);
-    out.erase(0, first);
-    return out;
+    return std::string(trimmed(out));
 }
 
 HeaderBlock scan_header(std::string_view message) {

@@ -1,36 +1,22 @@
 #include "libsmtp/session/server_session.h"
+#include "libsmtp/protocol/framing.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
 
 namespace smtp {
 
-using Cause = event::Disconnect::Cause;
-
-static constexpr std::string_view verb_names[] = {
-    "EHLO", "HELO", "STARTTLS", "AUTH",    "MAIL",     "RCPT", "DATA",    "BDAT",    "RSET",          "NOOP",
-    "VRFY", "ETRN", "HELP",     "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN", "CONNECT", "END-OF-MESSAGE"};
-
-std::string_view name_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
-
-static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
-
 ServerSession::ServerSession(const ServerSettings& settings, Monotonic now)
-    : settings_(&settings), now_(now), deadline_(now + settings.command_time), window_end_(deadline_) {}
+    : settings_(&settings), now_(now), deadline_(settings, now) {}
 
 void ServerSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
     if (state_ == State::over) return;
-    if (begin_ == input_.size()) {
-        input_.assign(bytes);
-    } else {
-        input_.erase(0, begin_);
-        input_.append(bytes);
-    }
-    begin_ = 0;
+    input_.append(bytes);
     if (!receiving()) return;
-    deadline_ = now + settings_->data_time;
-    if (state_ == State::content || state_ == State::skip_content) window_bytes_ += bytes.size();
+    deadline_.await_content(*settings_, now_);
+    if (verb_ == Verb::data) deadline_.received(bytes.size());
 }
 
 void ServerSession::disconnected() {
@@ -43,21 +29,26 @@ void ServerSession::disconnected() {
 }
 
 std::optional<ServerEvent> ServerSession::next() {
-    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing && !held_until_ &&
-           !refusal_ && !reset_) {
-        if (shut_down_.code != 0 && state_ == State::command && !in_mail_) {
+    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing &&
+           !held_until_ && !refusal_ && !reset_) {
+        if (shut_down_.code != 0 && state_ == State::command && !transaction_.open) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
             break;
         }
-        if (state_ == State::connect) return ask(Question::connect, event::Connect{});
-        const auto before = std::pair(begin_, state_);
-        auto event = state_ == State::command || state_ == State::skip_line  ? next_command()
-                     : state_ == State::auth_line                            ? next_auth_line()
-                     : state_ == State::chunk || state_ == State::skip_chunk ? next_chunk()
-                                                                             : next_content();
+        const auto before = std::pair(input_.position(), state_);
+        std::optional<ServerEvent> event;
+        switch (state_) {
+        case State::connect: return ask(Question::connect, event::Connect{});
+        case State::command: event = next_command(); break;
+        case State::auth_line: event = next_auth_line(); break;
+        case State::skip_line: skip_line(); break;
+        case State::content: event = next_content(); break;
+        case State::handshake:
+        case State::over: break;
+        }
         if (event) return event;
-        if (before == std::pair(begin_, state_)) break; // needs more input
+        if (before == std::pair(input_.position(), state_)) break; // needs more input
     }
     if (refusal_) return *std::exchange(refusal_, {});
     if (std::exchange(reset_, false)) return event::Reset{};
@@ -67,70 +58,187 @@ std::optional<ServerEvent> ServerSession::next() {
     return event::Disconnect{cause_};
 }
 
-void ServerSession::trim() {
-    input_.erase(0, std::exchange(begin_, 0));
-    input_.shrink_to_fit();
-    output_.shrink_to_fit();
-}
-
 // --- commands
 
+// For the log: the first line of it.
+static std::string first_line(std::string_view text) {
+    return printable(text.substr(0, text.find_first_of("\r\n")), 100);
+}
+
 std::optional<ServerEvent> ServerSession::next_command() {
-    if (state_ == State::skip_line) {
-        const auto lf = pending().find('\n');
-        skipped_ += std::min(lf, pending().size());
-        begin_ = lf == std::string_view::npos ? input_.size() : begin_ + lf + 1;
-        if (skipped_ > settings_->skipped)
-            end(Cause::not_smtp);
-        else if (lf != std::string_view::npos)
-            state_ = State::command;
-        return {};
-    }
-    if (pending().empty()) return {};
-    const char first = pending().front();
-    if ((is_noise(first) && first != '\r' && first != '\n') || static_cast<signed char>(first) < 0)
-        return not_smtp(pending());
-    const Line line = cut_line(pending(), settings_->line);
-    line_begin_ = begin_;
-    begin_ += line.consumed;
+    using Kind = ServerInput::CommandLine::Kind;
+    const auto line = input_.next_command(settings_->line, rights_.bare_newlines);
     switch (line.kind) {
-    case Line::Kind::none: return {};
-    case Line::Kind::too_long:
+    case Kind::none: return {};
+    case Kind::complete: return run(line.text);
+    case Kind::not_smtp: return not_smtp(line.text);
+    case Kind::too_long:
         if (!line.ended) state_ = State::skip_line;
         skipped_ = 0;
         note_unknown();
-        refuse(500, {5, 5, 2}, "Error: line too long");
-        return {};
-    case Line::Kind::bare_lf:
-        if (rights_.bare_newlines) break;
-        [[fallthrough]];
-    case Line::Kind::bare_cr:
-        if (std::ranges::any_of(line.text, [](char c) { return is_noise(c) && c != '\r'; }))
-            return not_smtp(line.text);
-        note_unknown();
-        refuse(500, {5, 5, 2}, "Error: lines must end in CR LF; bare CR or LF is not allowed");
-        if (++bare_lines_ >= settings_->bare_lines && state_ != State::over) {
-            note_unexpected_input(line.text);
-            end(Cause::not_smtp);
-        }
-        return {};
-    case Line::Kind::complete: break;
+        return refuse({500, {5, 5, 2}, "Error: line too long"});
+    case Kind::bare: break;
     }
-    if (std::ranges::any_of(line.text, is_noise)) return not_smtp(line.text);
-    return run(line.text);
+    const bool enough = errors_.bare_line(*settings_);
+    if (enough) unexpected_input_ = first_line(line.text); // the reply may give back its memory
+    note_unknown();
+    refuse({500, {5, 5, 2}, "Error: lines must end in CR LF; bare CR or LF is not allowed"});
+    if (enough && state_ != State::over) end(Cause::not_smtp);
+    return {};
+}
+
+void ServerSession::skip_line() {
+    const auto skipped = input_.skip_line();
+    skipped_ += skipped.bytes;
+    if (skipped_ > settings_->skipped)
+        end(Cause::not_smtp);
+    else if (skipped.ended)
+        state_ = State::command;
 }
 
 std::optional<ServerEvent> ServerSession::next_auth_line() {
     constexpr std::size_t longest = 12288; // RFC 4954, 4
-    const Line line = cut_line(pending(), longest);
+    const Line line = cut_line(input_.pending(), longest);
     if (line.kind == Line::Kind::none) return {};
-    begin_ += line.consumed;
+    input_.consume(line.consumed);
     state_ = line.kind == Line::Kind::too_long && !line.ended ? State::skip_line : State::command;
     skipped_ = 0;
     const bool lf = line.kind == Line::Kind::bare_lf && rights_.bare_newlines;
     if (line.kind != Line::Kind::complete && !lf)
-        return refuse(500, {5, 5, 2}, "Error: invalid line in an authentication exchange");
+        return refuse({500, {5, 5, 2}, "Error: invalid line in an authentication exchange"});
     return ask(Question::auth, event::AuthLine{Secret(std::string(line.text))});
+}
+
+std::optional<ServerEvent> ServerSession::run(std::string_view line) {
+    const auto [name, argument] = split_command(line);
+    const auto* command = find_command(name);
+    if (!command) {
+        if (is_http_method(name)) return not_smtp(line);
+        note_unknown();
+        return ask(Question::unknown, event::Unknown{printable(name, 64), std::string(argument)});
+    }
+    // A new greeting ends the transaction; its notice comes first, and the line is read again after it.
+    const bool greets = command->verb == Verb::ehlo || command->verb == Verb::helo;
+    if (greets && transaction_.open && !argument.empty()) {
+        input_.put_back();
+        end_transaction();
+        return {};
+    }
+    verb_ = command->verb;
+    after_content_ = false;
+    counts_.received(verb_);
+    if (verb_ == Verb::bdat) return begin_chunk(argument);
+    auto result = check_command(*command, context(), argument);
+    if (const auto* refused = std::get_if<Refuse>(&result)) return refuse(refused->reply);
+    if (auto* question = std::get_if<Ask>(&result)) return ask_about(*command, std::move(*question));
+    obey(*command, std::get<Accept>(result).reply);
+    return {};
+}
+
+void ServerSession::obey(const Command& command, const Reply& reply) {
+    if (command.verb == Verb::rset) end_transaction();
+    accept(reply);
+    if (command.verb == Verb::quit) {
+        quit_ = true;
+        end(Cause::quit);
+    }
+    if (command.junk == Command::Junk::yes) penalise(errors_.junk(*settings_));
+}
+
+std::optional<ServerEvent> ServerSession::ask_about(const Command& command, Ask question) {
+    if (command.junk == Command::Junk::yes) penalise(errors_.junk(*settings_));
+    if (state_ == State::over) return {};
+    if (const auto* helo = std::get_if<event::Helo>(&question.event)) {
+        pending_client_ = client_;
+        pending_client_.greeting = helo->extended ? Greeting::ehlo : Greeting::helo;
+        pending_client_.helo = helo->name;
+    }
+    if (const auto* xclient = std::get_if<event::Xclient>(&question.event))
+        pending_client_ = described_client(xclient->attributes, client_.tls);
+    if (const auto* mail = std::get_if<event::Mail>(&question.event))
+        transaction_.utf8 = mail->parameters.smtputf8;
+    if (question.question == Question::rcpt && transaction_.recipients >= settings_->recipients) {
+        refuse({452, {4, 5, 3}, "Error: too many recipients"});
+        penalise(errors_.excess_recipient(*settings_));
+        return {};
+    }
+    return ask(question.question, std::move(question.event));
+}
+
+// --- content
+
+void ServerSession::begin_content() {
+    state_ = State::content;
+    deadline_.await_content(*settings_, now_);
+    deadline_.begin_window(*settings_, now_);
+}
+
+std::optional<ServerEvent> ServerSession::begin_chunk(std::string_view argument) {
+    if (!offered().chunking) return refuse({502, {5, 5, 1}, "Error: command is not offered here"});
+    const auto chunk = parse_chunk(argument);
+    if (!chunk) { // the end of the chunk is unknown
+        refuse({501, {5, 5, 4}, "Syntax: BDAT count [LAST]"});
+        if (state_ != State::over) end(Cause::turned_away);
+        return {};
+    }
+    content_.announce_chunk(chunk->size, chunk->last);
+    if (auto refusal = refusal_of_chunk(context(), *chunk, content_.size()))
+        return skip_chunk(*std::move(refusal));
+    if (!transaction_.chunking) return ask(Question::data, event::Data{});
+    content_.begin_next_chunk(); // the message is measured as a whole
+    state_ = State::content;
+    deadline_.await_content(*settings_, now_);
+    return {};
+}
+
+// The client gets the reply at the end of the chunk; the transaction is over now.
+std::optional<ServerEvent> ServerSession::skip_chunk(Reply refusal) {
+    refusal_ = event::Refused{Verb::bdat, refusal};
+    end_transaction();
+    if (content_.chunk_left() > settings_->skipped) { // not worth reading
+        refuse_without_notice(refusal);
+        if (state_ != State::over) end(Cause::turned_away);
+        return {};
+    }
+    content_.skip_chunk(std::move(refusal));
+    begin_content();
+    return {};
+}
+
+std::optional<ServerEvent> ServerSession::next_content() {
+    using Kind = ContentReceiver::Step::Kind;
+    const bool chunks = verb_ == Verb::bdat;
+    const auto step = content_.next(input_.pending(), *settings_);
+    input_.consume(step.consumed);
+    if (chunks) deadline_.received(step.consumed);
+    switch (step.kind) {
+    case Kind::needs_input: break;
+    case Kind::piece: return event::Chunk{step.piece};
+    case Kind::refused:
+        if (chunks) return skip_chunk(content_.take_refusal());
+        refusal_ = event::Refused{Verb::end_of_message, content_.refusal()};
+        end_transaction();
+        break;
+    case Kind::chunk_end:
+        state_ = State::command;
+        accept({250, {2, 0, 0}, fmt::format("Ok: {} bytes", content_.chunk_size())});
+        if (content_.chunk_size() == 0) penalise(errors_.junk(*settings_));
+        break;
+    case Kind::message_end:
+        state_ = State::command;
+        after_content_ = true;
+        return ask(Question::end_of_data, event::EndOfData{});
+    case Kind::skipped:
+        state_ = State::command;
+        after_content_ = !chunks;
+        refuse_without_notice(content_.take_refusal());
+        break;
+    case Kind::too_much:
+        refuse_without_notice(content_.take_refusal());
+        if (state_ != State::over) end(Cause::turned_away);
+        break;
+    }
+    return {};
 }
 
 // --- answers
@@ -145,14 +253,15 @@ void ServerSession::answer(const Reply& reply, Monotonic now, AfterReply then) {
     now_ = now;
     const auto question = std::exchange(question_, Question::nothing);
     const bool yes = reply.positive();
-    // What must come last in a group of commands was not: the client talks without listening.
+    // These must be the last of a group of commands: otherwise the client did not wait for the reply.
     const bool last_in_group = question == Question::connect || question == Question::helo ||
-                               (question == Question::data && verb_ == Verb::data) || question == Question::auth;
+                               (question == Question::data && verb_ == Verb::data) ||
+                               question == Question::auth;
     const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
-    // What came in plain text behind STARTTLS must never be taken for something said under TLS.
-    if (yes && (refuse_early || question == Question::start_tls) && !pending().empty()) {
-        note_unexpected_input(reply.code == 334 ? "" : pending()); // that may be a password
-        refuse_permanently({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
+    // Plain text after STARTTLS must never be taken for a command under TLS.
+    if (yes && (refuse_early || question == Question::start_tls) && input_.size() != 0) {
+        unexpected_input_ = reply.code == 334 ? "" : first_line(input_.pending()); // that may be a password
+        refuse_without_notice({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
         if (state_ != State::over) end(Cause::too_early);
         return;
     }
@@ -176,75 +285,65 @@ void ServerSession::answer_yes(Question question, const Reply& reply) {
             Reply{220, {}, settings_->hostname + " " + settings_->banner}.append_to(output_);
         else
             reply.append_to(output_);
-        wait_for_command();
-        return;
-    case Question::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo, reply.text);
+        return await_command();
+    case Question::helo: return greet(reply.text);
     case Question::mail:
-        in_mail_ = true;
-        forwarded_ = chunking_ = false;
-        recipients_ = 0;
-        content_ = 0;
+        transaction_ = {.open = true, .utf8 = transaction_.utf8};
+        forwarded_ = false;
+        content_.begin_message();
         break;
-    case Question::rcpt: ++recipients_; break;
+    case Question::rcpt: ++transaction_.recipients; break;
     case Question::data:
-        if (verb_ == Verb::data) reply.append_to(output_);
-        chunking_ = verb_ == Verb::bdat;
-        decoder_.reset(chunking_               ? DataDecoder::Ending::length
-                       : rights_.bare_newlines ? DataDecoder::Ending::dot_lf
-                                               : DataDecoder::Ending::dot);
-        begin_content(chunking_ ? State::chunk : State::content);
-        return;
+        transaction_.chunking = verb_ == Verb::bdat;
+        if (transaction_.chunking) {
+            content_.begin_first_chunk(rights_.bare_newlines);
+        } else {
+            reply.append_to(output_);
+            content_.begin_data(rights_.bare_newlines);
+        }
+        return begin_content();
     case Question::auth:
         if (reply.code == 334) {
             reply.append_to(output_);
             state_ = State::auth_line;
-            wait_for_command();
-            return;
+            return await_command();
         }
-        authenticated_ = true;
+        client_.authenticated = true;
         break;
     case Question::start_tls:
-        accept(reply.code, reply.status, reply.text);
+        accept(reply);
         end_transaction();
         state_ = State::handshake;
         return;
-    case Question::xclient: return restart();
+    case Question::xclient: // as after connecting
+        counts_.accepted(verb_);
+        client_ = std::exchange(pending_client_, {});
+        errors_.client_changed();
+        state_ = State::connect;
+        return;
     case Question::xforward: forwarded_ = true; break;
     case Question::end_of_data:
-        in_mail_ = false; // the driver has it; no notice
-        junk_ = overshoot_ = deferrals_ = 0;
+        transaction_.open = false; // the driver has it; no notice
+        errors_.message_answered();
         break;
     case Question::vrfy:
     case Question::etrn:
     case Question::unknown:
     case Question::nothing: break;
     }
-    accept(reply.code, reply.status, reply.text);
+    accept(reply);
 }
 
-void ServerSession::greet(Greeting greeting, std::string_view more) {
-    greeting_ = greeting;
-    helo_ = std::exchange(pending_helo_, {});
+void ServerSession::greet(std::string_view more) {
+    client_ = std::exchange(pending_client_, {});
     auto text = settings_->hostname;
-    const auto lines = offered().lines();
-    if (greeting == Greeting::ehlo && !lines.empty()) text += '\n' + lines;
-    if (greeting == Greeting::ehlo && !more.empty()) text += '\n' + std::string(more);
-    if (greeting == Greeting::ehlo && rights_.xclient)
-        text += fmt::format("\n{}", offer_of(ClientCommand::xclient));
-    if (greeting == Greeting::ehlo && rights_.xforward)
-        text += fmt::format("\n{}", offer_of(ClientCommand::xforward));
-    accept(250, {}, text);
-}
-
-// As after connecting, but that the proxy may have greeted and authenticated on the client's behalf.
-void ServerSession::restart() {
-    ++count(verb_).accepted;
-    greeting_ = described_greeting_;
-    helo_ = std::exchange(pending_helo_, {});
-    authenticated_ = described_login_;
-    errors_ = bare_lines_ = junk_ = 0;
-    proxied_ = true;
-    state_ = State::connect;
+    if (client_.greeting == Greeting::ehlo) {
+        if (const auto lines = offered().lines(); !lines.empty()) text += '\n' + lines;
+        if (!more.empty()) text += '\n' + std::string(more);
+        if (rights_.xclient) text += fmt::format("\n{}", offer_of(ClientCommand::xclient));
+        if (rights_.xforward) text += fmt::format("\n{}", offer_of(ClientCommand::xforward));
+    }
+    accept({250, {}, std::move(text)});
 }
 
 void ServerSession::answer_no(Question question, const Reply& reply) {
@@ -258,75 +357,55 @@ void ServerSession::answer_no(Question question, const Reply& reply) {
             return;
         }
         break; // refused here, the client would have to RSET: do it for it
-    case Question::end_of_data: in_mail_ = false; break;
+    case Question::end_of_data: transaction_.open = false; break;
     default: break;
     }
-    refuse_permanently(reply);
-    const bool of_transaction = question == Question::mail || question == Question::rcpt || question == Question::data;
-    if (of_transaction && !reply.permanent() && reply.code != 421) count_deferral();
+    refuse_without_notice(reply);
+    const bool of_transaction =
+        question == Question::mail || question == Question::rcpt || question == Question::data;
+    if (of_transaction && !reply.permanent() && reply.code != 421)
+        penalise(errors_.deferral(*settings_, transaction_.recipients != 0));
 }
 
-void ServerSession::accept(int code, EnhancedStatus status, std::string_view text) {
-    Reply{code, status, std::string(text)}.append_to(output_);
-    ++count(verb_).accepted;
-    wait_for_command();
-}
-
-std::nullopt_t ServerSession::refuse(int code, EnhancedStatus status, std::string_view text) {
-    return refuse(Reply{code, status, std::string(text)});
+void ServerSession::accept(const Reply& reply) {
+    reply.append_to(output_);
+    counts_.accepted(verb_);
+    await_command();
 }
 
 std::nullopt_t ServerSession::refuse(const Reply& reply) {
     refusal_ = event::Refused{verb_, reply};
-    refuse_permanently(reply);
+    refuse_without_notice(reply);
     return std::nullopt;
 }
 
-void ServerSession::refuse_permanently(const Reply& reply) {
+void ServerSession::refuse_without_notice(const Reply& reply) {
     reply.append_to(output_);
-    wait_for_command();
-    if (reply.permanent()) count_error();
+    await_command();
+    if (reply.permanent()) penalise(errors_.error(*settings_));
 }
 
-void ServerSession::count_error() {
-    ++errors_;
-    if (errors_ >= settings_->hard_errors) {
+void ServerSession::penalise(Penalty penalty) {
+    switch (penalty) {
+    case Penalty::none: return;
+    case Penalty::delay: held_until_ = now_ + settings_->error_delay; return;
+    case Penalty::close:
         Reply{421, {4, 7, 0}, settings_->hostname + " Error: too many errors"}.append_to(output_);
-        end(Cause::too_many_errors);
-    } else if (errors_ >= settings_->soft_errors) {
-        held_until_ = now_ + settings_->error_delay;
+        return end(Cause::too_many_errors);
     }
-}
-
-// Lists meet greylisting, and long ones a table that is not there for the moment: ten of these are held to be an error,
-// and only a client that has nobody to send to but those is sent away.
-void ServerSession::count_deferral() {
-    constexpr std::uint32_t of_an_error = 10;
-    if (++deferrals_ % of_an_error == 0 && recipients_ == 0) count_error();
-    if (state_ != State::over && deferrals_ >= of_an_error * settings_->soft_errors)
-        held_until_ = now_ + settings_->error_delay;
-}
-
-void ServerSession::count_junk() {
-    if (++junk_ > settings_->junk_commands) count_error();
 }
 
 void ServerSession::note_unknown() {
     verb_ = Verb::unknown;
     after_content_ = false;
-    ++count(verb_).total;
-}
-
-// For the log: the first line of it.
-void ServerSession::note_unexpected_input(std::string_view text) {
-    unexpected_input_ = printable(text.substr(0, text.find_first_of("\r\n")), 100);
+    counts_.received(verb_);
 }
 
 std::nullopt_t ServerSession::not_smtp(std::string_view text) {
     note_unknown();
-    note_unexpected_input(text);
-    begin_ = input_.size();
-    refuse_permanently({500, {5, 5, 1}, "Error: this is an SMTP server"});
+    unexpected_input_ = first_line(text);
+    input_.consume_all();
+    refuse_without_notice({500, {5, 5, 1}, "Error: this is an SMTP server"});
     held_until_.reset();
     if (state_ != State::over) end(Cause::not_smtp);
     return std::nullopt;
@@ -334,31 +413,27 @@ std::nullopt_t ServerSession::not_smtp(std::string_view text) {
 
 void ServerSession::tls_up(Monotonic now) {
     now_ = now;
-    tls_ = true;
-    authenticated_ = false;
-    greeting_ = Greeting::none;
-    helo_.clear();
+    client_ = {.tls = true, .proxied = client_.proxied};
     if (state_ != State::handshake) return;
     state_ = State::command;
-    wait_for_command();
+    await_command();
 }
 
 // --- endings
 
 void ServerSession::end_transaction() {
-    chunking_ = false;
+    transaction_.chunking = false;
     const bool described = std::exchange(forwarded_, false);
-    if (!std::exchange(in_mail_, false) && !described) return;
+    if (!std::exchange(transaction_.open, false) && !described) return;
     reset_ = true;
-    recipients_ = 0;
+    transaction_.recipients = 0;
 }
 
 void ServerSession::end(Cause cause) {
     end_transaction();
     state_ = State::over;
     cause_ = cause;
-    input_ = {};
-    begin_ = 0;
+    input_.clear();
 }
 
 void ServerSession::shut_down(const Reply& reply, Monotonic now, When when) {
@@ -366,18 +441,15 @@ void ServerSession::shut_down(const Reply& reply, Monotonic now, When when) {
     shut_down_ = reply;
     if (when == When::after_transaction || state_ == State::over || question_ != Question::nothing) return;
     held_until_.reset();
-    if (state_ != State::handshake) reply.append_to(output_); // there nobody could read it
+    if (state_ != State::handshake) reply.append_to(output_); // during a handshake it could not be read
     end(Cause::shut_down);
 }
 
 // --- time
 
-void ServerSession::wait_for_command() {
-    deadline_ = now_ + settings_->command_time;
-    if (begin_ == input_.size() && input_.capacity() > 4096) {
-        input_ = {}; // an idle session is small
-        begin_ = 0;
-    }
+void ServerSession::await_command() {
+    deadline_.await_command(*settings_, now_);
+    input_.release_if_used_up();
 }
 
 std::optional<Monotonic> ServerSession::next_deadline() const {
@@ -385,8 +457,7 @@ std::optional<Monotonic> ServerSession::next_deadline() const {
     if (question_ != Question::nothing || state_ == State::over || state_ == State::connect ||
         state_ == State::handshake)
         return {};
-    if (!measured() || settings_->min_data_rate == 0) return deadline_;
-    return std::min(deadline_, window_end_);
+    return deadline_.due(*settings_, measured());
 }
 
 void ServerSession::expired(Monotonic now) {
@@ -394,73 +465,31 @@ void ServerSession::expired(Monotonic now) {
     if (held_until_) {
         if (now < *held_until_) return;
         held_until_.reset();
-        wait_for_command();
-        return;
+        return await_command();
     }
     const auto due = next_deadline();
-    if (!due || now < *due) return;
-    if (now < deadline_) { // only the window is over: was it enough?
-        using Seconds = std::chrono::duration<double>;
-        const auto asked =
-            static_cast<double>(settings_->min_data_rate) * Seconds(settings_->rate_window).count();
-        const bool enough = static_cast<double>(std::exchange(window_bytes_, 0)) >= asked;
-        window_end_ = now + settings_->rate_window;
-        if (enough) return;
-    }
+    if (!due || now < *due || !deadline_.late(*settings_, now)) return;
     Reply{421, {4, 4, 2}, settings_->hostname + " Error: timeout exceeded"}.append_to(output_);
     end(Cause::timed_out);
 }
 
 void ServerSession::reading_resumed(Monotonic now) {
     now_ = now;
-    window_bytes_ = 0;
-    window_end_ = now + settings_->rate_window;
-    deadline_ = now + (receiving() ? settings_->data_time : settings_->command_time);
+    deadline_.begin_window(*settings_, now);
+    if (receiving())
+        deadline_.await_content(*settings_, now);
+    else
+        deadline_.await_command(*settings_, now);
 }
 
 void ServerSession::apply_settings(const ServerSettings& settings, Monotonic now) {
     settings_ = &settings;
-    deadline_ = std::min(deadline_, now + (receiving() ? settings.data_time : settings.command_time));
-}
-
-// --- facts for logs
-
-std::string_view ServerSession::protocol() const {
-    if (greeting_ != Greeting::ehlo) return "SMTP";
-    if (authenticated_) return tls_ ? "ESMTPSA" : "ESMTPA";
-    return tls_ ? "ESMTPS" : "ESMTP";
-}
-
-std::string_view ServerSession::transaction_protocol() const {
-    if (!utf8_) return protocol();
-    if (authenticated_) return tls_ ? "UTF8SMTPSA" : "UTF8SMTPA";
-    return tls_ ? "UTF8SMTPS" : "UTF8SMTP";
+    deadline_.shorten(now + (receiving() ? settings.data_time : settings.command_time));
 }
 
 std::string ServerSession::last_command() const {
-    if (in_content_) return fmt::format("{} ({} bytes)", verb_ == Verb::bdat ? "BDAT" : "DATA", content_);
+    if (content_.active()) return fmt::format("{} ({} bytes)", name_of(verb_), content_.size());
     return std::string(name_of(after_content_ ? Verb::end_of_message : verb_));
-}
-
-std::string ServerSession::statistics() const {
-    std::string out;
-    const auto add = [&out](std::string_view name, Count count) {
-        if (count.total == 0) return;
-        if (!out.empty()) out += ' ';
-        if (count.accepted == count.total)
-            out += fmt::format("{}={}", name, count.total);
-        else
-            out += fmt::format("{}={}/{}", name, count.accepted, count.total);
-    };
-    Count all;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-        add(lowered(verb_names[i]), counts_[i]);
-        all.accepted += counts_[i].accepted;
-        all.total += counts_[i].total;
-    }
-    if (all.total == 0) return "commands=0/0";
-    add("commands", all);
-    return out;
 }
 
 } // namespace smtp

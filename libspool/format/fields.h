@@ -5,6 +5,7 @@
 #include "libsmtp/text/time_types.h"
 #include "libspool/format/envelope.h"
 #include "libspool/format/layout.h"
+#include "libspool/format/leb128.h"
 #include "libspool/format/queue_id.h"
 #include <cstdint>
 #include <expected>
@@ -16,28 +17,6 @@
 #include <vector>
 
 namespace spool::fields {
-
-inline void put_number(std::string& out, std::uint64_t n) {
-    while (n >= 0x80) {
-        out.push_back(static_cast<char>(n | 0x80));
-        n >>= 7;
-    }
-    out.push_back(static_cast<char>(n));
-}
-
-// False: cut short or longer than 64 bits.
-inline bool take_number(std::string_view& from, std::uint64_t& n) {
-    n = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-        if (from.empty()) return false;
-        const auto byte = static_cast<unsigned char>(from.front());
-        from.remove_prefix(1);
-        if (shift == 63 && byte > 1) return false;
-        n |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-        if (byte < 0x80) return true;
-    }
-    return false;
-}
 
 template <class T> struct is_optional : std::false_type {};
 template <class T> struct is_optional<std::optional<T>> : std::true_type {};
@@ -51,7 +30,7 @@ public:
         if constexpr (std::is_same_v<T, std::vector<std::uint32_t>>) {
             if (value.empty()) return;
             std::string packed;
-            for (auto n : value) put_number(packed, n);
+            for (auto n : value) leb128::put(packed, n);
             field(tag, packed);
         } else if constexpr (is_vector<T>::value) {
             for (const auto& each : value) field(tag, bytes_of(each));
@@ -76,16 +55,15 @@ public:
         if constexpr (std::is_same_v<T, std::string>) {
             out = value;
         } else if constexpr (std::is_same_v<T, QueueId>) {
-            put_number(out, value.value);
+            leb128::put(out, value.value);
         } else if constexpr (std::is_same_v<T, smtp::WallTime>) {
             out = bytes_of(static_cast<std::int64_t>(value.time_since_epoch().count()));
         } else if constexpr (std::is_enum_v<T>) {
-            put_number(out, static_cast<std::uint64_t>(value));
+            leb128::put(out, static_cast<std::uint64_t>(value));
         } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-            const auto n = static_cast<std::int64_t>(value);
-            put_number(out, (static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+            leb128::put(out, leb128::zigzag(value));
         } else if constexpr (std::is_integral_v<T>) {
-            put_number(out, static_cast<std::uint64_t>(value));
+            leb128::put(out, static_cast<std::uint64_t>(value));
         } else {
             Writer writer(out);
             T::fields(value, writer);
@@ -96,8 +74,8 @@ public:
 
 private:
     void field(unsigned tag, std::string_view bytes) {
-        put_number(out_, tag);
-        put_number(out_, bytes.size());
+        leb128::put(out_, tag);
+        leb128::put(out_, bytes.size());
         out_ += bytes;
     }
     std::string& out_;
@@ -113,7 +91,7 @@ public:
         if constexpr (std::is_same_v<T, std::vector<std::uint32_t>>) {
             while (!bytes_.empty() && why_.empty()) {
                 std::uint64_t n;
-                if (!take_number(bytes_, n) || n > UINT32_MAX)
+                if (leb128::take(bytes_, n) != leb128::Taken::whole || n > UINT32_MAX)
                     why_ = "odd number";
                 else
                     value.push_back(static_cast<std::uint32_t>(n));
@@ -133,7 +111,7 @@ public:
 private:
     template <class T> void take(T& value);
     bool number(std::uint64_t& n) {
-        if (take_number(bytes_, n) && bytes_.empty()) return true;
+        if (leb128::take(bytes_, n) == leb128::Taken::whole && bytes_.empty()) return true;
         why_ = "odd number";
         return false;
     }
@@ -148,8 +126,8 @@ template <class T> std::string read_into(T& value, std::string_view bytes) {
     while (!bytes.empty()) {
         const auto whole = bytes;
         std::uint64_t tag, length;
-        if (!take_number(bytes, tag) || tag == 0 || tag > UINT32_MAX) return "odd field";
-        if (!take_number(bytes, length) || length > bytes.size()) return "field cut short";
+        if (leb128::take(bytes, tag) != leb128::Taken::whole || tag == 0 || tag > UINT32_MAX) return "odd field";
+        if (leb128::take(bytes, length) != leb128::Taken::whole || length > bytes.size()) return "field cut short";
         Reader reader(static_cast<unsigned>(tag), bytes.substr(0, length));
         bytes.remove_prefix(length);
         T::fields(value, reader);
@@ -186,7 +164,7 @@ template <class T> void Reader::take(T& value) {
         if (n > static_cast<std::uint64_t>(T::last_)) why_ = "unknown value";
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
         if (!number(n)) return;
-        const auto s = static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
+        const auto s = leb128::from_zigzag(n);
         value = static_cast<T>(s);
         if (static_cast<std::int64_t>(value) != s) why_ = "out of range";
     } else if constexpr (std::is_integral_v<T>) {

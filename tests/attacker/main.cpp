@@ -2,6 +2,7 @@
 // daemon's user, orders and tokens, is confined as it is, and then does what the test asks for over a socket beside the
 // spool. It never does the daemon's own work. One command a line, its words parted by tabs; one line of answer: "ok", or
 // the name of the error.
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/ipc/frame.h"

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/bounce/bounce.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/net/local_socket.h"

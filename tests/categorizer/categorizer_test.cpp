@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/categorizer/categorizer.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/connector.h"

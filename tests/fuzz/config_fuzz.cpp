@@ -1,4 +1,5 @@
 // Any text is either a configuration or refused with problems that a terminal can show.
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/config.h"
 #include <cstdlib>
 

@@ -22,8 +22,10 @@ ROOMS = {
     "libsmtp/protocol": {"libsmtp/message", "libsmtp/text"},
     # kinds of delivery reports, and the messages that carry them
     "libsmtp/dsn": {"libsmtp/delivery", "libsmtp/message", "libsmtp/mime", "libsmtp/protocol", "libsmtp/text"},
+    # parts of the client's side: commands, opening, transactions in a pipeline, time limits
+    "libsmtp/session/client": {"libsmtp/auth", "libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text"},
     # client and server side of a conversation, without sockets
-    "libsmtp/session": {"libsmtp/auth", "libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text"},
+    "libsmtp/session": {"libsmtp/auth", "libsmtp/message", "libsmtp/protocol", "libsmtp/session/client", "libsmtp/text"},
     # facts about recipients shared by queue, daemons and message files
     "libspool/delivery": {"libsmtp/delivery", "libsmtp/dsn"},
     # bytes and names of a message file, as values
@@ -41,8 +43,22 @@ ROOMS = {
     "daemons/decide/outcome": set(),
     # heaps, lists and slabs of the queue engine
     "daemons/decide/queue/containers": set(),
-    # the queue engine
-    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue/containers"},
+    # what the queue engine is told and says, its settings and listings, ladders, filters
+    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome"},
+    # the objects of the queue, the step that is taken for an event, terms by number
+    "daemons/decide/queue/model": {"daemons/decide/queue", "daemons/decide/queue/containers"},
+    # messages, deliveries, queues and links, and each queue's share of its link's turns
+    "daemons/decide/queue/tables": {"daemons/decide/hosts", "daemons/decide/queue", "daemons/decide/queue/containers",
+        "daemons/decide/queue/model"},
+    # where deliveries wait, connections and what goes over them, reports
+    "daemons/decide/queue/delivery": {"daemons/decide/queue/containers", "daemons/decide/queue/model",
+        "daemons/decide/queue/tables"},
+    # questions about the state of the engine
+    "daemons/decide/queue/inspection": {"daemons/decide/queue", "daemons/decide/queue/delivery",
+        "daemons/decide/queue/model", "daemons/decide/queue/tables"},
+    # what each event makes of the state; the parts put together as the engine
+    "daemons/decide/queue/engine": {"daemons/decide/outcome", "daemons/decide/queue", "daemons/decide/queue/delivery",
+        "daemons/decide/queue/inspection", "daemons/decide/queue/model", "daemons/decide/queue/tables"},
     # TLS policies: DANE, MTA-STS, levels, results
     "daemons/decide/tls": {"daemons/decide/hosts"},
     # routes: which next hop a domain has
@@ -108,20 +124,22 @@ ROOMS = {
     "daemons/common/lookup/tables": {"daemons/common/config/sections/recipients", "daemons/common/logging",
         "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
     # alias files, included files, and a check of them
-    "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/lookup/format",
-        "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing"},
+    "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/config/sections/recipients",
+        "daemons/common/lookup/format", "daemons/common/lookup/tables", "daemons/common/runtime",
+        "daemons/common/text", "daemons/decide/addressing"},
     # the key-value store on LMDB, and the suppression list
-    "daemons/common/store": {"daemons/common/config", "daemons/common/runtime", "daemons/common/text",
-        "daemons/decide/message"},
+    "daemons/common/store": {"daemons/common/runtime", "daemons/common/text", "daemons/decide/message"},
     # idempotency keys: reservations, their store and owner
-    "daemons/common/submission/idempotency": {"daemons/common/config", "daemons/common/logging",
+    "daemons/common/submission/idempotency": {"daemons/common/config/sections/server", "daemons/common/logging",
         "daemons/common/runtime", "daemons/common/store", "daemons/decide/message"},
     # life of a daemon: start, supervision, confinement, privileges
-    "daemons/common/process": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
-        "daemons/common/logging/metrics", "daemons/common/lookup/format", "daemons/common/proto",
-        "daemons/common/runtime", "daemons/common/submission/idempotency"},
+    "daemons/common/process": {"daemons/common/config", "daemons/common/config/sections/system", "daemons/common/ipc",
+        "daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/lookup/format",
+        "daemons/common/proto", "daemons/common/runtime", "daemons/common/submission/idempotency"},
     # what commands share: configuration in effect, warnings, listings
-    "daemons/common/commands": {"daemons/common/config", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
+    "daemons/common/commands": {"daemons/common/config", "daemons/common/config/sections/delivery",
+        "daemons/common/config/sections/recipients", "daemons/common/config/sections/server",
+        "daemons/common/config/sections/system", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
         "daemons/common/crypto/tls", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
         "daemons/common/runtime", "daemons/common/text"},
@@ -131,10 +149,11 @@ ROOMS = {
     # the effect of header checks on one message
     "daemons/common/filters": {"daemons/common/filters/milter", "daemons/common/lookup/format"},
     # the DNS resolver and its answers
-    "daemons/common/net/dns": {"daemons/common/config", "daemons/common/net", "daemons/common/runtime",
-        "daemons/decide/hosts", "daemons/decide/tls"},
+    "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
+        "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
     # what all writers share: spool access, limits, pools, copies
-    "daemons/common/submission": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
+    "daemons/common/submission": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
+        "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/decide/message",
         "daemons/decide/queue"},
     # command lines and terminal output of the commands
@@ -194,18 +213,23 @@ ROOMS = {
     "daemons/queue-manager/conversion": set(),
     # route queries and test deliveries for operators, with advice
     "daemons/queue-manager/probe": {"daemons/queue-manager/conversion"},
-    # reads, checks and cleans the spool's files and stores
+    # reads, changes, checks and cleans the spool's files and stores
     "daemons/queue-manager/spool": set(),
-    # the control and showq sockets: listings, pauses, operators' changes
+    # what operators see and pause: listings, JSON, pauses, a reload's effects; the showq socket
     "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
         "daemons/queue-manager/spool"},
-    # channels to the other daemons, and what the router answered
-    "daemons/queue-manager/peers": {"daemons/queue-manager/conversion"},
-    # reports events to the queue engine and executes its actions
-    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
-    # main program of the queue manager
-    "daemons/queue-manager": {"daemons/queue-manager/engine_driver"},
+    # reports events to the queue engine and has its actions executed
+    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/spool"},
+    # the conversations with the other daemons
+    "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
+        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # the control socket: one class for each kind of request
+    "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # builds and connects the queue manager's parts; executes the engine's actions; main program
+    "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/peers", "daemons/queue-manager/probe",
+        "daemons/queue-manager/requests", "daemons/queue-manager/spool"},
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands
@@ -225,7 +249,7 @@ ROOMS = {
     "daemons/smtp-client/auth": set(),
     # a message's content as sent: signed, encoded; its results
     "daemons/smtp-client/message": set(),
-    # DANE lookups, session resumption, TLS results for reports
+    # TLS with a host as a value, DANE lookups, session resumption, TLS results for reports
     "daemons/smtp-client/tls": set(),
     # state that all connections of the process share
     "daemons/smtp-client/context": {"daemons/smtp-client/auth", "daemons/smtp-client/message",
@@ -234,19 +258,22 @@ ROOMS = {
     "daemons/smtp-client/connect": {"daemons/smtp-client/context"},
     # one connection's conversation and its deliveries
     "daemons/smtp-client/session": {"daemons/smtp-client/auth", "daemons/smtp-client/connect",
-        "daemons/smtp-client/message", "daemons/smtp-client/tls"},
+        "daemons/smtp-client/context", "daemons/smtp-client/message", "daemons/smtp-client/tls"},
     # test deliveries of operators, reported step by step
     "daemons/smtp-client/probe": {"daemons/smtp-client/session"},
     # SMTP client process: takes delivery orders and keeps their results
     "daemons/smtp-client": {"daemons/smtp-client/probe", "daemons/smtp-client/session", "daemons/smtp-client/tls"},
-    # listening sockets, PROXY protocol, limits per client, session eviction
+    # listening sockets, byte streams, PROXY protocol, limits per client, session eviction
     "daemons/smtpd/access": set(),
-    # AUTH exchanges by password file or Dovecot, lockouts
-    "daemons/smtpd/auth": set(),
     # who may send what: rules, relay control, policy services
     "daemons/smtpd/policy": {"daemons/smtpd/access"},
-    # one client's connection, from greeting to committed message
-    "daemons/smtpd/session": {"daemons/smtpd/access", "daemons/smtpd/auth", "daemons/smtpd/policy"},
+    # AUTH exchanges by password file or Dovecot, lockouts
+    "daemons/smtpd/auth": {"daemons/smtpd/policy"},
+    # a message from MAIL to its commit
+    "daemons/smtpd/intake": {"daemons/smtpd/policy"},
+    # one client's connection: its questions, who answers them, and what the log says of it
+    "daemons/smtpd/session": {"daemons/smtpd/access", "daemons/smtpd/auth", "daemons/smtpd/intake",
+        "daemons/smtpd/policy"},
     # SMTP server process: lets clients in, limits them, stops in order
     "daemons/smtpd": {"daemons/smtpd/access", "daemons/smtpd/session"},
 }

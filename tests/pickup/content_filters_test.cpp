@@ -1,4 +1,5 @@
 // What header checks, milters and copies make of local submissions.
+#include "daemons/common/config/config.h"
 #include "daemons/pickup/drop.h"
 #include "tests/common/filters/milter/fake_milter.h"
 #include "tests/pickup/place.h"

@@ -1,4 +1,5 @@
 // Submissions through the submit socket and the drop directory into a real spool.
+#include "daemons/common/config/config.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/pickup/submit_listener.h"
 #include "daemons/pickup/drop.h"
@@ -97,7 +98,7 @@ TEST_CASE("a user who submits too much is told to come back, and nobody else is"
     auto config = place.config;
     config.submit.user_messages_per_hour = 3;
     config.submit.user_bytes_per_hour = 300 * 1024;
-    place.context->config = std::make_shared<const config::Config>(config);
+    place.context->config = std::make_shared<const Settings>(config);
     const std::string small = "Subject: x\n\nx\n", large = "Subject: x\n\n" + std::string(200'000, 'x');
     for (int i = 0; i < 3; ++i) CHECK(submit(place, to({"a@x.example"}), small, 1001).status == EX_OK);
     const auto fourth = submit(place, to({"a@x.example"}), small, 1001);
@@ -113,7 +114,7 @@ TEST_CASE("the drop directory: what is too much for now stays for later") {
     Place place;
     auto config = place.config;
     config.submit.user_messages_per_hour = 1;
-    place.context->config = std::make_shared<const config::Config>(config);
+    place.context->config = std::make_shared<const Settings>(config);
     for (const char* name : {"1", "2", "3"}) {
         std::ofstream(place.path + "/drop/" + name, std::ios::binary)
             << frame(to({"a@x.example"})) + frame(Content{"Subject: dropped\n\nx\n"}) + frame(End{});
@@ -124,7 +125,7 @@ TEST_CASE("the drop directory: what is too much for now stays for later") {
     place.run_until([&] { return place.submission_queue->waiting() == 1 && !drop.busy(); });
     CHECK_FALSE(std::filesystem::exists(place.path + "/drop/1"));
     for (const char* left : {"/drop/2", "/drop/3"}) CHECK(std::filesystem::exists(place.path + left));
-    place.context->config = std::make_shared<const config::Config>(place.config);
+    place.context->config = std::make_shared<const Settings>(place.config);
     drop.scan();
     place.run_until([&] { return place.submission_queue->waiting() == 3; });
 }

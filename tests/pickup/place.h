@@ -1,5 +1,6 @@
 // A pickup without its process: a spool, what submissions share, and short ways to make one.
 #pragma once
+#include "daemons/common/config/config.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/pickup/submission.h"
 #include "libspool/message/message_reader.h"
@@ -33,9 +34,9 @@ struct Place {
         REQUIRE(made);
         spool_writer = std::move(*made);
         submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
-        keys.emplace(log, spool_writer->pool(), config, std::uint8_t{2});
+        keys.emplace(log, spool_writer->pool(), config.idempotency, path, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
-        context.emplace(SubmissionContext{loop, log, std::make_shared<const config::Config>(config), *spool_writer,
+        context.emplace(SubmissionContext{loop, log, std::make_shared<const Settings>(config), *spool_writer,
                                           *submission_queue, *keys});
         use(config);
     }
@@ -43,8 +44,8 @@ struct Place {
     // As after a reload.
     void use(const config::Config& changed) {
         config = changed;
-        context->config = std::make_shared<const config::Config>(changed);
-        context->filters = ContentFilters::configured(changed, [](std::string_view) {});
+        context->config = std::make_shared<const Settings>(changed);
+        context->filters = ContentFilters::configured(changed.content, changed.milters, [](std::string_view) {});
     }
     std::string logged() {
         log.flush();

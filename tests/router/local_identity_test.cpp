@@ -6,12 +6,10 @@ using common::IpAddress;
 
 namespace {
 
-config::Config listening(const char* address) {
-    config::Config config;
-    config.mta.hostname = "mx.example.com";
-    config.listeners.resize(1);
-    config.listeners[0].addresses = {*common::Endpoint::parse(address)};
-    return config;
+router::LocalIdentity listening(const char* address, const std::vector<IpAddress>& interfaces) {
+    config::Listener listener;
+    listener.addresses = {*common::Endpoint::parse(address)};
+    return {{"mx.example.com"}, {listener}, interfaces};
 }
 
 bool ours(const router::LocalIdentity& local_identity, const char* address, std::uint16_t port = 25) {
@@ -24,7 +22,7 @@ const std::vector interfaces = {*IpAddress::parse("127.0.0.1"), *IpAddress::pars
 } // namespace
 
 TEST_CASE("who listens on every address is reached over all of loopback, and over no address at all") {
-    const router::LocalIdentity all(listening("[::]:25"), interfaces);
+    const auto all = listening("[::]:25", interfaces);
     for (const auto* address : {"127.0.0.1", "127.0.0.2", "127.255.255.254", "0.0.0.0", "::", "::1", "::ffff:127.0.0.9",
                                 "192.0.2.1", "2001:db8::1"}) {
         CAPTURE(address);
@@ -34,7 +32,7 @@ TEST_CASE("who listens on every address is reached over all of loopback, and ove
     CHECK_FALSE(ours(all, "192.0.2.2"));
     CHECK_FALSE(ours(all, "128.0.0.1"));
 
-    const router::LocalIdentity v4(listening("0.0.0.0:25"), interfaces);
+    const auto v4 = listening("0.0.0.0:25", interfaces);
     CHECK(ours(v4, "127.0.0.2"));
     CHECK(ours(v4, "0.0.0.0"));
     CHECK(ours(v4, "192.0.2.1"));
@@ -43,12 +41,12 @@ TEST_CASE("who listens on every address is reached over all of loopback, and ove
 }
 
 TEST_CASE("who listens on one address is reached over that one") {
-    const router::LocalIdentity one(listening("127.0.0.1:25"), interfaces);
+    const auto one = listening("127.0.0.1:25", interfaces);
     CHECK(ours(one, "127.0.0.1"));
     CHECK(ours(one, "0.0.0.0")); // a connection there ends at 127.0.0.1
     CHECK_FALSE(ours(one, "127.0.0.2")); // somebody else's: a filter, say
     CHECK_FALSE(ours(one, "192.0.2.1"));
-    const router::LocalIdentity outside(listening("192.0.2.1:25"), interfaces);
+    const auto outside = listening("192.0.2.1:25", interfaces);
     CHECK(ours(outside, "192.0.2.1"));
     CHECK_FALSE(ours(outside, "0.0.0.0"));
     CHECK_FALSE(ours(outside, "127.0.0.1"));

@@ -1,3 +1,4 @@
+#include "daemons/common/config/load.h"
 #include "daemons/router/router.h"
 #include "tests/common/net/dns/name_server.h"
 #include "tests/common/ipc/fake_queue_manager.h"
@@ -234,8 +235,8 @@ TEST_CASE("policies that nobody tells of delay no other domain's") {
 TEST_CASE("who we are") {
     const auto config = parsed(
         "[listen.a]\naddresses = [\"127.0.0.1:2525\", \"*:25\"]\n[smtp_client]\nhelo = \"out.example\"");
-    const LocalIdentity us(config,
-                       {*common::IpAddress::parse("192.0.2.9"), *common::IpAddress::parse("2001:db8::9")});
+    const LocalIdentity us({config.mta.hostname, config.smtp_client.helo}, config.listeners,
+                           {*common::IpAddress::parse("192.0.2.9"), *common::IpAddress::parse("2001:db8::9")});
     CHECK(us.is_name("me.example"));
     CHECK(us.is_name("out.example"));
     CHECK(!us.is_name("example"));

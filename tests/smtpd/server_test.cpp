@@ -1,4 +1,5 @@
 // A worker's sessions, from the greeting to the message in the spool.
+#include "daemons/common/config/config.h"
 #include "tests/smtpd/worker.h"
 
 using namespace std::chrono_literals;

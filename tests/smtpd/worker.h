@@ -1,6 +1,7 @@
 // A whole worker on loopback: real sockets, real files, a queue-manager and a categorizer that are only
 // voices; and a client that talks to it from a thread of its own.
 #pragma once
+#include "daemons/common/config/config.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/recipient_check.h"

@@ -96,7 +96,7 @@ def test_a_list_that_is_late_at_length_gets_its_notice_and_others_theirs(mta, re
     mta.submit("list@test.example", "to all", sender="stranger@s.example")
     mta.submit("somebody@late.example", "to one", sender="another@s.example")
     home.wait_for_one_to("another@s.example", 30)
-    wait_until(lambda: sum(m.text.count("Final-Recipient") for m in home.to("stranger@s.example")) >= len(members), 60,
+    wait_until(lambda: sum(m.text.count("Final-Recipient") for m in home.to("stranger@s.example")) >= len(members), 150,
                mta.last_words)
     told = reports_to(home, "stranger@s.example")
     assert set(told) == set(members) and {status for status, _ in told.values()} == {"4.2.1"}

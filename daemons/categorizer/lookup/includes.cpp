@@ -10,14 +10,14 @@ using Status = AliasAnswer::Status;
 
 namespace {
 
-constexpr std::size_t max_kept_includes = 500, max_remembered_warnings = 1000;
+constexpr std::size_t max_kept_includes = 500, max_include_warnings = 1000;
 constexpr auto include_warning_interval = std::chrono::minutes(10);
 
 } // namespace
 
 AliasAnswer IncludeFiles::refused(const std::string& path, std::string_view why) {
     auto text = fmt::format(":include:{}: {}", path, why);
-    if (last_warnings_.size() >= max_remembered_warnings) last_warnings_.clear();
+    if (last_warnings_.size() >= max_include_warnings) last_warnings_.clear();
     auto& told = last_warnings_[text];
     if (told == smtp::Monotonic{} || now_ >= told + include_warning_interval)
         log_.warning("{}; mail for lists that include it waits", text);

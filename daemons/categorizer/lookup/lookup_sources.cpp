@@ -1,4 +1,5 @@
 #include "daemons/categorizer/lookup/lookup_sources.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/lookup/tables/single_lookup.h"
 #include "libsmtp/text/text.h"
@@ -66,17 +67,18 @@ LookupSources::LookupSources(common::DaemonContext& context, const std::string& 
     };
 }
 
-void LookupSources::configure(const config::Config& config) {
-    lookups_.configure(config.tables);
-    aliases_.configure(config.local.aliases, config::Local{}.aliases);
-    alias_tables_ = config.local.alias_rules.tables;
+void LookupSources::configure(const config::Local& local, const config::Mta& mta,
+                              const std::vector<config::LookupTable>& tables) {
+    lookups_.configure(tables);
+    aliases_.configure(local.aliases, config::Local{}.aliases);
+    alias_tables_ = local.alias_rules.tables;
     alias_services_.clear();
     for (const auto& table : alias_tables_)
-        if (tables::is_service(table, config.tables)) alias_services_.push_back(table);
-    max_targets_ = config.local.alias_recipients;
+        if (tables::is_service(table, tables)) alias_services_.push_back(table);
+    max_targets_ = local.alias_recipients;
     includes_.forget();
-    users_.configure(config.local.users, {config.mta.users, config.local.minimum_uid, geteuid()});
-    user_files_.configure(config);
+    users_.configure(local.users, {mta.users, local.minimum_uid, geteuid()});
+    user_files_.configure(local);
     refresh();
 }
 

@@ -1,6 +1,7 @@
 // Everything an expansion asks, under one roof: alias files and what they include, users and their own files,
 // lookup tables. Answers what is known, fetches what is not, and tells when it is. Knows no recipients.
 #pragma once
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/categorizer/lookup/aliases.h"
 #include "daemons/categorizer/lookup/includes.h"
 #include "daemons/categorizer/lookup/user_files.h"
@@ -24,7 +25,7 @@ public:
     LookupSources(const LookupSources&) = delete;
     LookupSources& operator=(const LookupSources&) = delete;
 
-    void configure(const config::Config& config);
+    void configure(const config::Local& local, const config::Mta& mta, const std::vector<config::LookupTable>& tables);
     // Reads what has changed. Cheap.
     void refresh();
     // What is wrong with tables, as the questions so far have found it.

@@ -13,9 +13,9 @@ namespace {
 constexpr auto looked_again = 200ms; // whether it is no longer being examined
 } // namespace
 
-void Suppressions::configure(const config::Config& config) {
-    spool_ = config.spool.directory;
-    local_domains_ = config.local.domains;
+void Suppressions::configure(const std::string& spool, const std::vector<std::string>& local_domains) {
+    spool_ = spool;
+    local_domains_ = local_domains;
 }
 
 std::function<TableAnswer(const std::string& address)> Suppressions::for_mail_from(std::string reverse_path) {

@@ -20,7 +20,7 @@ public:
     Suppressions(common::Loop& loop, std::function<void(std::string)> trouble,
                  std::function<void(const std::string& address)> known)
         : trouble_(std::move(trouble)), known_(std::move(known)), again_(loop, [this] { look_again(); }) {}
-    void configure(const config::Config& config);
+    void configure(const std::string& spool, const std::vector<std::string>& local_domains);
 
     // Is there anybody on it, as the queue-manager says? Nothing is looked up while there is nobody.
     void set_any(bool any) { any_ = any; }

@@ -27,8 +27,8 @@ UserFiles::UserFiles(common::DaemonContext& context, std::function<void(const Us
              context.identity,
              {[this](uf::Message&& message) { on_message(std::move(message)); }, [this] { on_connected(); }}) {}
 
-void UserFiles::configure(const config::Config& config) {
-    forward_ = !config.local.delivery.forward.empty();
+void UserFiles::configure(const config::Local& settings) {
+    forward_ = !settings.delivery.forward.empty();
     cache_.clear();
     cache_bytes_ = 0;
 }

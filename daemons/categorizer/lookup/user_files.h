@@ -2,7 +2,7 @@
 // them as the user; kept as long as an expansion needs to come to its end, and a second. A file that is not to
 // be believed is told in the log and counts as none. Knows no syntax.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/proto/user_files.h"
@@ -41,7 +41,7 @@ public:
     UserFiles(const UserFiles&) = delete;
     UserFiles& operator=(const UserFiles&) = delete;
 
-    void configure(const config::Config& config);
+    void configure(const config::Local& settings);
     UserFileAnswer answer(const UserFile& file);
     // For one that was not_yet: `found` follows, not from within the call.
     void find(const UserFile& file);

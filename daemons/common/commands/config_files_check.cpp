@@ -1,4 +1,5 @@
 #include "daemons/common/commands/config_files_check.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/crypto/tls/context.h"

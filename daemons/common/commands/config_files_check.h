@@ -1,6 +1,7 @@
 // Errors in the files that a configuration names: tables, keys, certificates, templates.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/problem.h"
 #include <vector>
 
 namespace postrider {

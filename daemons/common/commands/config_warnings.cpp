@@ -1,4 +1,6 @@
 #include "daemons/common/commands/config_warnings.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/commands/sending_warnings.h"

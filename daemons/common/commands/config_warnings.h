@@ -4,7 +4,8 @@
 // will wait (sending_warnings.h). Examines the files that the configuration names; changes
 // and rejects nothing. Shown by `postrider check`, in the log and by `postrider status`.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/process/privileges.h"
 #include "libsmtp/text/time_types.h"
 #include <string>

@@ -1,4 +1,6 @@
 #include "daemons/common/commands/effective_config.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/partial_config.h"
 #include "daemons/common/text/units.h"
 #include "daemons/common/commands/config_file.h"
@@ -74,21 +76,24 @@ std::string told(const std::vector<config::Problem>& problems) {
 
 } // namespace
 
+EffectiveConfig::EffectiveConfig(const config::Config& config, std::string warning)
+    : mta(config.mta), spool(config.spool), local(config.local), submit(config.submit), master(config.master),
+      idempotency(config.idempotency), pools(config.pools), pool_choice(config.pool_choice), warning(std::move(warning)) {}
+
 std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(std::string_view given) {
     const auto file = config_file(given);
     auto partial = config::load_partial(file);
-    if (partial && partial->problems.empty()) return EffectiveConfig{std::move(partial->config), ""};
+    if (partial && partial->problems.empty()) return EffectiveConfig(partial->config, "");
     const auto problems = partial ? partial->problems : partial.error();
-    const auto instead = [&](config::Config config, std::string_view what) {
-        return EffectiveConfig{
-            std::move(config),
-            fmt::format("{}; {} (\"postrider check\" shows all errors in the file)", told(problems), what)};
+    const auto instead = [&](const config::Config& config, std::string_view what) {
+        return EffectiveConfig(config,
+                               fmt::format("{}; {} (\"postrider check\" shows all errors in the file)", told(problems), what));
     };
     const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
     if (auto config = published(file)) {
         // That it is closed to ordinary users may well be meant so, and they can do nothing about it.
-        if (closed == EACCES) return EffectiveConfig{*std::move(config), ""};
-        return instead(*std::move(config), "using the configuration of the running MTA");
+        if (closed == EACCES) return EffectiveConfig(*config, "");
+        return instead(*config, "using the configuration of the running MTA");
     }
     if (partial)
         return instead(partial->config,

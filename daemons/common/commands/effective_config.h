@@ -7,7 +7,15 @@
 // The file that master keeps is small and contains no secret: the spool, the name of the system, the limits
 // of a submission.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/problem.h"
+#include "daemons/common/config/sections/delivery/pools.h"
+#include "daemons/common/config/sections/recipients/local.h"
+#include "daemons/common/config/sections/server/idempotency.h"
+#include "daemons/common/config/sections/server/submit.h"
+#include "daemons/common/config/sections/system/master.h"
+#include "daemons/common/config/sections/system/mta.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include "libspool/disk/result.h"
 #include <expected>
 #include <string>
@@ -17,8 +25,17 @@
 namespace common {
 
 struct EffectiveConfig {
-    config::Config config; // not out of the file itself: all but what effective_config_text() has are defaults
-    std::string warning;   // "" or, in one line, what is wrong with the file and what is used instead
+    EffectiveConfig(const config::Config& config, std::string warning);
+    // Not out of the file itself: all but what effective_config_text() has are defaults.
+    config::Mta mta;
+    config::Spool spool;
+    config::Local local;
+    config::Submit submit;
+    config::Master master;
+    config::Idempotency idempotency;
+    std::vector<config::Pool> pools;
+    config::Pools pool_choice;
+    std::string warning; // "" or, in one line, what is wrong with the file and what is used instead
 };
 
 // `given`: what -c says; "" nothing. Files that the configuration names need not be there: mail may wait for them, no

@@ -7,7 +7,7 @@
 
 namespace common {
 
-FlushResult flush_queue(const config::Config& config, const FlushRequest& flush) {
+FlushResult flush_queue(const config::Spool& spool, const config::Mta& mta, const FlushRequest& flush) {
     namespace control = proto::control;
     nlohmann::json request{{"op", control::op::flush}};
     if (!flush.message.empty())
@@ -20,10 +20,10 @@ FlushResult flush_queue(const config::Config& config, const FlushRequest& flush)
                    {"filter", nlohmann::json::array({key + flush.site})},
                    {"reason", flush.why}};
     }
-    auto client = ipc::JsonClient::connect(config.spool.directory + "/run/control");
+    auto client = ipc::JsonClient::connect(spool.directory + "/run/control");
     if (!client) {
         if (client.error().code == EACCES)
-            return {EX_NOPERM, "only members of " + config.mta.admin_group + " may do this"};
+            return {EX_NOPERM, "only members of " + mta.admin_group + " may do this"};
         return {EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down"};
     }
     const auto done = client->ask(request, [](const nlohmann::json&) {});

@@ -1,7 +1,8 @@
 // "Try to deliver all waiting mail now", as requested with sendmail(1)
 // and postqueue(1): everything, one message, or the mail for one site.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/mta.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include <string>
 
 namespace common {
@@ -17,6 +18,6 @@ struct FlushResult {
                       // for a site, and where a message is held or on its way
 };
 
-FlushResult flush_queue(const config::Config& config, const FlushRequest& flush);
+FlushResult flush_queue(const config::Spool& spool, const config::Mta& mta, const FlushRequest& flush);
 
 } // namespace common

@@ -15,7 +15,7 @@ namespace common {
 namespace {
 
 // Control characters as Postfix writes them in JSON; what is no UTF-8 becomes '?'.
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
     std::string out = "\"";
     const bool utf8 = smtp::is_utf8_text(text);
     for (const char c : text) {
@@ -52,13 +52,13 @@ void QueueListing::add(const proto::showq::Entry& entry) {
 void QueueListing::add_json(const proto::showq::Entry& entry) {
     auto line = fmt::format("{{\"queue_name\": {}, \"queue_id\": {}, \"arrival_time\": {}, \"message_size\": {}, "
                             "\"forced_expire\": {}, \"sender\": {}, \"recipients\": [",
-                            quoted(entry.queue), quoted(entry.queue_id), entry.arrived, entry.size,
-                            entry.forced_expire, quoted(entry.sender));
+                            json_text(entry.queue), json_text(entry.queue_id), entry.arrived, entry.size,
+                            entry.forced_expire, json_text(entry.sender));
     bool first = true;
     for (const auto& recipient : entry.recipients) {
         line += fmt::format("{}{{\"address\": {}", std::exchange(first, false) ? "" : ", ",
-                            quoted(recipient.address));
-        if (!recipient.reason.empty()) line += fmt::format(", \"delay_reason\": {}", quoted(recipient.reason));
+                            json_text(recipient.address));
+        if (!recipient.reason.empty()) line += fmt::format(", \"delay_reason\": {}", json_text(recipient.reason));
         line += '}';
     }
     print_(line + "]}\n");

@@ -1,4 +1,6 @@
 #include "daemons/common/commands/sending_warnings.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/dns.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // cannot be verified, DANE without a trusted name server, accounts that match no next hop. Pure; opens no file.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <string>
 #include <vector>
 

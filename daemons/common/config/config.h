@@ -1,7 +1,7 @@
-// The configuration as every daemon sees it: plain structs with defaults, one per section
-// of postrider.toml. Filled once by parse(), which rejects unknown keys, then passed by
-// const reference. Knows no file system and no TOML library (parse.cpp does). The meaning
-// of each key for an operator is written once, in the key table beside its section.
+// The whole configuration: plain structs with defaults, one per section of postrider.toml. Filled once by parse()
+// (load.h), then passed by const reference. Only those who hand out its sections include this; others take the struct
+// of the section that they need (sections/), or pass a reference on (fwd.h). Knows no file system and no TOML library
+// (parse.cpp does). What each key means to an operator is written once, in the key table beside its section.
 #pragma once
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/delivery/dns.h"
@@ -32,14 +32,11 @@
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing/routing.h"
 #include <cstdint>
-#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace config {
-
-inline constexpr std::size_t max_config_size = 4 * MiB; // of a configuration
 
 // A file or directory the configuration names and that must exist.
 struct FileReference {
@@ -91,45 +88,5 @@ struct Config {
     decide::AddressClass class_of(std::string_view domain) const;
     const Pool* pool(std::string_view name) const; // null: none of that name
 };
-
-struct Problem {
-    std::string file;
-    std::uint32_t line = 0, column = 0; // from 1; 0: the file as a whole
-    std::string message;                // "unknown key smtpd.worker: did you mean workers?"
-    std::string to_string() const;      // "postrider.toml:3:1: unknown key …"
-    bool operator==(const Problem&) const = default;
-};
-
-// What parse() asks of the machine; a test brings its own.
-struct System {
-    std::string hostname; // as gethostname(2) says it
-    std::string user;     // who runs this: the one user of single-user mode
-    std::uint32_t processors = 1;
-    std::string mailname = {}; // what /etc/mailname says, as written; "" there is no such file
-    static System here();
-};
-
-// Is that, as /etc/mailname may have it, a domain name at all?
-bool is_domain_name(std::string_view text);
-
-// All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is
-// in.
-std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
-                                                  const System& system = System::here());
-// Reads and parses; that the file cannot be read, or files it names are missing, is a Problem too.
-std::expected<Config, std::vector<Problem>> load(const std::string& file,
-                                                 const System& system = System::here());
-// The file's text; a problem says why it cannot be read and what to do.
-std::expected<std::string, Problem> read_text(const std::string& file);
-// Reads and parses, whether the files it names are there or not.
-std::expected<Config, std::vector<Problem>> parse_file(const std::string& file,
-                                                       const System& system = System::here());
-// What load() adds to both, for who has the text already.
-std::vector<Problem> missing_files(const Config& config);
-
-// The annotated sample (conf/postrider.toml) and the manual's page (man/postrider.toml.5), made from the same
-// table.
-std::string sample();
-std::string manual();
 
 } // namespace config

@@ -1,4 +1,5 @@
 // The annotated sample and the manual page, generated from the table of keys.
+#include "daemons/common/config/documents.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
@@ -15,22 +16,22 @@ namespace config {
 
 namespace {
 
-std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 // The default as TOML, or the example where the default depends on the machine.
 std::string shown(const Key& key) {
     if (!key.example.empty()) return std::string(key.example);
     return std::visit(
         Overloaded{
-            [](const TextKey& text) { return quoted(text.show()); },
+            [](const TextKey& text) { return in_quotes(text.show()); },
             [](const ListKey& list) {
                 std::string out;
-                for (const auto& each : list.show()) out += (out.empty() ? "" : ", ") + quoted(each);
+                for (const auto& each : list.show()) out += (out.empty() ? "" : ", ") + in_quotes(each);
                 return "[" + out + "]";
             },
             [](const IntKey& count) { return std::to_string(*count.value); },
-            [](const SizeKey& size) { return *size.value == 0 ? "0" : quoted(print_size(*size.value)); },
-            [](const DurationKey& span) { return quoted(print_duration(*span.value)); },
+            [](const SizeKey& size) { return *size.value == 0 ? "0" : in_quotes(print_size(*size.value)); },
+            [](const DurationKey& span) { return in_quotes(print_duration(*span.value)); },
             [](const BoolKey& flag) { return std::string(*flag.value ? "true" : "false"); },
             [](const FractionKey& fraction) { return fmt::format("{:.2f}", *fraction.value); },
             [](const IntListKey& counts) { return fmt::format("[{}]", fmt::join(counts.values, ", ")); },

@@ -1,11 +1,10 @@
 // The sections of the configuration that exist once, and the structs for their values.
 #pragma once
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/config/schema/key.h"
 #include <vector>
 
 namespace config {
-
-struct Config;
 
 // In the order of the manual. They point into `config`.
 std::vector<Section> fixed_sections(Config& config);

@@ -1,4 +1,5 @@
 #include "daemons/common/config/local_listener.h"
+#include "daemons/common/config/config.h"
 #include <algorithm>
 
 namespace config {

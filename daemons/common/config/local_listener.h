@@ -2,7 +2,10 @@
 // configuration alone: numeric addresses, our own name and "localhost"; the router knows the
 // addresses of interfaces. What a name resolves to is checked when a connection is made.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/server/listener.h"
+#include "daemons/decide/routing/routing.h"
+#include <vector>
 
 namespace config {
 

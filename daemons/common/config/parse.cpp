@@ -3,6 +3,7 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
 #include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/partial_config.h"
 #include "daemons/common/config/validate.h"
 #include "daemons/common/config/toml_reader.h"

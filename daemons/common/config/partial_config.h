@@ -2,6 +2,7 @@
 // the running mail system, which continues with the configuration it last applied. Nothing is started with it.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include <expected>
 #include <string>
 #include <vector>

@@ -238,14 +238,14 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
             [&](const TextKey& text) {
                 const auto* given = node.as_string();
                 if (!given) return wrong_type(node, path, "a string in quotation marks");
-                if (const auto wrong = text.set(given->get()); !wrong.empty()) refuse(node, wrong);
+                if (const auto refusal = text.set(given->get())) refuse(node, *refusal);
             },
             [&](const ListKey& list) {
                 list.clear();
                 const auto add = [&](const toml::node& each) {
                     const auto* given = each.as_string();
                     if (!given) return wrong_type(each, path, "strings in quotation marks");
-                    if (const auto wrong = list.add(given->get()); !wrong.empty()) refuse(each, wrong);
+                    if (const auto refusal = list.add(given->get())) refuse(each, *refusal);
                     if (const auto [line, column] = place_of(each.source()); list.of_tables)
                         reader.table_references_.push_back({given->get(), path, line, column});
                 };

@@ -4,7 +4,7 @@
 // simulate`; must not know what the keys mean. Only its .cpp knows the TOML library.
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/problem.h"
 #include "daemons/common/config/renamed_keys.h"
 #include "daemons/common/config/schema/key.h"
 #include <functional>

@@ -1,6 +1,8 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/validate.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/local_listener.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/lookup/format/specification.h"

@@ -2,13 +2,14 @@
 // other keys or from the system. Each section has been read and checked by
 // itself before (parse.cpp); of TOML this knows only the positions of keys.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <map>
 #include <string>
 #include <vector>
 
 namespace config {
 
+struct System;
 class TomlReader;
 
 // The listeners that filters name, by key ("milter.scan.listeners").

@@ -4,14 +4,9 @@
 
 namespace ipc {
 
-struct Connection::Write {
-    uv_write_t request;
-    std::string bytes;
-    Connection* owner; // null once it has let go
-};
-
 Connection::Connection(common::Loop& loop, common::Fd fd, Sink* sink)
-    : loop_(loop), sink_(sink), pipe_(common::make_pipe(loop.uv(), this)), hook_(loop, [this] { end_turn(); }) {
+    : loop_(loop), sink_(sink), pipe_(common::make_pipe(loop.uv(), this)), hook_(loop, [this] { end_turn(); }),
+      writer_([this](int status) { written(status); }) {
     if (int failed = uv_pipe_open(pipe_.get(), fd.number())) {
         fail(uv_strerror(failed));
         return;
@@ -22,7 +17,6 @@ Connection::Connection(common::Loop& loop, common::Fd fd, Sink* sink)
 
 Connection::~Connection() {
     flush();
-    if (write_) write_->owner = nullptr;
     if (destroyed_) *destroyed_ = true;
 }
 
@@ -36,10 +30,10 @@ void Connection::stop_reading() {
 
 Connection::Ended Connection::end() {
     if (!open_) {
-        out_.clear();
+        writer_.pending().clear();
         return Ended::framed;
     }
-    if (!end_frame(out_, begun_)) return Ended::too_long;
+    if (!end_frame(writer_.pending(), begun_)) return Ended::too_long;
     if (unsent() > high_water) was_congested_ = true;
     if (unsent() > max_unsent)
         fail("the peer does not read");
@@ -104,32 +98,14 @@ void Connection::end_turn() {
 }
 
 void Connection::flush() {
-    if (!open_ || write_ || out_.empty()) return;
-    auto whole = uv_buf_init(out_.data(), static_cast<unsigned>(out_.size()));
-    int n = uv_try_write(stream_of(pipe_), &whole, 1);
-    if (n == UV_EAGAIN) n = 0;
-    if (n < 0) return close(n);
-    if (static_cast<std::size_t>(n) == out_.size()) {
-        if (out_.capacity() > high_water) out_ = {};
-        else out_.clear();
-        return;
-    }
-    in_flight_ = out_.size() - static_cast<std::size_t>(n);
-    write_ = new Write{{}, std::exchange(out_, {}), this};
-    auto rest = uv_buf_init(write_->bytes.data() + n, static_cast<unsigned>(in_flight_));
-    uv_write(&write_->request, stream_of(pipe_), &rest, 1, on_written);
+    if (!open_) return;
+    if (const int error = writer_.try_then_start(stream_of(pipe_)); error != 0) close(error);
 }
 
-void Connection::on_written(uv_write_t* request, int status) {
-    auto* write = reinterpret_cast<Write*>(request);
-    auto* self = write->owner;
-    delete write;
-    if (!self) return;
-    self->write_ = nullptr;
-    self->in_flight_ = 0;
-    if (status < 0) return self->close(status);
-    self->flush();
-    self->check_drained();
+void Connection::written(int status) {
+    if (status < 0) return close(status);
+    flush();
+    check_drained();
 }
 
 void Connection::check_drained() {

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
+#include "daemons/common/net/stream_writer.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <cstddef>
@@ -41,14 +42,14 @@ public:
     // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection. A content
     // that is too long for a frame (max_frame) is not sent, and the connection goes on as if it had not been tried.
     std::string& begin() {
-        begun_ = begin_frame(out_);
-        return out_;
+        begun_ = begin_frame(writer_.pending());
+        return writer_.pending();
     }
     enum class Ended : std::uint8_t { framed, too_long };
     [[nodiscard]] Ended end();
 
     // Bytes not yet taken by the kernel: a writer that can wait looks at this first.
-    std::size_t unsent() const { return out_.size() + in_flight_; }
+    std::size_t unsent() const { return writer_.unsent(); }
     bool congested() const { return unsent() > high_water; }
     bool open() const { return open_; }
     // Back-pressure towards the peer; frames already read still arrive (64 KiB of them at most).
@@ -66,7 +67,7 @@ public:
 private:
     static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);
     static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer);
-    static void on_written(uv_write_t* request, int status);
+    void written(int status);
     void take(std::string_view bytes);
     void close(std::string reason, Closing closing);
     void close(int error); // libuv's
@@ -79,15 +80,12 @@ private:
     common::Handle<uv_pipe_t> pipe_;
     common::TurnHook hook_;
     FrameReader reader_;
-    std::string out_;       // gathered since the last flush
-    std::size_t in_flight_ = 0; // bytes of a write under way
+    common::StreamWriter writer_;
     std::size_t begun_ = 0;
     std::string reason_;
     Closing closing_ = Closing::failure;
     bool open_ = true, close_reported_ = false, was_congested_ = false;
     bool* destroyed_ = nullptr; // set while a callback runs
-    struct Write;
-    Write* write_ = nullptr;
 };
 
 } // namespace ipc

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include <functional>
@@ -101,7 +102,7 @@ private:
         dialer_.connection_lost(reason, dead->closing());
         if (callbacks_.on_down) callbacks_.on_down(reason);
         // The closure that is running belongs to `dead`: it may only go when the turn ends.
-        loop_.defer([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});
+        common::destroy_later(loop_, std::move(dead));
     }
 
     common::Loop& loop_;

@@ -1,4 +1,5 @@
 #include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/net/stream_writer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -35,20 +36,17 @@ public:
     Session(JsonServer& server, std::uint64_t number, common::Fd fd, common::Credentials credentials)
         : server_(server), number_(number), credentials_(credentials),
           pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }),
-          timeout_(server.loop_, [this] { see_progress(); }) {
+          timeout_(server.loop_, [this] { see_progress(); }), writer_([this](int status) { written(status); }) {
         if (uv_pipe_open(pipe_.get(), fd.number()) == 0)
             (void)fd.release();
         else
             gone_ = true;
         hook_.schedule();
     }
-    ~Session() {
-        if (write_) write_->owner = nullptr;
-    }
 
     const common::Credentials& credentials() const { return credentials_; }
     bool gone() const { return gone_; }
-    bool congested() const { return out_.size() + in_flight_ > high_water; }
+    bool congested() const { return writer_.unsent() > high_water; }
     void on_writable(std::function<void()> room) {
         room_ = std::move(room);
         hook_.schedule();
@@ -59,8 +57,8 @@ public:
     std::function<void()> take_leave() { return std::exchange(left_, nullptr); }
     void send(const json& line) {
         if (gone_) return;
-        out_.append(text_of(line)).push_back('\n');
-        if (out_.size() + in_flight_ > max_unread) give_up("too much of its answer is unread");
+        writer_.pending().append(text_of(line)).push_back('\n');
+        if (writer_.unsent() > max_unread) give_up("too much of its answer is unread");
         hook_.schedule();
     }
     void finish() {
@@ -77,7 +75,7 @@ public:
     void end_turn() {
         flush();
         if (room_ && !congested() && !gone_) std::exchange(room_, nullptr)();
-        if (gone_ || (over_ && !busy_ && out_.empty() && !write_)) return server_.forget(number_);
+        if (gone_ || (over_ && !busy_ && writer_.unsent() == 0)) return server_.forget(number_);
         const auto newline = busy_ ? in_.npos : in_.find('\n');
         if (newline != in_.npos) {
             const std::string line = in_.substr(0, newline);
@@ -95,11 +93,6 @@ public:
     }
 
 private:
-    struct Write {
-        uv_write_t request;
-        std::string bytes;
-        Session* owner;
-    };
     static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
         auto* self = common::owner_of<Session>(handle);
         const auto space = self ? self->server_.loop_.read_buffer() : std::span<char>{};
@@ -125,35 +118,27 @@ private:
     void give_up(std::string_view why) {
         server_.log_.warning("control: the connection of uid={} was ended: {}", credentials_.uid, why);
         gone_ = true;
-        out_ = {};
+        writer_.pending() = {};
         hook_.schedule();
     }
     // While something is being written.
     void see_progress() {
-        if (!write_ || gone_) return;
+        if (!writer_.writing() || gone_) return;
         const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
         if (left == std::exchange(unread_, left))
             return give_up("no part of its answer was read for too long");
         timeout_.start(server_.timeout_);
     }
     void flush() {
-        if (gone_ || write_ || out_.empty()) return;
-        in_flight_ = out_.size();
+        if (gone_ || writer_.writing() || writer_.unsent() == 0) return;
         unread_ = 0;
         timeout_.start(server_.timeout_);
-        write_ = new Write{{}, std::exchange(out_, {}), this};
-        auto bytes = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(in_flight_));
-        uv_write(&write_->request, stream_of(pipe_), &bytes, 1, [](uv_write_t* request, int status) {
-            auto* write = reinterpret_cast<Write*>(request);
-            auto* self = write->owner;
-            delete write;
-            if (!self) return;
-            self->write_ = nullptr;
-            self->in_flight_ = 0;
-            self->timeout_.stop();
-            if (status < 0) self->gone_ = true;
-            self->hook_.schedule();
-        });
+        if (const int status = writer_.start(stream_of(pipe_)); status != 0) written(status);
+    }
+    void written(int status) {
+        timeout_.stop();
+        if (status < 0) gone_ = true;
+        hook_.schedule();
     }
 
     JsonServer& server_;
@@ -162,9 +147,9 @@ private:
     common::Handle<uv_pipe_t> pipe_;
     common::TurnHook hook_;
     common::Timer timeout_;
-    std::string in_, out_;
-    std::size_t in_flight_ = 0, unread_ = 0; // being written; what was left of it when it was looked at
-    Write* write_ = nullptr;
+    std::string in_;
+    common::StreamWriter writer_;
+    std::size_t unread_ = 0; // of what is being written, when it was looked at
     std::function<void()> room_, left_;
     bool busy_ = false; // a request is being answered
     bool over_ = false; // the client sends nothing more
@@ -173,33 +158,16 @@ private:
 
 JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
                        smtp::Duration timeout)
-    : loop_(loop), log_(log), operators_(operators), fd_(std::move(fd)), handler_(std::move(handler)),
-      timeout_(timeout),
-      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
-    listen();
-}
+    : loop_(loop), log_(log), operators_(operators), handler_(std::move(handler)), timeout_(timeout),
+      acceptor_(loop, std::move(fd), [this](common::Fd socket) { admit(std::move(socket)); }) {}
 
 JsonServer::~JsonServer() = default;
 
-void JsonServer::listen() {
-    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
-        if (auto* self = common::owner_of<JsonServer>(poll)) self->accept();
-    });
-}
-
-void JsonServer::accept() {
-    for (int i = 0; i < 16; ++i) {
-        common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (!fd) {
-            if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
-            uv_poll_stop(poll_.get()); // out of descriptors: else it would spin
-            return pause_.start(500ms);
-        }
-        const auto who = common::peer_credentials(fd.number());
-        if (!who || sessions_.size() >= max_peers) continue;
-        const auto number = ++last_;
-        sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(fd), *who));
-    }
+void JsonServer::admit(common::Fd socket) {
+    const auto who = common::peer_credentials(socket.number());
+    if (!who || sessions_.size() >= max_peers) return;
+    const auto number = ++last_;
+    sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(socket), *who));
 }
 
 JsonServer::Session* JsonServer::find(std::uint64_t peer) const {

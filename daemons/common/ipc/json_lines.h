@@ -9,6 +9,7 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/ipc/operators.h"
+#include "daemons/common/net/acceptor.h"
 #include "daemons/common/runtime/timer.h"
 #include <cstdint>
 #include <functional>
@@ -60,8 +61,7 @@ public:
 
 private:
     class Session;
-    void listen();
-    void accept();
+    void admit(common::Fd socket);
     Session* find(std::uint64_t peer) const;
     void forget(std::uint64_t peer);
     void handle(Session& session, std::uint64_t peer, std::string_view line);
@@ -69,13 +69,11 @@ private:
     common::Loop& loop_;
     common::Log& log_;
     common::Operators operators_;
-    common::Fd fd_;
     Handler handler_;
     const smtp::Duration timeout_;
-    common::Handle<uv_poll_t> poll_;
-    common::Timer pause_;
     std::uint64_t last_ = 0;
     std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+    common::Acceptor acceptor_;
 };
 
 class JsonClient {

@@ -43,36 +43,16 @@ private:
 };
 
 Listener::Listener(common::Loop& loop, common::Log& log, common::Fd fd, ExpectedTokens expected)
-    : loop_(loop), log_(log), expected_(std::move(expected)), fd_(std::move(fd)),
-      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }),
-      sweep_(loop, [this] { pending_.remove_if([](const auto& each) { return each->over(); }); }) {
-    listen();
-}
+    : loop_(loop), log_(log), expected_(std::move(expected)),
+      sweep_(loop, [this] { pending_.remove_if([](const auto& each) { return each->over(); }); }),
+      acceptor_(
+          loop, std::move(fd),
+          [this](common::Fd socket) {
+              pending_.push_back(std::make_unique<PendingConnection>(*this, std::move(socket)));
+          },
+          [this](int error) { log_.warning("cannot accept a local connection: {}", std::strerror(error)); }) {}
 
 Listener::~Listener() = default;
-
-void Listener::listen() {
-    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
-        if (auto* self = common::owner_of<Listener>(poll)) self->accept();
-    });
-}
-
-void Listener::accept() {
-    for (int i = 0; i < 64; ++i) {
-        common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-        if (fd) {
-            pending_.push_back(std::make_unique<PendingConnection>(*this, std::move(fd)));
-            continue;
-        }
-        if (errno == EAGAIN) return;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            log_.warning("cannot accept a local connection: {}", std::strerror(errno));
-            uv_poll_stop(poll_.get()); // else it would spin
-            pause_.start(200ms);
-            return;
-        }
-    }
-}
 
 void Listener::welcome(PendingConnection& greeting, const proto::hello::Hello& hello) {
     const auto service = std::ranges::find(services_, hello.conversation, &Service::conversation);

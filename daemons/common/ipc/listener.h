@@ -4,6 +4,7 @@
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/net/acceptor.h"
 #include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <initializer_list>
@@ -43,8 +44,6 @@ private:
         std::function<void(Peer, std::unique_ptr<Connection>)> accepted;
     };
     class PendingConnection;
-    void listen();
-    void accept();
     void welcome(PendingConnection& greeting, const proto::hello::Hello& hello);
     void reject(PendingConnection& greeting, const std::string& why);
 
@@ -53,10 +52,8 @@ private:
     ExpectedTokens expected_;
     std::vector<Service> services_;
     std::list<std::unique_ptr<PendingConnection>> pending_;
-    common::Fd fd_;
-    common::Handle<uv_poll_t> poll_;
-    common::Timer pause_;    // after running out of descriptors
     common::TurnHook sweep_; // removes greetings that are over
+    common::Acceptor acceptor_;
 };
 
 } // namespace ipc

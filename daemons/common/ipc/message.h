@@ -6,6 +6,7 @@
 // missing, extra or invalid field is rejected, but never fatal, because the peer may be broken or
 // hostile. A list's count is never trusted beyond the bytes that are present.
 #pragma once
+#include "libspool/format/leb128.h"
 #include "libspool/format/queue_id.h"
 #include <cstdint>
 #include <expected>
@@ -41,20 +42,13 @@ public:
     }
 
 private:
-    void number(std::uint64_t n) {
-        while (n >= 0x80) {
-            wire_.push_back(static_cast<char>(n | 0x80));
-            n >>= 7;
-        }
-        wire_.push_back(static_cast<char>(n));
-    }
+    void number(std::uint64_t n) { spool::leb128::put(wire_, n); }
     template <class T>
     void put(const T& value) {
         if constexpr (std::is_enum_v<T>) {
             number(static_cast<std::uint64_t>(value));
         } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-            auto n = static_cast<std::int64_t>(value);
-            number((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+            number(spool::leb128::zigzag(value));
         } else if constexpr (std::is_integral_v<T>) {
             number(static_cast<std::uint64_t>(value));
         } else {
@@ -84,27 +78,21 @@ public:
     std::size_t size() const { return size_; }
 
 private:
-    static std::size_t digits(std::uint64_t n) {
-        std::size_t out = 1;
-        for (; n >= 0x80; n >>= 7) ++out;
-        return out;
-    }
     template <class T>
     void add(const T& value) {
         if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-            const auto n = static_cast<std::int64_t>(value);
-            size_ += digits((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+            size_ += spool::leb128::size_of(spool::leb128::zigzag(value));
         } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
-            size_ += digits(static_cast<std::uint64_t>(value));
+            size_ += spool::leb128::size_of(static_cast<std::uint64_t>(value));
         } else {
             visit_fields(value, *this);
         }
     }
-    void add(const std::string& s) { size_ += digits(s.size()) + s.size(); }
-    void add(const spool::QueueId& id) { size_ += digits(id.value); }
+    void add(const std::string& s) { size_ += spool::leb128::size_of(s.size()) + s.size(); }
+    void add(const spool::QueueId& id) { size_ += spool::leb128::size_of(id.value); }
     template <class T>
     void add(const std::vector<T>& list) {
-        size_ += digits(list.size());
+        size_ += spool::leb128::size_of(list.size());
         for (const T& each : list) add(each);
     }
     std::size_t size_ = 0;
@@ -135,16 +123,12 @@ public:
 
 private:
     const char* number(std::uint64_t& n) {
-        n = 0;
-        for (int shift = 0; shift < 64; shift += 7) {
-            if (rest_.empty()) return "cut short";
-            auto byte = static_cast<unsigned char>(rest_.front());
-            rest_.remove_prefix(1);
-            if (shift == 63 && byte > 1) return "number too large";
-            n |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-            if (byte < 0x80) return nullptr;
+        switch (spool::leb128::take(rest_, n)) {
+        case spool::leb128::Taken::whole: break;
+        case spool::leb128::Taken::cut_short: return "cut short";
+        case spool::leb128::Taken::too_large: return "number too large";
         }
-        return "number too long";
+        return nullptr;
     }
     template <class T>
     const char* take(T& value) {
@@ -162,7 +146,7 @@ private:
             std::uint64_t n;
             if (auto odd = number(n)) return odd;
             if constexpr (std::is_signed_v<T>) {
-                auto s = static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
+                const auto s = spool::leb128::from_zigzag(n);
                 value = static_cast<T>(s);
                 return static_cast<std::int64_t>(value) != s ? "out of range" : nullptr;
             } else {

@@ -1,4 +1,5 @@
 #include "daemons/common/logging/log_destination.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/fd.h"
 #include <cstring>
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Where log lines go: to the configured file, to syslog, or to a default file while no syslog daemon is running, so that no
 // line is lost silently. Probes the syslog socket; opens and writes nothing.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <string>
 
 namespace common {

@@ -10,11 +10,6 @@ struct ClientStream::Connect {
     uv_connect_t request;
     ClientStream* owner;
 };
-struct ClientStream::Write {
-    uv_write_t request;
-    ClientStream* owner;
-    std::string bytes;
-};
 
 static sockaddr_storage sockaddr_of(const Endpoint& endpoint) {
     sockaddr_storage space{};
@@ -35,7 +30,8 @@ static sockaddr_storage sockaddr_of(const Endpoint& endpoint) {
 }
 
 ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks)
-    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()), close_hook_(loop, [this] {
+    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()),
+      writer_([this](int status) { written(status); }), close_hook_(loop, [this] {
           const auto closed = std::move(callbacks_.closed);
           const auto why = std::move(why_);
           if (closed) closed(why); // may destroy this
@@ -81,7 +77,6 @@ int ClientStream::open_local(const std::string& path) {
 
 ClientStream::~ClientStream() {
     if (connect_) connect_->owner = nullptr;
-    if (write_) write_->owner = nullptr;
 }
 
 void ClientStream::connected(int status) {
@@ -108,32 +103,23 @@ void ClientStream::connected(int status) {
 
 void ClientStream::send(std::string bytes) {
     if (failed_) return;
-    if (waiting_.empty())
-        waiting_ = std::move(bytes);
+    auto& pending = writer_.pending();
+    if (pending.empty())
+        pending = std::move(bytes);
     else
-        waiting_ += bytes;
+        pending += bytes;
     flush();
 }
 
 void ClientStream::flush() {
-    if (!connected_ || write_ || waiting_.empty() || failed_) return;
-    write_ = new Write{{}, this, std::exchange(waiting_, {})};
-    under_way_ = write_->bytes.size();
-    auto buffer = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(write_->bytes.size()));
-    const int status = uv_write(&write_->request, stream(), &buffer, 1, [](uv_write_t* request, int result) {
-        std::unique_ptr<Write> write(reinterpret_cast<Write*>(request));
-        auto* self = write->owner;
-        if (!self) return;
-        self->write_ = nullptr;
-        self->under_way_ = 0;
-        if (result < 0) return self->fail(uv_strerror(result));
-        self->flush();
-        if (self->waiting() == 0 && self->drained_) self->drained_();
-    });
-    if (status == 0) return;
-    delete std::exchange(write_, nullptr);
-    under_way_ = 0;
-    fail(uv_strerror(status));
+    if (!connected_ || failed_) return;
+    if (const int status = writer_.start(stream()); status != 0) fail(uv_strerror(status));
+}
+
+void ClientStream::written(int status) {
+    if (status < 0) return fail(uv_strerror(status));
+    flush();
+    if (waiting() == 0 && drained_) drained_();
 }
 
 void ClientStream::fail(std::string why) {

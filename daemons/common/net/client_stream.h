@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/service_address.h"
+#include "daemons/common/net/stream_writer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <functional>
 #include <string>
@@ -27,17 +28,17 @@ public:
     // Did it ever stand?
     bool connected() const { return connected_; }
     // Sent, and not yet taken by the kernel.
-    std::size_t waiting() const { return waiting_.size() + under_way_; }
+    std::size_t waiting() const { return writer_.unsent(); }
     // Called whenever what was waiting has gone.
     void on_drained(std::function<void()> drained) { drained_ = std::move(drained); }
 
 private:
     struct Connect;
-    struct Write;
     uv_stream_t* stream() const { return pipe_ ? stream_of(pipe_) : stream_of(tcp_); }
     int open_local(const std::string& path); // libuv's error
     void connected(int status);
     void flush();
+    void written(int status);
     void fail(std::string why);
 
     Loop& loop_;
@@ -47,9 +48,7 @@ private:
     Handle<uv_pipe_t> pipe_;
     Handle<uv_tcp_t> tcp_;
     Connect* connect_ = nullptr;
-    Write* write_ = nullptr;
-    std::string waiting_;
-    std::size_t under_way_ = 0;
+    StreamWriter writer_;
     bool connected_ = false, failed_ = false;
     std::string why_;
     TurnHook close_hook_;

@@ -1,5 +1,6 @@
 #include "daemons/common/net/local_address.h"
 #include "daemons/common/runtime/fd.h"
+#include <optional>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace common {
 
-std::string local_address_error(const IpAddress& address) {
+std::optional<std::string> local_address_error(const IpAddress& address) {
     addrinfo hints{};
     hints.ai_flags = AI_NUMERICHOST;
     hints.ai_socktype = SOCK_STREAM;
@@ -18,7 +19,7 @@ std::string local_address_error(const IpAddress& address) {
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
     const Fd fd(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd || ::bind(fd.number(), found->ai_addr, found->ai_addrlen) != 0) return std::strerror(errno);
-    return "";
+    return std::nullopt;
 }
 
 } // namespace common

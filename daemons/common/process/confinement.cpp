@@ -1,4 +1,5 @@
 #include "daemons/common/process/confinement.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/call_confinement.h"
 #include "daemons/common/process/file_confinement.h"
 #include "daemons/common/submission/idempotency/store.h"

@@ -2,7 +2,7 @@
 // enforced by the kernel (Landlock for files, seccomp for system calls), permanently. If the kernel lacks
 // one, the rest is still enforced and the text says so. Must be called before the process has threads.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/proto/hello.h"
 #include <string>
 #include <vector>

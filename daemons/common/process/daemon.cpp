@@ -1,4 +1,6 @@
 #include "daemons/common/process/daemon.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/process/metrics_reporter.h"
 #include "daemons/common/ipc/message.h"

@@ -2,7 +2,8 @@
 // heartbeats, stops on request or when master exits. A daemon is a class with create(), reconfigure() and stop();
 // its main() is   int main() { return common::run_daemon<smtpd::Smtpd>(proto::Role::smtpd, "smtpd"); }
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/system/log.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/ipc/hello.h"

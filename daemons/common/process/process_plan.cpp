@@ -1,4 +1,5 @@
 #include "daemons/common/process/process_plan.h"
+#include "daemons/common/config/config.h"
 #include <fmt/format.h>
 
 namespace common {

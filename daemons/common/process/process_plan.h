@@ -1,7 +1,7 @@
 // Which processes a configuration requires, what each is given, and which peers each accepts: the table of
 // the architecture as a function. Pure; used by master to start them and by `postrider check` to print them.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/proto/hello.h"
 #include "libspool/message/writers.h"
 #include <cstdint>

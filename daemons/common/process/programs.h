@@ -1,7 +1,7 @@
 // The location of our other programs: beside the running one, unless that
 // is the installed command postrider; otherwise the installation directory.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include <string>
 #include <string_view>
 #include <vector>

@@ -2,7 +2,6 @@
 // their own, below the spool. Any number of processes read it, one changes it (the queue-manager,
 // on request of others). Reading never waits; writing waits for the disk: not for a loop's thread.
 #pragma once
-#include "daemons/common/config/config.h"
 #include "daemons/common/store/store.h"
 #include "daemons/decide/message/suppression.h"
 #include <functional>

@@ -16,9 +16,8 @@ bool add_bcc_recipient(spool::Envelope& envelope, const std::string& address) {
     return true;
 }
 
-bool add_automatic_bcc(const config::Config& config, spool::Envelope& envelope) {
-    const auto& copies = config.automatic_bcc;
-    const std::string_view delimiter = config.local.recipient_delimiter;
+bool add_automatic_bcc(const BccRules& rules, spool::Envelope& envelope) {
+    const auto& [copies, delimiter] = rules;
     std::vector<std::string> wanted = copies.always;
     if (const auto* to = find_by_address(copies.by_sender, envelope.reverse_path, delimiter)) wanted.push_back(*to);
     for (const auto& recipient : envelope.recipients)

@@ -1,7 +1,7 @@
 // Header fields that control how this system handles a message: they are removed from it
 // (libsmtp/message/control_fields.h) for every sender, so that no recipient sees them. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/decide/message/idempotency.h"
 #include <span>
 #include <string_view>
@@ -15,8 +15,8 @@ inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool", decide
 inline constexpr std::size_t pool_field = 0, key_field = 1; // their numbers
 
 // Those taken out of the message of such a submitter. An idempotency key that we do not use is ordinary text.
-inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Config& config) {
-    const bool keys = submitter == Submitter::trusted && config.idempotency.enabled;
+inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Idempotency& settings) {
+    const bool keys = submitter == Submitter::trusted && settings.enabled;
     return std::span(control_fields).first(keys ? 2 : 1);
 }
 

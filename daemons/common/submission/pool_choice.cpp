@@ -1,20 +1,26 @@
 #include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/submission/address_map.h"
 #include "libsmtp/text/text.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace common {
 
-std::string choose_pool(const config::Config& config, Submitter submitter, std::string_view asked,
-                        spool::Envelope& envelope) {
+PoolRules::PoolRules(const std::vector<config::Pool>& pools, const config::Pools& by_sender, std::string delimiter)
+    : choice(by_sender), recipient_delimiter(std::move(delimiter)) {
+    for (const auto& pool : pools) names.push_back(pool.name);
+}
+
+std::string choose_pool(const PoolRules& rules, Submitter submitter, std::string_view asked, spool::Envelope& envelope) {
     envelope.pool.clear();
     if (submitter == Submitter::stranger) return "";
     if (!asked.empty()) {
-        if (!config.pool(asked))
+        if (std::ranges::find(rules.names, asked) == rules.names.end())
             return fmt::format("{}: there is no pool \"{}\"", control_fields[pool_field], smtp::printable(asked, 64));
         envelope.pool = asked;
-    } else if (const auto* by_sender = find_by_address(config.pool_choice.by_sender, envelope.reverse_path,
-                                                  config.local.recipient_delimiter)) {
+    } else if (const auto* by_sender = find_by_address(rules.choice.by_sender, envelope.reverse_path,
+                                                       rules.recipient_delimiter)) {
         envelope.pool = *by_sender;
     }
     return "";

@@ -2,7 +2,7 @@
 // being received, and the decision whether more mail can be accepted. After a write or sync has failed no new mail
 // is accepted until a test file, written every few seconds, is durable. Must not know where messages come from.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"

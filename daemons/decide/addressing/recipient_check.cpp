@@ -1,5 +1,7 @@
 #include "daemons/decide/addressing/recipient_check.h"
-#include "daemons/decide/addressing/recipient_expander.h"
+#include "daemons/decide/addressing/local_names.h"
+#include "daemons/decide/addressing/lookups.h"
+#include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/message/address.h"
 #include <optional>
 

@@ -1,6 +1,7 @@
 #include "daemons/decide/addressing/written_addresses.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/message/address_list.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -10,12 +11,6 @@ namespace decide {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-    const auto first = text.find_first_not_of(blanks);
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 // Past the quoted string, comment or bracket that begins at `at`; the end of the text if it does not close.
 std::size_t end_of_enclosed(std::string_view text, std::size_t at) {
@@ -66,7 +61,7 @@ auto no_address(std::string_view text, std::string_view why) {
 // "ann bob": nothing if one of them is none.
 std::optional<std::vector<std::string>> words(std::string_view text) {
     std::vector<std::string> out;
-    while (!(text = trimmed(text)).empty()) {
+    while (!(text = smtp::trimmed(text, blanks)).empty()) {
         std::size_t end = 0;
         while (end < text.size() && blanks.find(text[end]) == blanks.npos)
             end = text[end] == '"' ? end_of_enclosed(text, end) : end + 1;
@@ -99,7 +94,7 @@ std::string_view take_list_item(std::string_view& text) {
 }
 
 std::expected<std::vector<std::string>, smtp::Malformed> addresses_in_item(std::string_view item) {
-    const auto text = trimmed(item);
+    const auto text = smtp::trimmed(item, blanks);
     if (text.empty()) return std::vector<std::string>{};
     if (auto address = as_it_stands(text)) {
         // "ann@x" in quotes is that address: nobody's name has an @ in it.

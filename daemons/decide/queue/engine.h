@@ -13,10 +13,9 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace decide::queue {
-
-class Core;
 
 class Engine {
 public:
@@ -116,7 +115,8 @@ public:
     std::size_t bytes() const; // memory held for messages, queues, links
 
 private:
-    std::unique_ptr<Core> core_;
+    struct Parts; // engine/parts.h
+    std::unique_ptr<Parts> parts_;
 };
 
 } // namespace decide::queue

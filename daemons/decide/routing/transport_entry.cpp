@@ -2,6 +2,7 @@
 #include "daemons/decide/routing/routing.h"
 #include "libsmtp/protocol/reply.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -9,14 +10,8 @@ namespace decide {
 
 namespace {
 
+using smtp::trimmed;
 using Kind = TransportEntry::Kind;
-
-std::string_view trimmed(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-    return text;
-}
 
 // "5.1.2 moved away": status and text, as Postfix's error(8) and discard(8) have it: a status of another class is
 // none, and no part of the text either.

@@ -1,7 +1,9 @@
 #include "daemons/decide/tls/mta_sts.h"
+#include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace decide::sts {
 
@@ -11,16 +13,6 @@ using std::string_view;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-string_view without_blanks_before(string_view text) {
-    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-    return text;
-}
-string_view without_blanks_behind(string_view text) {
-    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-    return text;
-}
 
 // sts-ext-name, sts-policy-ext-name
 bool is_name(string_view text) {
@@ -72,8 +64,8 @@ struct Found {
     std::vector<std::string> mx;
 };
 
-// "" or what is wrong.
-std::string take(string_view key, string_view value, Found& found) {
+// What is wrong with the line.
+std::optional<std::string> take(string_view key, string_view value, Found& found) {
     if (key == "version") {
         if (value != "STSv1") return "its version is not STSv1";
         found.version = true;
@@ -97,7 +89,7 @@ std::string take(string_view key, string_view value, Found& found) {
     } else if (!is_name(key) || !is_extension(value)) {
         return "one of its lines is not \"key: value\"";
     }
-    return "";
+    return std::nullopt;
 }
 
 } // namespace
@@ -121,8 +113,8 @@ std::expected<Policy, std::string> parse_policy(string_view text) {
         if (line.ends_with('\r')) line.remove_suffix(1);
         const auto colon = line.find(':');
         if (colon == string_view::npos) return wrong("one of its lines is not \"key: value\"");
-        const auto value = without_blanks_behind(without_blanks_before(line.substr(colon + 1)));
-        if (auto what = take(line.substr(0, colon), value, found); !what.empty()) return wrong(std::move(what));
+        const auto value = smtp::trimmed(line.substr(colon + 1));
+        if (auto what = take(line.substr(0, colon), value, found)) return wrong(*std::move(what));
     }
     if (!found.version) return wrong("it has no version");
     if (!found.mode) return wrong("it has no mode");
@@ -138,13 +130,13 @@ std::optional<std::string> parse_record(string_view text) {
     std::optional<std::string> id;
     // 1*(delimiter field) [delimiter]
     while (true) {
-        text = without_blanks_before(text);
+        text = smtp::trimmed_left(text);
         if (text.empty()) return id;
         if (text.front() != ';') return {};
-        text = without_blanks_before(text.substr(1));
+        text = smtp::trimmed_left(text.substr(1));
         if (text.empty()) return id;
         const auto end = std::min(text.find(';'), text.size());
-        const auto field = without_blanks_behind(text.substr(0, end));
+        const auto field = smtp::trimmed_right(text.substr(0, end));
         text.remove_prefix(end);
         const auto equals = field.find('=');
         if (equals == string_view::npos) return {};
@@ -163,7 +155,7 @@ std::optional<std::string> find_record(std::span<const std::string> texts) {
     // Those that do not begin so are somebody else's (RFC 8461, 3.1).
     const auto about_sts = [](string_view text) {
         if (!text.starts_with("v=STSv1")) return false;
-        return without_blanks_before(text.substr(7)).starts_with(';');
+        return smtp::trimmed_left(text.substr(7)).starts_with(';');
     };
     if (std::ranges::count_if(texts, about_sts) != 1) return {};
     return parse_record(*std::ranges::find_if(texts, about_sts));

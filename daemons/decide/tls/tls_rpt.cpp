@@ -1,20 +1,16 @@
 #include "daemons/decide/tls/tls_rpt.h"
 #include "libsmtp/message/address.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 
 namespace decide::tls_rpt {
 
 namespace {
 
+using smtp::trimmed;
 using std::string_view;
 
 constexpr string_view version = "v=TLSRPTv1";
-
-string_view trimmed(string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-    return text;
-}
 
 // Everything up to the separator, taken away from `text` with it.
 string_view next(string_view& text, char separator) {

@@ -3,6 +3,8 @@
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -59,7 +61,7 @@ public:
     void write() const {
         std::vector<std::string> out;
         for (const auto& [sender, hop, user] : hops_) {
-            auto next = Import::next_hop(hop);
+            auto next = next_hop(hop);
             if (next && !user.empty() && !next->starts_with('[')) { // an account is one at a host
                 const auto colon = std::min(next->find(':'), next->size());
                 next = fmt::format("[{}]{}", next->substr(0, colon), next->substr(colon));
@@ -100,11 +102,11 @@ void by_senders(Import& import, const std::vector<postfix::Entry>& entries) {
         const auto type = postfix::parse_typed(word);
         const auto read = type && import.environment.exists(import.resolved_path(type->name)) &&
                                   type->type != "regexp" && type->type != "pcre"
-                              ? import.entries("sender_dependent_relayhost_maps", word)
+                              ? table_entries(import, "sender_dependent_relayhost_maps", word)
                               : std::nullopt;
         if (read)
             hops.relays(*read);
-        else if (auto table = import.table("sender_dependent_relayhost_maps", word))
+        else if (auto table = converted_table(import, "sender_dependent_relayhost_maps", word))
             tables.push_back(*std::move(table));
     }
     hops.accounts(entries);
@@ -143,7 +145,7 @@ void import_accounts(Import& import) {
     if (!type || type->type == "inline") return to_be_written(import, "it is not a file");
     if (type->type == "static") return to_be_written(import, "one account for every host");
     const auto path = import.resolved_path(type->name);
-    const auto entries = import.entries(maps, words.front());
+    const auto entries = table_entries(import, maps, words.front());
     if (import.error) return;
     if (!entries) return to_be_written(import, fmt::format("a table of type \"{}\"", type->type));
     if (!import.environment.exists(path) && import.flag("smtp_sender_dependent_authentication"))

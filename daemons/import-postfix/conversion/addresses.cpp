@@ -2,6 +2,8 @@
 // go.
 #include "daemons/decide/routing/transport_entry.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,7 +18,7 @@ void virtual_files(Import& import) {
     std::size_t maildirs = 0, mboxes = 0;
     for (const auto& word : import.words("virtual_mailbox_maps"))
         if (const auto type = postfix::parse_typed(word); type && type->type != "sqlite" && type->type != "mysql")
-            if (const auto entries = import.entries("virtual_mailbox_maps", word))
+            if (const auto entries = table_entries(import, "virtual_mailbox_maps", word))
                 for (const auto& entry : *entries) (entry.value.ends_with('/') ? maildirs : mboxes) += 1;
     if (maildirs && mboxes)
         import.add_remark("virtual_mailbox_maps",
@@ -47,11 +49,10 @@ void virtual_mailboxes(Import& import) {
     if (!import.draft.find("virtual_mailbox.domains")) return;
     const auto transport = import.value("virtual_transport");
     if (transport.starts_with("lmtp:")) {
-        if (const auto hop =
-                Import::lmtp_hop(transport.substr(5), [&](auto path) { return import.queue_path(path); }))
+        if (const auto hop = lmtp_hop(import, transport.substr(5)))
             return import.set("virtual_mailbox.deliver", toml(*hop), "virtual_transport");
     } else if (transport.starts_with("smtp:") || transport.starts_with("relay:")) {
-        if (const auto hop = Import::next_hop(transport.substr(transport.find(':') + 1)))
+        if (const auto hop = next_hop(transport.substr(transport.find(':') + 1)))
             return import.set("virtual_mailbox.deliver", toml(*hop), "virtual_transport");
     } else if (transport == "virtual" || transport == "virtual:") {
         return virtual_files(import);
@@ -86,7 +87,7 @@ void canonical(Import& import) {
         const auto has = [&](std::string_view word) {
             return std::ranges::find(wanted, word) != wanted.end();
         };
-        const auto tables = import.tables(name);
+        const auto tables = converted_tables(import, name);
         if (has(as_sender)) sender.insert(sender.end(), tables.begin(), tables.end());
         if (has(as_recipient)) recipient.insert(recipient.end(), tables.begin(), tables.end());
         if (std::ranges::any_of(wanted, [](const auto& word) { return word.starts_with("header"); }))
@@ -109,14 +110,14 @@ void canonical(Import& import) {
 
 // Entries our transport tables do not understand are named.
 void transport(Import& import) {
-    const auto tables = import.tables("transport_maps");
+    const auto tables = converted_tables(import, "transport_maps");
     if (!tables.empty()) import.set("transport.tables", toml(tables), "transport_maps");
     for (const auto& word : import.words("transport_maps")) {
         const auto type = postfix::parse_typed(word);
         if (!type || type->type == "regexp" || type->type == "pcre" || type->type == "socketmap" ||
             type->type == "tcp" || type->type == "sqlite")
             continue;
-        const auto entries = import.entries("transport_maps", word);
+        const auto entries = table_entries(import, "transport_maps", word);
         std::size_t odd = 0;
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto colon = entry.value.find(':');

@@ -1,6 +1,8 @@
 // What is looked at in messages on their way in, and who gets copies.
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -24,7 +26,7 @@ std::string_view on_failure(Import& import, std::string_view action) {
 
 // "inet:localhost:8891", "unix:private/x", "{ inet:…, default_action=accept }"
 std::optional<Milter> milter(Import& import, std::string_view name, std::string_view word) {
-    const auto words = Import::split(postfix::unbraced(word));
+    const auto words = postfix::words_of(postfix::unbraced(word));
     Milter out;
     out.action = import.value("milter_default_action");
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -38,7 +40,7 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
     // Sendmail's "inet:8891@localhost", too.
     if (const auto at = place.find('@'); place.starts_with("inet:") && at != place.npos)
         place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
-    auto address = import.service_address(place);
+    auto address = service_address(import, place);
     if (address) return out.address = *std::move(address), out;
     import.mark_unsupported(
         name, fmt::format("\"{}\": write the numeric address of the milter in a [milter.NAME]", word));
@@ -55,7 +57,7 @@ void milters(Import& import) {
     };
     for (const auto& listener : import.listeners) {
         if (!import.draft.find(fmt::format("listen.{}.addresses", listener.name))) continue;
-        for (const auto& word : Import::split(import.value(listener.values, "smtpd_milters")))
+        for (const auto& word : postfix::words_of(import.value(listener.values, "smtpd_milters")))
             if (word != "DISABLE")
                 if (auto made = milter(import, "smtpd_milters", word)) add(*std::move(made), listener.name);
     }
@@ -131,7 +133,7 @@ void copies(Import& import) {
          {std::pair{"sender_bcc_maps", "automatic_bcc.by_sender"}, {"recipient_bcc_maps", "automatic_bcc.by_recipient"}}) {
         std::vector<std::string> out;
         for (const auto& word : import.words(name)) {
-            const auto entries = import.entries(name, word);
+            const auto entries = table_entries(import, name, word);
             if (!entries && !import.error)
                 import.mark_unsupported(name, fmt::format("{}: list its entries in {}", word, key));
             for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {

@@ -1,4 +1,5 @@
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/defaults.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
@@ -92,7 +93,8 @@ void carry_over(Import& import, const SettingMapping& row) {
     case Conversion::no_yes:
         return import.set(row.key, toml(import.flag(name) == (row.conversion == Conversion::yes_no)), name);
     case Conversion::tables:
-        if (const auto tables = import.tables(name); !tables.empty()) import.set(row.key, toml(tables), name);
+        if (const auto tables = converted_tables(import, name); !tables.empty())
+            import.set(row.key, toml(tables), name);
         return import.mark_converted(name);
     case Conversion::custom:
     case Conversion::obsolete:
@@ -224,7 +226,32 @@ void Import::record_service(const postfix::Service& of, SettingResult::Kind kind
     if (!remark.empty()) results_.back().remarks.push_back(std::move(remark));
 }
 
-std::vector<std::string> Import::split(std::string_view text) { return postfix::words_of(text); }
+std::string Import::file(std::string_view name, const std::string& path) {
+    if (error) return "";
+    const auto place = resolved_path(path);
+    if (!environment.exists(place))
+        return mark_unsupported(name, fmt::format("{}: there is no such file", path)), "";
+    auto read = environment.read(place);
+    if (read) return *std::move(read);
+    fail(name, fmt::format("{}: {}", path, read.error()));
+    return "";
+}
+
+std::string Import::resolved_path(const std::string& path) const {
+    constexpr std::string_view home = "/etc/postfix/";
+    if (path.starts_with(home) && !environment.exists(path))
+        if (auto here = environment.directory + "/" + path.substr(home.size()); environment.exists(here))
+            return here;
+    return path;
+}
+
+std::string Import::queue_path(std::string_view path) {
+    return path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", value("queue_directory"), path);
+}
+
+std::string Import::new_table_name(std::string_view setting) {
+    return fmt::format("{}_{}", setting, ++tables_made_);
+}
 
 // The words behind "$" in all values: names that are put in somewhere.
 std::set<std::string, std::less<>> names_used(const Import& import) {
@@ -245,7 +272,7 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
     for (const auto& [name, setting] : import.values.all()) look(setting.value);
     for (const auto& service : import.services)
         for (const auto& over : service.overrides) look(over.value);
-    for (auto& word : Import::split(import.values.raw("smtpd_restriction_classes")))
+    for (auto& word : postfix::words_of(import.values.raw("smtpd_restriction_classes")))
         out.insert(std::move(word));
     return out;
 }

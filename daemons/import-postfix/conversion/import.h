@@ -3,9 +3,10 @@
 // about mail.
 #pragma once
 #include "daemons/common/net/network.h"
-#include "daemons/import-postfix/setting_map/setting_map.h"
 #include "daemons/import-postfix/conversion/config_draft.h"
+#include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/values.h"
+#include "daemons/import-postfix/setting_map/setting_map.h"
 #include <functional>
 #include <optional>
 #include <set>
@@ -77,7 +78,7 @@ public:
     // The expanded value; "" after an error.
     std::string value(std::string_view name);
     std::string value(const postfix::Values& of, std::string_view name);
-    std::vector<std::string> words(std::string_view name) { return split(value(name)); }
+    std::vector<std::string> words(std::string_view name) { return postfix::words_of(value(name)); }
     bool flag(std::string_view name);
     bool given(std::string_view name) const { return values.given(name) != nullptr; }
     std::optional<std::uint64_t> seconds(std::string_view name, char unit = 's'); // an error if it is not one
@@ -93,42 +94,19 @@ public:
     // The same of services of master.cf.
     void record_service(const postfix::Service& service, SettingResult::Kind kind, std::string remark = "");
 
-    // Words of a list, of which files' names and tables are replaced by what stands in them (the keys of
-    // tables).
-    std::vector<std::string> expanded_list(std::string_view name);
-    // The lookup tables of a list, in our notation. What has no counterpart becomes a remark at `name`.
-    std::vector<std::string> tables(std::string_view name);
-    std::optional<std::string> table(std::string_view name, std::string_view word);
-    // The entries of a text table; nothing: it is none, and was noted.
-    std::optional<std::vector<postfix::Entry>> entries(std::string_view name, std::string_view word);
     // Reads a file that a setting names; an error at that setting.
     std::string file(std::string_view name, const std::string& path);
     // Where the file is that main.cf calls so: below DIR when it is not at its place in /etc/postfix.
     std::string resolved_path(const std::string& path) const;
     // Of a socket or file, relative to queue_directory.
     std::string queue_path(std::string_view path);
-
-    // Networks, each named once however it is written; check would refuse it twice.
-    static std::vector<std::string> without_duplicates(const std::vector<std::string>& networks);
-
-    // Of a milter or policy server, in our words; nothing: it cannot be named in figures.
-    std::optional<std::string> service_address(std::string_view text);
-
-    // A next hop of Postfix's in our words; nothing: it makes no sense to us.
-    static std::optional<std::string> next_hop(std::string_view text);
-    static std::optional<std::string> lmtp_hop(std::string_view text,
-                                               const std::function<std::string(std::string_view)>& path);
-    static std::vector<std::string> split(std::string_view text);
+    // A name that no [table.NAME] has yet, for a table made of this setting.
+    std::string new_table_name(std::string_view setting);
 
     ImportResult finish();
 
 private:
     SettingResult* result_of(std::string_view name);
-    std::optional<std::string> file_table(std::string_view name, const std::string& type, std::string path);
-    std::optional<std::string> sqlite_table(std::string_view name, const std::string& path);
-    std::optional<std::string> inline_table(std::string_view name, std::string_view text);
-    std::optional<std::string> service_table(std::string_view name, const std::string& type,
-                                             std::string_view text);
 
     std::vector<SettingResult> results_;
     std::set<std::string, std::less<>> handled_; // settings that some step has dealt with

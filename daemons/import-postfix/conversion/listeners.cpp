@@ -1,5 +1,7 @@
 // Services of type inet in master.cf become listeners.
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <algorithm>
@@ -118,14 +120,14 @@ constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
 
 std::vector<std::string> networks_in(Import& import, const Import::Listener& listener, std::string_view name) {
     std::vector<std::string> out;
-    for (const auto& word : Import::split(import.value(listener.values, name)))
+    for (const auto& word : postfix::words_of(import.value(listener.values, name)))
         if (common::Network::parse(word))
             out.push_back(word);
         else
             import.record_service(*listener.service, Kind::with_remark,
                            fmt::format("{}: \"{}\" is not a numeric network; omitted", name, word));
     import.mark_converted(name);
-    return Import::without_duplicates(out);
+    return without_duplicates(out);
 }
 
 bool flag_is_set(Import& import, const Import::Listener& listener, std::string_view name) {
@@ -314,7 +316,7 @@ void other_service(Import& import, const Service& service) {
         return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
             const auto type = postfix::parse_typed(word);
             if (!type || !import.environment.exists(import.resolved_path(type->name))) return false;
-            const auto entries = import.entries("transport_maps", word);
+            const auto entries = table_entries(import, "transport_maps", word);
             return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
         });
     }();

@@ -1,5 +1,7 @@
 // Users of this system: where their mail goes, their aliases, what may be run.
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -25,9 +27,7 @@ void mailboxes(Import& import) {
 
     if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
         const auto hop =
-            transport.starts_with("lmtp:")
-                ? Import::lmtp_hop(transport.substr(5), [&](auto path) { return import.queue_path(path); })
-                : std::nullopt;
+            transport.starts_with("lmtp:") ? lmtp_hop(import, transport.substr(5)) : std::nullopt;
         if (hop)
             import.set("local.deliver", toml(*hop), "mailbox_transport");
         else
@@ -61,7 +61,7 @@ void forward_files(Import& import) {
     if (!import.given("forward_path")) return;
     std::vector<std::string> out;
     const auto delimiter = import.value("recipient_delimiter").substr(0, 1);
-    for (auto path : Import::split(import.value("forward_path"))) {
+    for (auto path : postfix::words_of(import.value("forward_path"))) {
         for (const auto& [theirs, ours] : {std::pair<std::string_view, std::string>{"home", "{home}"},
                                            {"user", "{user}"},
                                            {"extension", "{extension}"},
@@ -112,7 +112,7 @@ void aliases(Import& import) {
                                                     path));
                 files.push_back(path);
             }
-        } else if (auto table = import.table("alias_maps", word)) {
+        } else if (auto table = converted_table(import, "alias_maps", word)) {
             tables.push_back(*std::move(table));
         }
     }

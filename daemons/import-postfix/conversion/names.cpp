@@ -1,7 +1,9 @@
 // Who the system is and whose mail it takes: names, classes of domains, networks.
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -88,11 +90,11 @@ private:
 
 void domains(Import& import) {
     Classes classes(import);
-    classes.take("mydestination", "local.domains", import.expanded_list("mydestination"), false);
+    classes.take("mydestination", "local.domains", expanded_list(import, "mydestination"), false);
     // Without virtual_alias_domains: what stands alone in the tables.
     const auto aliases = import.value("virtual_alias_domains");
     if (!aliases.empty()) {
-        auto listed = import.expanded_list("virtual_alias_domains");
+        auto listed = expanded_list(import, "virtual_alias_domains");
         if (aliases == import.value("virtual_alias_maps"))
             std::erase_if(listed, [](const auto& key) {
                 return key.find('@') != key.npos || key.find('.') == key.npos || postfix::parse_typed(key);
@@ -101,7 +103,7 @@ void domains(Import& import) {
     }
     const auto boxes = import.value("virtual_mailbox_domains");
     if (!boxes.empty()) {
-        auto listed = import.expanded_list("virtual_mailbox_domains");
+        auto listed = expanded_list(import, "virtual_mailbox_domains");
         if (boxes == import.value("virtual_mailbox_maps"))
             std::erase_if(listed, [](const auto& key) {
                 return !postfix::parse_typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
@@ -109,7 +111,7 @@ void domains(Import& import) {
         classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
     }
     const auto parents = import.words("parent_domain_matches_subdomains");
-    classes.take("relay_domains", "relay.domains", import.expanded_list("relay_domains"),
+    classes.take("relay_domains", "relay.domains", expanded_list(import, "relay_domains"),
                  std::ranges::find(parents, "relay_domains") != parents.end());
     import.mark_converted("parent_domain_matches_subdomains");
     if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
@@ -120,49 +122,12 @@ void domains(Import& import) {
     }
 }
 
-} // namespace
-
-std::vector<std::string> Import::without_duplicates(const std::vector<std::string>& networks) {
-    std::vector<std::string> out;
-    std::set<std::string> seen;
-    for (const auto& text : networks) {
-        const auto network = common::Network::parse(text);
-        if (seen.insert(network ? network->to_string() : text).second) out.push_back(text);
-    }
-    return out;
-}
-
-namespace {
-
-// What mynetworks is without main.cf: this host's own addresses, or the networks they are in.
-std::vector<std::string> own_networks(Import& import) {
-    const auto style = import.value("mynetworks_style");
-    std::vector<std::string> out = {"127.0.0.0/8", "::1/128"};
-    const auto add = [&](std::string text) {
-        if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
-    };
-    for (const auto& [address, bits] : import.environment.interfaces) {
-        if (address.is_loopback()) continue;
-        common::Network network{address, 128};
-        if (style == "subnet" || style == "class") {
-            network.bits = bits;
-            if (style == "class" && address.is_v4())
-                network.bits = 96 + (address.bytes[12] < 128 ? 8 : address.bytes[12] < 192 ? 16 : 24);
-            for (int bit = network.bits; bit < 128; ++bit)
-                network.base.bytes[static_cast<std::size_t>(bit / 8)] &=
-                    static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
-        }
-        add(network.to_string());
-    }
-    return out;
-}
-
 void networks(Import& import) {
     std::vector<std::string> out;
     if (!import.given("mynetworks")) {
         out = own_networks(import);
     } else {
-        for (const auto& word : import.expanded_list("mynetworks")) {
+        for (const auto& word : expanded_list(import, "mynetworks")) {
             if (common::Network::parse(word))
                 out.push_back(word);
             else if (word.starts_with('!')) // left out, it would open the way to those it keeps out
@@ -178,7 +143,7 @@ void networks(Import& import) {
                 import.mark_unsupported("mynetworks", fmt::format("\"{}\" is not a numeric network", word));
         }
     }
-    import.set("relay.networks", toml(Import::without_duplicates(out)),
+    import.set("relay.networks", toml(without_duplicates(out)),
                import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
                                                                                : "mynetworks_style");
     import.mark_converted("mynetworks");

@@ -1,9 +1,11 @@
 // smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
 // what nothing corresponds to, word by word.
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <algorithm>
@@ -223,7 +225,7 @@ private:
     void policy(const Import::Listener& listener, const List& list, std::string_view text) {
         Policy out;
         out.stage = list.stage, out.origin = fmt::format("check_policy_service in {}", list.name);
-        auto words = Import::split(postfix::unbraced(text));
+        auto words = postfix::words_of(postfix::unbraced(text));
         auto timeout = import_.value("smtpd_policy_service_timeout"),
              action = import_.value("smtpd_policy_service_default_action");
         for (std::size_t i = 1; i < words.size(); ++i) {
@@ -236,7 +238,7 @@ private:
             else if (name == "default_action")
                 action = value;
         }
-        const auto address = words.empty() ? std::nullopt : import_.service_address(words[0]);
+        const auto address = words.empty() ? std::nullopt : service_address(import_, words[0]);
         if (!address)
             return say(listener, list.name,
                        fmt::format("check_policy_service {}: write its numeric address in a [policy.NAME]",
@@ -265,9 +267,9 @@ private:
         const auto key = "listen." + listener.name;
         const auto own = [&] {
             std::vector<std::string> out;
-            for (const auto& word : Import::split(import_.value(listener.values, "mynetworks")))
+            for (const auto& word : postfix::words_of(import_.value(listener.values, "mynetworks")))
                 if (common::Network::parse(word)) out.push_back(word);
-            return Import::without_duplicates(out);
+            return without_duplicates(out);
         }();
         if (relays_)
             import_.draft.set(key + ".submission_networks",
@@ -312,7 +314,7 @@ void postscreen(Import& import, Restrictions& restrictions) {
     if (!acts("postscreen_dnsbl_action"))
         return import.add_remark("postscreen_dnsbl_sites",
                                  "postscreen_dnsbl_action is ignore: the lists reject no client and are not queried");
-    const auto sites = Import::split(import.value(listener->values, "postscreen_dnsbl_sites"));
+    const auto sites = postfix::words_of(import.value(listener->values, "postscreen_dnsbl_sites"));
     if (const auto threshold = postfix::number_of(import.value(listener->values, "postscreen_dnsbl_threshold"));
         threshold && !sites.empty())
         import.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");

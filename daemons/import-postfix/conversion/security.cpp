@@ -1,5 +1,6 @@
 // Certificates, versions of TLS, levels of TLS towards others, and who may authenticate.
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -78,9 +79,9 @@ void certificates(Import& import) {
         chains.pair("smtpd_tls_eccert_file", "smtpd_tls_eckey_file");
     }
     for (const auto& word : import.words("tls_server_sni_maps"))
-        if (const auto entries = import.entries("tls_server_sni_maps", word))
+        if (const auto entries = table_entries(import, "tls_server_sni_maps", word))
             for (const auto& entry : *entries)
-                chains.files("tls_server_sni_maps", Import::split(entry.value));
+                chains.files("tls_server_sni_maps", postfix::words_of(entry.value));
     import.mark_converted("tls_server_sni_maps");
     chains.write(from);
 }

@@ -1,35 +1,15 @@
 // Where mail leaves to: next hops, accounts there, levels of TLS, limits.
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider {
-
-using decide::NextHop;
-
-std::optional<std::string> Import::next_hop(std::string_view text) {
-    const auto hop = postfix::destination_of(text);
-    if (!hop || hop->path) return {};
-    const bool address = common::IpAddress::parse(hop->host).has_value();
-    auto out = hop->brackets || address ? fmt::format("[{}]", hop->host) : hop->host;
-    if (hop->port != 0 && hop->port != 25) out += fmt::format(":{}", hop->port);
-    const auto parsed = NextHop::parse(out);
-    return parsed ? std::optional(parsed->to_string()) : std::nullopt;
-}
-
-std::optional<std::string> Import::lmtp_hop(std::string_view text,
-                                            const std::function<std::string(std::string_view)>& path) {
-    const auto hop = postfix::destination_of(text);
-    if (!hop) return {};
-    auto out = hop->path ? "lmtp:" + path(hop->host) : fmt::format("lmtp:[{}]", hop->host);
-    if (!hop->path && hop->port != 0) out += fmt::format(":{}", hop->port);
-    const auto parsed = NextHop::parse(out);
-    return parsed ? std::optional(parsed->to_string()) : std::nullopt;
-}
 
 namespace {
 
@@ -39,7 +19,7 @@ bool bracketed(std::string_view hop) { return hop.starts_with('['); }
 void relayhost(Import& import) {
     std::vector<std::string> hops;
     const auto add = [&](std::string_view name, std::string_view word) {
-        if (const auto hop = Import::next_hop(word))
+        if (const auto hop = next_hop(word))
             hops.push_back(*hop);
         else
             import.mark_unsupported(name, fmt::format("\"{}\" is not a supported next hop", word));
@@ -78,7 +58,7 @@ std::string everywhere(Import& import) {
 void fallback(Import& import) {
     std::vector<std::string> hops;
     for (const auto& word : import.words("smtp_fallback_relay")) {
-        const auto hop = Import::next_hop(word);
+        const auto hop = next_hop(word);
         if (hop && bracketed(*hop))
             hops.push_back(*hop);
         else
@@ -100,15 +80,14 @@ void relay_transport(Import& import) {
     import.mark_converted("relay_transport");
     if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
     std::optional<std::string> hop;
-    if (type && (type->type == "relay" || type->type == "smtp")) hop = Import::next_hop(type->name);
-    if (type && type->type == "lmtp")
-        hop = Import::lmtp_hop(type->name, [&](auto path) { return import.queue_path(path); });
+    if (type && (type->type == "relay" || type->type == "smtp")) hop = next_hop(type->name);
+    if (type && type->type == "lmtp") hop = lmtp_hop(import, type->name);
     if (!hop)
         return import.mark_unsupported(
             "relay_transport",
             fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
     std::vector<std::string> domains;
-    for (const auto& word : import.expanded_list("relay_domains"))
+    for (const auto& word : expanded_list(import, "relay_domains"))
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
     const bool below =
         import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
@@ -137,7 +116,7 @@ void tls_policies(Import& import) {
                                   word));
             continue;
         }
-        const auto entries = import.entries("smtp_tls_policy_maps", word);
+        const auto entries = table_entries(import, "smtp_tls_policy_maps", word);
         const auto type = postfix::parse_typed(word);
         if (!entries || (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
             // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
@@ -150,7 +129,7 @@ void tls_policies(Import& import) {
             continue;
         }
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
-            const auto words = Import::split(entry.value);
+            const auto words = postfix::words_of(entry.value);
             auto level = words.front();
             if (words.size() > 1)
                 import.add_remark("smtp_tls_policy_maps",
@@ -160,7 +139,7 @@ void tls_policies(Import& import) {
                 level = "verify",
                 import.add_remark("smtp_tls_policy_maps",
                              fmt::format("{}: {} is treated as verify", entry.key, words.front()));
-            const auto hop = Import::next_hop(entry.key);
+            const auto hop = next_hop(entry.key);
             if (hop && toml(*hop) == relay) {
                 import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
             } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {

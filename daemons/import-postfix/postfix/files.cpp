@@ -7,7 +7,7 @@ namespace postrider::postfix {
 
 namespace {
 
-constexpr std::string_view blanks = " \t\r\f\v";
+constexpr std::string_view line_blanks = " \t\r\f\v";
 
 std::unexpected<FileError> file_error(const std::string& file, std::uint32_t line, std::string message) {
     return std::unexpected(FileError{file, line, std::move(message)});
@@ -94,7 +94,7 @@ Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::s
         if (++number > max_lines)
             return file_error(file, number, fmt::format("too many lines: limit {}", max_lines));
         if (line.find('\0') != line.npos) return file_error(file, number, "contains a NUL byte: not a text file");
-        const auto first = line.find_first_not_of(blanks);
+        const auto first = line.find_first_not_of(line_blanks);
         if (first == line.npos || line[first] == '#') continue;
         if (!is_utf8(line)) return file_error(file, number, "not UTF-8: convert the file to that encoding");
         line = line.substr(0, line.find_last_not_of('\r') + 1);
@@ -151,7 +151,7 @@ Read<std::vector<Entry>> read_table(std::string_view text, const std::string& fi
         const std::string_view whole = line.text;
         bool quoted = false;
         std::size_t end = 0;
-        for (; end < whole.size() && (quoted || blanks.find(whole[end]) == blanks.npos); ++end) {
+        for (; end < whole.size() && (quoted || line_blanks.find(whole[end]) == line_blanks.npos); ++end) {
             if (whole[end] == '\\' && quoted && end + 1 < whole.size())
                 ++end;
             else if (whole[end] == '"')

@@ -1,4 +1,5 @@
 #include "daemons/import-postfix/postfix/lists.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -34,11 +35,7 @@ constexpr struct {
 
 } // namespace
 
-std::string_view trimmed(std::string_view text) {
-    const auto first = text.find_first_not_of(blanks);
-    if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(blanks) + 1 - first);
-}
+std::string_view trimmed(std::string_view text) { return smtp::trimmed(text, blanks); }
 
 std::string excerpt(std::string_view text) {
     if (text.size() <= 60) return std::string(text);

@@ -1,4 +1,5 @@
 #include "daemons/local/as_user/user_files.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "daemons/local/as_user/user_file.h"
@@ -119,11 +120,10 @@ UserFiles::UserFiles(common::DaemonContext& context, UnreapedProcesses& unreaped
 
 UserFiles::~UserFiles() = default;
 
-void UserFiles::configure(common::DaemonConfig& daemon_config) {
-    const auto& local = daemon_config.config.local;
+void UserFiles::configure(const config::Local& local, const config::Mta& mta, common::DaemonConfig& daemon_config) {
     forward_ = local.delivery.forward;
     minimum_uid_ = local.minimum_uid;
-    change_ = daemon_config.config.mta.users && geteuid() == 0;
+    change_ = mta.users && geteuid() == 0;
     if (!change_) {
         const auto* entry = getpwuid(geteuid());
         const char* home = std::getenv("HOME");
@@ -152,9 +152,7 @@ void UserFiles::welcome(std::unique_ptr<Client> client) {
                           [this, number](const std::string&) {
                               forget(number);
                               auto gone = clients_.extract(number); // its callback is running
-                              context_.loop.defer([keep = std::shared_ptr<Client>(std::move(gone.mapped()))] {
-                                  static_cast<void>(keep);
-                              });
+                              common::destroy_later(context_.loop, std::move(gone.mapped()));
                           }});
     clients_.emplace(number, std::move(client));
 }

@@ -2,6 +2,8 @@
 // of each user one. One that hangs (a dead file server, a user who stops it) is given up, and for a minute nothing of
 // that user's is read: what one user does keeps nobody else's mail waiting. Blocks nothing.
 #pragma once
+#include "daemons/common/config/sections/recipients/local.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/user_files.h"
@@ -31,7 +33,7 @@ public:
     UserFiles& operator=(const UserFiles&) = delete;
 
     // Takes the socket "local" at the first call, and the settings each time.
-    void configure(common::DaemonConfig& daemon_config);
+    void configure(const config::Local& local, const config::Mta& mta, common::DaemonConfig& daemon_config);
 
 private:
     using Client = ipc::Channel<proto::user_files::Message>;

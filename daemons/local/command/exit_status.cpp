@@ -1,6 +1,6 @@
 #include "daemons/local/command/exit_status.h"
-#include "daemons/local/mailbox/local_text.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -65,7 +65,7 @@ std::string on_one_line(std::string_view output) {
         else
             out.push_back(smtp::is_printable(c) ? c : '_');
     }
-    return std::string(trimmed(out));
+    return std::string(smtp::trimmed(out));
 }
 
 Verdict verdict_of_exit(int status, std::string_view command, std::string_view output) {
@@ -83,7 +83,7 @@ Verdict verdict_of_exit(int status, std::string_view command, std::string_view o
                                          : failed(std::string(enhanced), std::move(text));
     };
     if (const auto own = own_status(output); !own.empty()) {
-        const auto said = trimmed(output.substr(own.size()));
+        const auto said = smtp::trimmed(output.substr(own.size()));
         return verdict(own, said.empty() ? fmt::format("\"{}\" says so", shown(command)) : std::string(said));
     }
     for (const auto& meaning : meanings)

@@ -296,15 +296,15 @@ private:
 
 } // namespace
 
-Settings settings_of(const config::Config& config, smtp::WallTime born) {
+Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born) {
     Settings out;
-    out.hostname = config.mta.hostname;
-    out.local = config.local;
-    out.soft_bounce = config.bounce.soft_bounce;
-    out.switch_users = config.mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
+    out.hostname = mta.hostname;
+    out.local = local;
+    out.soft_bounce = bounce.soft_bounce;
+    out.switch_users = mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
     out.born = born;
     if (out.switch_users)
-        if (const auto service = common::look_up_user(config.mta.user)) out.service_uid = service->uid;
+        if (const auto service = common::look_up_user(mta.user)) out.service_uid = service->uid;
     return out;
 }
 

@@ -1,7 +1,9 @@
 // One Deliver carried out: the message read, each recipient's mailbox found and written, results told.
 // Blocks; runs on a thread of a pool and touches nothing shared but what opens messages.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/bounce.h"
+#include "daemons/common/config/sections/recipients/local.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/local/as_user/child.h"
 #include "daemons/local/mailbox/mailbox.h"
@@ -20,7 +22,7 @@ struct Settings {
     bool switch_users = false; // each delivery in a process that is the recipient
     smtp::WallTime born;       // of this process: what arrived later was never delivered by another
 };
-Settings settings_of(const config::Config& config, smtp::WallTime born);
+Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born);
 
 // For the log: one recipient.
 struct RecipientResult {

@@ -1,6 +1,6 @@
 #include "daemons/local/delivery/delivery_target.h"
-#include "daemons/local/mailbox/local_text.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include <fmt/format.h>
 
 namespace local {
@@ -43,7 +43,7 @@ std::optional<DeliveryTarget> parse_target(std::string_view target, const config
                        settings.mailbox.path_for(user, home));
     }
     if (target.starts_with('|')) {
-        const auto words = trimmed(target.substr(1));
+        const auto words = smtp::trimmed(target.substr(1));
         if (words.empty() || words.find('\0') != words.npos) return {};
         return command_target(words);
     }

@@ -1,7 +1,7 @@
 // Where one delivery goes: a recipient's target (spool::ResolvedRecipient), or, where it has none, what is
 // configured for users' mailboxes. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/local/mailbox/mailbox.h"
 #include <optional>
 #include <string>

@@ -31,25 +31,26 @@ bool names(const AliasTarget& one, std::string_view target) {
 
 } // namespace
 
-void TargetCheck::configure(const config::Config& config) {
+void TargetCheck::configure(const config::Local& local, const config::Addresses& addresses,
+                            const std::vector<config::LookupTable>& tables) {
     const std::lock_guard lock(mutex_);
-    const auto& rules = config.local.alias_rules;
+    const auto& rules = local.alias_rules;
     const auto by_default = config::Local{}.aliases;
     files_.clear();
-    for (const auto& path : config.local.aliases)
+    for (const auto& path : local.aliases)
         files_.push_back({path, std::ranges::find(by_default, path) != by_default.end()});
     tables_ = rules.tables;
-    sections_ = config.tables;
+    sections_ = tables;
     default_user_ = rules.default_user;
-    virtual_pattern_ = config.addresses.virtual_mailbox.deliver;
-    virtual_user_ = config.addresses.virtual_mailbox.user;
+    virtual_pattern_ = addresses.virtual_mailbox.deliver;
+    virtual_user_ = addresses.virtual_mailbox.user;
     for (const auto& [what, permitted] : {std::pair{0, &rules.files}, {1, &rules.commands}}) {
         const auto has = [&](const char* from) { return std::ranges::find(*permitted, from) != permitted->end(); };
         from_aliases_[what] = has(config::AliasRules::aliases);
         from_includes_[what] = has(config::AliasRules::includes);
         from_forward_[what] = has(config::AliasRules::forward);
     }
-    const auto& delimiter = config.local.recipient_delimiter;
+    const auto& delimiter = local.recipient_delimiter;
     delimiter_ = delimiter.empty() ? '\0' : delimiter.front();
 }
 

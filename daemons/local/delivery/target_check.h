@@ -4,7 +4,9 @@
 // Blocks; for several threads.
 #pragma once
 #include "daemons/common/lookup/aliases/alias_file.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/addresses.h"
+#include "daemons/common/config/sections/recipients/local.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,7 +18,8 @@ namespace local {
 
 class TargetCheck {
 public:
-    void configure(const config::Config& config);
+    void configure(const config::Local& local, const config::Addresses& addresses,
+                   const std::vector<config::LookupTable>& tables);
 
     struct Finding {
         enum class Result {

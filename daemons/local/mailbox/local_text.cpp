@@ -52,10 +52,4 @@ void LocalText::finish(std::string& out) {
     at_line_start_ = true;
 }
 
-std::string_view trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(" \t");
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 } // namespace local

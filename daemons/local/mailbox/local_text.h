@@ -28,7 +28,4 @@ private:
     bool held_cr_ = false;
 };
 
-// Without blanks and tabs at both ends.
-std::string_view trimmed(std::string_view text);
-
 } // namespace local

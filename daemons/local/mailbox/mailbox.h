@@ -2,7 +2,6 @@
 // pieces, committed. Everything blocks; runs on a thread of a pool or in a process that is the recipient. Knows
 // nothing of queues.
 #pragma once
-#include "daemons/common/config/config.h"
 #include "daemons/common/proto/delivery.h"
 #include "libsmtp/delivery/remote_reply.h"
 #include "libspool/disk/result.h"

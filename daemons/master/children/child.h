@@ -1,6 +1,7 @@
 // One process master looks after: starts it, sends its orders, pings it, notes how it fares, starts it again.
 // Decides nothing about the others; its supervisor is told what happens.
 #pragma once
+#include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/process/supervision.h"

@@ -1,4 +1,5 @@
 #include "daemons/master/secrets/key_ring.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/crypto/auth/password_file.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/ipc/message.h"

@@ -3,7 +3,8 @@
 // as one sealed file, with what that role needs in it and nothing else.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/server/tls.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/secrets.h"

@@ -1,7 +1,7 @@
 // Listening sockets that systemd has opened and hands down (socket activation, sd_listen_fds(3)): which of the
 // configuration's they are. Knows nothing of what is done with them.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"
 #include <map>

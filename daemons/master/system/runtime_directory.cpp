@@ -1,4 +1,5 @@
 #include "daemons/master/system/runtime_directory.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/logging/log_destination.h"

@@ -1,7 +1,10 @@
 // The place where the MTA lives: its directories and their modes, the lock that keeps a second one out, the
 // sockets. Made as the service user where master is root, so that nobody's links lead root astray.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/server/listener.h"
+#include "daemons/common/config/sections/system/metrics.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/process/privileges.h"

@@ -8,15 +8,15 @@
 
 namespace postrider {
 
-spool::Result<ipc::JsonClient> connect_control(const config::Config& config, std::string_view socket) {
-    return ipc::JsonClient::connect(config.spool.directory + "/run/" + std::string(socket));
+spool::Result<ipc::JsonClient> connect_control(const config::Spool& spool, std::string_view socket) {
+    return ipc::JsonClient::connect(spool.directory + "/run/" + std::string(socket));
 }
 
 bool is_not_running(const spool::Error& error) {
     return error.code == ENOENT || error.code == ECONNREFUSED;
 }
 
-int report_socket_error(const spool::Error& error, const config::Config& config) {
+int report_socket_error(const spool::Error& error, const config::Mta& mta) {
     if (is_not_running(error)) {
         print_error("it is not running; \"postrider start\" starts it");
         return not_running;
@@ -26,7 +26,7 @@ int report_socket_error(const spool::Error& error, const config::Config& config)
     print_error(
         fmt::format("only root and members of the group {0} (mta.admin_group) may do this: \"adduser NAME "
                     "{0}\", as root, adds a member, who then has to log in again",
-                    config.mta.admin_group));
+                    mta.admin_group));
     return no_permission;
 }
 
@@ -48,11 +48,11 @@ int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    auto queue = connect_control(*config, "control");
-    if (!queue) return report_socket_error(queue.error(), *config);
+    auto queue = connect_control(config->spool, "control");
+    if (!queue) return report_socket_error(queue.error(), config->mta);
     const auto done = queue->ask(request, on_line, seconds);
     if (done) return ok;
-    if (queue->refusal().empty()) return report_socket_error(done.error(), *config);
+    if (queue->refusal().empty()) return report_socket_error(done.error(), config->mta);
     print_error(done.error().what);
     return exit_status_for(queue->refusal());
 }

@@ -1,6 +1,7 @@
 // What the commands of `postrider` share: the control sockets, the selection of messages, exit status and words for errors.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/mta.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/terminal/arguments.h"
 #include "daemons/common/terminal/exit_status.h"
@@ -18,10 +19,10 @@
 namespace postrider {
 
 // Connects to a control socket below run/. Where nothing listens the error has the code ENOENT or ECONNREFUSED.
-spool::Result<ipc::JsonClient> connect_control(const config::Config& config, std::string_view socket);
+spool::Result<ipc::JsonClient> connect_control(const config::Spool& spool, std::string_view socket);
 bool is_not_running(const spool::Error& error);
 // Reports why a control socket could not be used; returns the exit status for that.
-int report_socket_error(const spool::Error& error, const config::Config& config);
+int report_socket_error(const spool::Error& error, const config::Mta& mta);
 
 // Sends a request to the queue-manager. An error is printed: it is not running, refuses the request, or sends nothing for
 // `seconds`. Returns the exit status.

@@ -1,5 +1,8 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/postrider/configuration/check.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/commands/config_warnings.h"
@@ -60,9 +63,9 @@ void print_plan(const config::Config& config) {
     fmt::print("Host name   {} ({})\nOrigin      {} ({})\n", config.mta.hostname,
                name_source_text(config.mta.hostname_from, "hostname"), config.mta.origin,
                name_source_text(config.mta.origin_from, "origin"));
-    const auto file = common::log_file(config);
-    fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, file,
-               config.log.syslog && file == config.log.file ? (file.empty() ? "syslog" : ", syslog") : "",
+    auto log = common::log_file(config);
+    if (config.log.syslog && log == config.log.file) log += log.empty() ? "syslog" : ", syslog";
+    fmt::print("Spool       {}\nLog         {}\nUser        {}\n", config.spool.directory, log,
                config.mta.users ? config.mta.user : "the user who starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
@@ -104,9 +107,9 @@ std::vector<std::string> foreign_address_warnings(const config::Config& config) 
     std::vector<std::string> out;
     for (const auto& pool : config.pools)
         for (const auto& source : pool.addresses)
-            if (const auto why = common::local_address_error(source.address); !why.empty())
+            if (const auto why = common::local_address_error(source.address))
                 out.push_back(fmt::format("pool.{}.addresses: {} is not an address of this host: {}", pool.name,
-                                          source.address.to_string(), why));
+                                          source.address.to_string(), *why));
     return out;
 }
 
@@ -145,7 +148,7 @@ int check(const Arguments& arguments) {
     for (const auto& each : common::lint_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
-        for (const auto& each : lint_transport_table(*config, table).problems)
+        for (const auto& each : lint_transport_table(config->addresses, config->tables, table).problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;

@@ -1,5 +1,7 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
 #include "daemons/postrider/configuration/map.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
@@ -82,7 +84,7 @@ TableValues lint_values(const config::Config& config, const std::string& table) 
         for (auto& odd : review.odd) out.problems.push_back({odd.line, std::move(odd.message)});
         if (review.scan) out.scan = std::move(review.scan);
     }
-    auto transports = lint_transport_table(config, table);
+    auto transports = lint_transport_table(config.addresses, config.tables, table);
     std::ranges::move(transports.problems, std::back_inserter(out.problems));
     if (transports.scan) out.scan = std::move(transports.scan);
     return out;

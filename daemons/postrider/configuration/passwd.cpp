@@ -1,5 +1,6 @@
 // passwd: writes the file of those who may authenticate. Other lines of it stay as they are.
 #include "daemons/postrider/configuration/passwd.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/crypto/auth/password_file.h"
 #include "daemons/common/crypto/auth/saslprep.h"
 #include "daemons/common/runtime/random.h"

@@ -1,34 +1,36 @@
 #include "daemons/postrider/configuration/transport_lint.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/text/text.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider {
 
-std::string lint_transport(std::string_view value, MailboxDelivery mailboxes) {
+std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes) {
     using Kind = decide::TransportEntry::Kind;
     const auto word = decide::TransportEntry::parse(value);
     if (!word) return " is not a valid next hop: mail for it waits";
     if (!word->warning.empty()) return ": " + word->warning;
     if (word->kind == Kind::mailbox && mailboxes == MailboxDelivery::unconfigured)
         return ": virtual_mailbox.deliver is not set: mail for it waits";
-    return "";
+    return std::nullopt;
 }
 
-TransportLint lint_transport_table(const config::Config& config, const std::string& table) {
-    const auto& transports = config.addresses.transport.tables;
+TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::LookupTable>& known,
+                                   const std::string& table) {
+    const auto& transports = addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
+    const auto mailboxes = addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
                                                                             : MailboxDelivery::configured;
     tables::Problems problems;
     TransportLint out;
-    out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
+    out.scan = tables::each_value(table, known, [&](const tables::TableValue& each) {
         const auto why =
             tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        if (!why.empty())
-            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
+        if (why)
+            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), *why));
     });
     out.problems = problems.first();
     return out;

@@ -1,7 +1,8 @@
 // Checks the values of a transport table before mail depends on them. Knows the syntax of values, not how tables are
 // opened.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/addresses.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/lookup/tables/values.h"
 #include "daemons/common/lookup/format/contents.h"
 #include <optional>
@@ -13,14 +14,16 @@ namespace postrider {
 
 enum class MailboxDelivery : bool { unconfigured, configured }; // virtual_mailbox.deliver
 
-// What is wrong with a value that makes mail wait or does not mean what it seems to; "" if nothing is.
-std::string lint_transport(std::string_view value, MailboxDelivery mailboxes);
+// What is wrong with a value that makes mail wait or does not mean what it seems to.
+std::optional<std::string> lint_transport(std::string_view value, MailboxDelivery mailboxes);
 
 struct TransportLint {
     std::vector<tables::Problem> problems; // the first of them
     std::optional<tables::Scan> scan; // nothing: it is none of transport.tables
 };
 // Of all values of a table by its name, as far as they can be listed.
-TransportLint lint_transport_table(const config::Config& config, const std::string& table);
+TransportLint lint_transport_table(const config::Addresses& addresses,
+                                   const std::vector<config::LookupTable>& known,
+                                   const std::string& table);
 
 } // namespace postrider

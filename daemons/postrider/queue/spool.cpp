@@ -188,7 +188,7 @@ int spool_import(const Arguments& arguments) {
         return data_error;
     }
     auto socket = common::connect_local(config->spool.directory + "/run/submit");
-    if (!socket) return report_socket_error(socket.error(), *config);
+    if (!socket) return report_socket_error(socket.error(), config->mta);
     ImportFrames frames(*reader, spool::encode(envelope));
     const auto answer =
         common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });

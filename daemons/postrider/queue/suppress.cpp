@@ -115,10 +115,10 @@ void print_added(const Arguments& arguments, const SuppressionCounts& total, std
 }
 
 void add_rows(Table& table, const json& line) {
-    const auto reply = text_of(line, "reply");
+    auto reason = text_of(line, "reason");
+    if (const auto reply = text_of(line, "reply"); !reply.empty()) reason += (reason.empty() ? "" : ": ") + reply;
     table.row({text_of(line, "recipient"), text_of(line, "sender"), date_of(number_of(line, "added")),
-               date_of(number_of(line, "expires")), text_of(line, "added_by"),
-               text_of(line, "reason") + (reply.empty() ? "" : (text_of(line, "reason").empty() ? "" : ": ") + reply)});
+               date_of(number_of(line, "expires")), text_of(line, "added_by"), reason});
 }
 
 Table entries_table() { return Table({"Recipient", "From", "Since", "Until", "By", "Reason"}); }

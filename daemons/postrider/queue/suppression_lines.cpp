@@ -1,5 +1,6 @@
 #include "daemons/postrider/queue/suppression_lines.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <array>
@@ -15,12 +16,7 @@ constexpr Names recipient_names = {"email", "address", "recipient", "emailaddres
 constexpr Names reason_names = {"reason", "type", "suppressionreason", "status", "origin"};
 constexpr Names reply_names = {"error", "reply", "response", "diagnostic", "details"};
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view blank = " \t\r";
-    const auto begin = text.find_first_not_of(blank);
-    if (begin == text.npos) return {};
-    return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
-}
+std::string_view trimmed(std::string_view text) { return smtp::trimmed(text, " \t\r"); }
 
 std::optional<std::size_t> column(const std::vector<std::string>& fields, const Names& names) {
     for (const auto name : names) // in the order of names: "reason" rather than "status"

@@ -2,6 +2,7 @@
 // If the queue-manager does not answer, the reload continues with a warning: it may fix the problem.
 #include "daemons/postrider/service/reload.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
@@ -32,7 +33,7 @@ struct ReloadPreview {
 spool::Result<ReloadPreview> fetch_preview(const config::Config& config) {
     const auto text = config::read_text(config.file);
     if (!text) return std::unexpected(spool::Error{0, text.error().to_string()});
-    auto queue = TRY(connect_control(config, "control"));
+    auto queue = TRY(connect_control(config.spool, "control"));
     ReloadPreview out;
     TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}},
                   [&](const json& line) {
@@ -72,7 +73,7 @@ int reload(const Arguments& arguments) {
     const bool dry = arguments.has("--dry-run");
     if (dry || !arguments.has("--force")) {
         const auto preview = fetch_preview(*config);
-        if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), *config);
+        if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), config->mta);
         if (!preview && dry) return print_error(preview.error().what), unavailable;
         if (!preview)
             print_error(
@@ -91,8 +92,8 @@ int reload(const Arguments& arguments) {
             return usage;
         }
     }
-    auto master = connect_control(*config, "master");
-    if (!master) return report_socket_error(master.error(), *config);
+    auto master = connect_control(config->spool, "master");
+    if (!master) return report_socket_error(master.error(), config->mta);
     std::uint64_t generation = 0;
     const auto done =
         master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);

@@ -1,5 +1,6 @@
 // run, start, stop, reload, logs reopen: the life of the MTA as a whole, by starting master or asking it.
 #include "daemons/postrider/service/start_stop.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/process/programs.h"
@@ -38,9 +39,9 @@ struct Running {
     std::int64_t pid = 0; // 0: there is none
     std::string file;     // its configuration
 };
-Running running_master(const config::Config& config) {
+Running running_master(const config::Spool& spool) {
     Running out;
-    if (auto master = connect_control(config, "master"))
+    if (auto master = connect_control(spool, "master"))
         (void)master->ask({{"op", "status"}}, [&](const json& line) {
             if (line.value("process", "") == "master")
                 out = {line.value("pid", std::int64_t{0}), line.value("file", "")};
@@ -70,8 +71,8 @@ int wait_for_announcement(int fd, pid_t master) {
 }
 
 // Until master's lock is free: then really everything has ended.
-bool wait_for_exit(const config::Config& config) {
-    const common::Fd lock(open((config.spool.directory + "/run/master.lock").c_str(), O_RDONLY | O_CLOEXEC));
+bool wait_for_exit(const config::Spool& spool) {
+    const common::Fd lock(open((spool.directory + "/run/master.lock").c_str(), O_RDONLY | O_CLOEXEC));
     if (!lock) return true;
     for (int i = 0; i < 500; ++i) {
         if (flock(lock.number(), LOCK_SH | LOCK_NB) == 0) return true;
@@ -87,7 +88,7 @@ int run(const Arguments& arguments) { return exec_master(common::config_file(arg
 int start(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
-    if (const auto master = running_master(*config); master.pid != 0) {
+    if (const auto master = running_master(config->spool); master.pid != 0) {
         std::error_code gone;
         if (!std::filesystem::equivalent(master.file, config->file, gone)) {
             print_error(fmt::format(
@@ -117,12 +118,12 @@ int start(const Arguments& arguments) {
 int stop(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    auto master = connect_control(*config, "master");
+    auto master = connect_control(config->spool, "master");
     if (!master && is_not_running(master.error())) {
         print_error("it is not running");
         return ok;
     }
-    if (!master) return report_socket_error(master.error(), *config);
+    if (!master) return report_socket_error(master.error(), config->mta);
     const auto timeout_seconds =
         std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
     const auto done = master->ask(
@@ -132,9 +133,8 @@ int stop(const Arguments& arguments) {
         },
         static_cast<int>(timeout_seconds));
     // Master may be gone before its last word is read.
-    if (!done && done.error().code != ECONNRESET) return report_socket_error(done.error(), *config);
-    if (!wait_for_exit(*config))
-        return print_error("master acknowledged the stop but is still running"), unavailable;
+    if (!done && done.error().code != ECONNRESET) return report_socket_error(done.error(), config->mta);
+    if (!wait_for_exit(config->spool)) return print_error("master acknowledged the stop but is still running"), unavailable;
     fmt::print("postrider has stopped\n");
     return ok;
 }
@@ -142,10 +142,10 @@ int stop(const Arguments& arguments) {
 int logs_reopen(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    auto master = connect_control(*config, "master");
-    if (!master) return report_socket_error(master.error(), *config);
+    auto master = connect_control(config->spool, "master");
+    if (!master) return report_socket_error(master.error(), config->mta);
     const auto done = master->ask({{"op", "reopen-logs"}}, [](const json&) {});
-    if (!done) return report_socket_error(done.error(), *config);
+    if (!done) return report_socket_error(done.error(), config->mta);
     return ok;
 }
 

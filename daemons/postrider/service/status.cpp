@@ -146,17 +146,19 @@ void add_links(Page& page, const json& q) {
     page.raw(table.text(page.width(), "  "));
 }
 
+// What mail waits for at that gate.
+std::string gate_name(const std::string& gate, const std::string& queue) {
+    if (gate == "route") return queue.empty() ? "next hops" : "the next hop of " + queue;
+    return gate == "report" ? "a report" : "the " + gate;
+}
+
 // Mail that waits where no link tells of it.
 void add_unrouted(Page& page, const json& q) {
     Table table({"Waits for", ">Queued", "Since", "Next attempt", ">Failures", "Why"});
     for (const auto& mail : list_of(q, "unrouted")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
-        table.row({gate == "route"
-                       ? (text_of(mail, "queue").empty() ? "next hops" : "the next hop of " + text_of(mail, "queue"))
-                   : gate == "report" ? "a report"
-                                      : "the " + gate,
-                   std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
+        table.row({gate_name(gate, text_of(mail, "queue")), std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
                    page.when(number_of(mail, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
                    error.empty() ? text_of(mail, "waiting_for") : error});
     }
@@ -179,10 +181,10 @@ void add_processes(Page& page, const json& list) {
 
 } // namespace
 
-spool::Result<StatusData> fetch_status(const config::Config& config) {
+spool::Result<StatusData> fetch_status(const config::Spool& spool) {
     StatusData data;
     data.processes = json::array();
-    auto master = TRY(connect_control(config, "master"));
+    auto master = TRY(connect_control(spool, "master"));
     TRY(master.ask({{"op", "status"}}, [&](const json& line) {
         if (line.value("process", "") == "master")
             data.master = line;
@@ -190,7 +192,7 @@ spool::Result<StatusData> fetch_status(const config::Config& config) {
             data.processes.push_back(line);
     }));
     const auto asked = [&]() -> spool::Result<> {
-        auto queue = TRY(connect_control(config, "control"));
+        auto queue = TRY(connect_control(spool, "control"));
         return queue.ask(
             {{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
     }();
@@ -231,12 +233,12 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
 int status(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    const auto data = fetch_status(*config);
+    const auto data = fetch_status(config->spool);
     if (!data && arguments.json && is_not_running(data.error())) {
         print_json({{"version", 1}, {"running", false}});
         return not_running;
     }
-    if (!data) return report_socket_error(data.error(), *config);
+    if (!data) return report_socket_error(data.error(), config->mta);
     if (arguments.json) {
         json out = {{"version", 1},
                     {"running", true},

@@ -80,7 +80,7 @@ int top(const Arguments& arguments) {
         return print_error("\"top\" needs a terminal; \"postrider status\" prints the same once"), usage;
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    if (const auto data = fetch_status(*config); !data) return report_socket_error(data.error(), *config);
+    if (const auto data = fetch_status(config->spool); !data) return report_socket_error(data.error(), config->mta);
     sigset_t ends;
     sigemptyset(&ends);
     for (int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) sigaddset(&ends, each);
@@ -89,7 +89,7 @@ int top(const Arguments& arguments) {
     if (!signals) return system_error;
     Screen screen;
     do {
-        const auto data = fetch_status(*config);
+        const auto data = fetch_status(config->spool);
         const auto now = std::time(nullptr);
         const auto body =
             data ? status_page(*data, now, terminal_width()) : fmt::format("{}\n", data.error().what);

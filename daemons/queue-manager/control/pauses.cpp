@@ -11,7 +11,7 @@ constexpr spool::QueueId file_id{1}; // what seeds the records' checksums
 constexpr std::uint16_t pause_type = 5;
 constexpr char path[] = "pauses";
 constexpr char new_path[] = "pauses.new";
-constexpr std::array<std::string_view, 4> words = {"everything", "link", "queue", "pool"};
+constexpr std::array<std::string_view, 4> scope_words = {"everything", "link", "queue", "pool"};
 
 struct End { // the last record: a file cut short is known for what it is
     std::uint32_t count = 0;
@@ -21,12 +21,12 @@ constexpr std::uint16_t end_type = 6;
 
 } // namespace
 
-std::string_view word_of(decide::queue::Scope scope) { return words[static_cast<std::size_t>(scope)]; }
+std::string_view word_of(decide::queue::Scope scope) { return scope_words[static_cast<std::size_t>(scope)]; }
 
 std::optional<decide::queue::Scope> scope_of(std::string_view word) {
-    const auto found = std::ranges::find(words, word);
-    if (found == words.end()) return {};
-    return static_cast<decide::queue::Scope>(found - words.begin());
+    const auto found = std::ranges::find(scope_words, word);
+    if (found == scope_words.end()) return {};
+    return static_cast<decide::queue::Scope>(found - scope_words.begin());
 }
 
 const Pause* find(const Pauses& pauses, decide::queue::Scope scope, std::string_view name) {

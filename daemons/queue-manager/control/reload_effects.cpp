@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/control/reload_effects.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/ladder.h"

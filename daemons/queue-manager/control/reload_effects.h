@@ -2,7 +2,7 @@
 // senders, go another way, be limited, be tried at other times, come from other addresses or need more TLS. Pure: knows
 // the routes' words, not what the router finds when it asks the DNS.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/decide/queue/listing.h"
 #include <cstdint>
 #include <span>

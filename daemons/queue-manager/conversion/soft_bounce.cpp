@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/conversion/soft_bounce.h"
+#include "daemons/common/config/config.h"
 #include "daemons/decide/outcome/failure.h"
 #include <utility>
 

@@ -1,7 +1,7 @@
 // bounce.soft_bounce: what the other daemons call permanent is heard as temporary, with its reason, before anybody
 // else in here hears of it. Pure.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/proto/route.h"

@@ -1,11 +1,8 @@
-// What a clean stop keeps in index/snapshot, and a start is told: links and queues that are not well, and
-// which messages are due next.
+#include "daemons/queue-manager/engine_driver/health_snapshot.h"
 #include "daemons/queue-manager/conversion/snapshot_host.h"
-#include "daemons/queue-manager/engine_driver/queue_manager.h"
 #include "libspool/format/fields.h"
-#include "libspool/store/snapshot.h"
 #include <algorithm>
-#include <fmt/format.h>
+#include <utility>
 
 namespace queue_manager {
 
@@ -74,10 +71,10 @@ struct SavedState {
 
 } // namespace
 
-void QueueManager::save_snapshot() {
-    if (!lock_) return;
+spool::Result<> save_snapshot(spool::Disk& disk, const decide::queue::Engine& engine,
+                              const LinkHostsByName& links, smtp::Now now) {
     SavedState kept;
-    for (const auto& each : engine_.health_snapshot()) {
+    for (const auto& each : engine.health_snapshot()) {
         Kept k{.link = each.link, .mx = each.mx, .down = each.down, .route = each.route, .name = each.name};
         k.reason = {each.last_error};
         k.health = each.health;
@@ -85,7 +82,7 @@ void QueueManager::save_snapshot() {
         k.due = each.due;
         k.failing_since = each.failing_since;
         k.retry_since = each.retry_since;
-        if (const auto link = links_.find(each.name); each.link && link != links_.end()) {
+        if (const auto link = links.find(each.name); each.link && link != links.end()) {
             k.rule = link->second.rule;
             for (const auto& host : link->second.hosts) k.hosts.push_back({host});
         }
@@ -93,24 +90,22 @@ void QueueManager::save_snapshot() {
             k.history.push_back({time, phase == decide::queue::Phase::session, {reason}});
         kept.all.push_back(std::move(k));
     }
-    const auto now = common::Loop::now();
     spool::Snapshot snapshot{now.wall, {}, spool::fields::Writer::bytes_of(kept)};
-    for (const auto& each : engine_.due_next(read_first_at_most, now))
+    for (const auto& each : engine.due_next(read_first_at_most, now))
         snapshot.messages.push_back({each.id, each.location});
-    if (const auto written = spool::write_snapshot(*disk_, snapshot); !written)
-        log_.warning("index/snapshot: {}: links and queues will start without their history next time",
-                     written.error().what);
+    return spool::write_snapshot(disk, snapshot);
 }
 
-std::vector<spool::SnapshotMessage> QueueManager::recall() {
-    auto snapshot = spool::take_snapshot(*disk_);
-    if (!snapshot) log_.warning("index/snapshot: {}", snapshot.error().what);
+RecalledState recall_snapshot(spool::Disk& disk, common::Log& log) {
+    auto snapshot = spool::take_snapshot(disk);
+    if (!snapshot) log.warning("index/snapshot: {}", snapshot.error().what);
     if (!snapshot || !*snapshot) return {};
-    auto first = std::move((*snapshot)->messages);
-    first.resize(std::min(first.size(), read_first_at_most));
+    RecalledState out;
+    out.first = std::move((*snapshot)->messages);
+    out.first.resize(std::min(out.first.size(), read_first_at_most));
     const auto kept = spool::fields::read<SavedState>((*snapshot)->state, "snapshot");
-    if (!kept) return first;
-    std::vector<decide::queue::HealthSnapshot> all;
+    if (!kept) return out;
+    auto& all = out.health.emplace();
     for (const Kept& k : kept->all) {
         all.push_back({.link = k.link,
                        .route = k.route,
@@ -125,16 +120,15 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
                        .last_error = k.reason.why});
         using decide::queue::Phase;
         for (const auto& each : k.history)
-            all.back().history.push_back({each.time, each.in_session ? Phase::session : Phase::connecting,
-                                          each.reason.why});
+            all.back().history.push_back(
+                {each.time, each.in_session ? Phase::session : Phase::connecting, each.reason.why});
         if (!k.link || k.hosts.empty()) continue;
-        auto& link = links_[k.name];
+        auto& link = out.links[k.name];
         link.mx = k.mx;
         link.rule = k.rule;
         for (const auto& [host] : k.hosts) link.hosts.push_back(host);
     }
-    with_engine([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
-    return first;
+    return out;
 }
 
 } // namespace queue_manager

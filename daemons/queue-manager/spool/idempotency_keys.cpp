@@ -35,18 +35,19 @@ struct IdempotencyKeys::Back {
     }
 };
 
-IdempotencyKeys::IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+IdempotencyKeys::IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool,
+                                 const config::Idempotency& settings, const std::string& spool_directory,
            ProblemReporter report_problem)
-    : log_(log), pool_(pool), report_problem_(std::move(report_problem)), enabled_(config.idempotency.enabled),
-      life_(config.idempotency.lifetime),
-      back_(new Back{common::idempotency::directory_in(config.spool.directory), config.idempotency.max_size}),
+    : log_(log), pool_(pool), report_problem_(std::move(report_problem)), enabled_(settings.enabled),
+      life_(settings.lifetime),
+      back_(new Back{common::idempotency::directory_in(spool_directory), settings.max_size}),
       retry_(loop, [this] { send(); }) {}
 
 IdempotencyKeys::~IdempotencyKeys() = default;
 
-void IdempotencyKeys::reconfigure(const config::Config& config) {
-    enabled_ = config.idempotency.enabled;
-    life_ = config.idempotency.lifetime;
+void IdempotencyKeys::reconfigure(const config::Idempotency& settings) {
+    enabled_ = settings.enabled;
+    life_ = settings.lifetime;
     if (!enabled_) { // nobody waits for a store that is not written to
         waiting_.clear();
         if (std::exchange(ill_, false)) report_problem_("");

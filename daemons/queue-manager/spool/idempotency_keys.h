@@ -2,7 +2,7 @@
 // goes before its key is in there for good. What the store has lost (a power cut, a damaged file) comes back
 // from the files at start. Knows the store; must not know what a queue is.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -20,12 +20,13 @@ public:
     using ProblemReporter = std::function<void(std::string)>; // for `postrider status`; "" clears it
 
     // `pool`: where it waits for the disk. All outlive it.
-    IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+    IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Idempotency& settings,
+                    const std::string& spool_directory,
          ProblemReporter report_problem);
     ~IdempotencyKeys();
     IdempotencyKeys(const IdempotencyKeys&) = delete;
 
-    void reconfigure(const config::Config& config);
+    void reconfigure(const config::Idempotency& settings);
     // Makes the store if there is none, or examines the one there is.
     void begin();
     // That message is in the spool, and durable.

@@ -20,11 +20,12 @@ QuarantineCleaner::QuarantineCleaner(common::Loop& loop, common::Log& log, spool
       places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}, {"removed", {}}}},
       timer_(loop, [this] { look(); }) {}
 
-void QuarantineCleaner::limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine,
-                            const spool::RetentionLimits& removed) {
-    places_[0].limits = bad;
-    places_[1].limits = places_[2].limits = quarantine;
-    places_[3].limits = removed;
+void QuarantineCleaner::limit(const config::Spool& spool) {
+    const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
+    places_[0].limits = {seconds(spool.bad_age), spool.bad_size};
+    places_[1].limits = places_[2].limits = {seconds(spool.quarantine_age), spool.quarantine_size};
+    const auto removed_age = std::max(seconds(spool.removed_age), std::chrono::seconds(1)); // "0s": what is left goes
+    places_[3].limits = {removed_age, spool.removed_size};
 }
 
 void QuarantineCleaner::soon() {

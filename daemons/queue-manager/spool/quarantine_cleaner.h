@@ -2,6 +2,7 @@
 // its limits of age and size: looks at start, every ten minutes, and soon after something came. Knows directories;
 // must not know queues.
 #pragma once
+#include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "libspool/disk/commit_pool.h"
@@ -26,8 +27,7 @@ public:
                     std::function<void(std::string)> report_problem);
     QuarantineCleaner(const QuarantineCleaner&) = delete;
 
-    void limit(const spool::RetentionLimits& bad, const spool::RetentionLimits& quarantine,
-               const spool::RetentionLimits& removed);
+    void limit(const config::Spool& spool); // ages and sizes
     // Something was put aside, or may have been: look soon, and again and again.
     void soon();
     const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside

@@ -1,5 +1,6 @@
 #include "daemons/simulate/from_log/log_line.h"
 #include "libsmtp/text/date.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -183,7 +184,7 @@ std::optional<Relay> Relay::parse(std::string_view text) {
 }
 
 std::optional<LogLine> read_line(std::string_view line) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    line = smtp::trimmed_right(line, " \r");
     const auto when = read_time(line);
     if (!when) return {};
     LogLine out{*when, {}, Expired{}};

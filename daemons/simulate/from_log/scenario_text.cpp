@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t most_troubles = 200;
 
 // A basic string of TOML.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : smtp::printable(text, 500)) {
         if (c == '"' || c == '\\') out += '\\';
@@ -33,7 +33,7 @@ std::string quoted(std::string_view text) {
 
 std::string list(const std::vector<std::string>& words) {
     std::string out;
-    for (const auto& word : words) out += (out.empty() ? "" : ", ") + quoted(word);
+    for (const auto& word : words) out += (out.empty() ? "" : ", ") + in_quotes(word);
     return "[" + out + "]";
 }
 
@@ -45,7 +45,7 @@ std::string span(smtp::Duration d) {
             out += config::print_duration(d / unit * unit);
             d %= unit;
         }
-    return quoted(out.empty() || d > 0s ? out + config::print_duration(d) : out);
+    return in_quotes(out.empty() || d > 0s ? out + config::print_duration(d) : out);
 }
 
 float median(std::vector<float> samples) {
@@ -98,7 +98,7 @@ std::string traffic(const MailLog& log, const TrafficGroups::Group& group) {
             ++sized;
         }
     }
-    auto out = fmt::format("[traffic.{}]\ndomains = {}\nprofile = \"listed\"\n", quoted(group.name), list(domains));
+    auto out = fmt::format("[traffic.{}]\ndomains = {}\nprofile = \"listed\"\n", in_quotes(group.name), list(domains));
     if (sized > 0) out += fmt::format("size = {}\n", std::max<std::uint64_t>(bytes / sized, 1));
     if (group.null_sender) {
         out += "sender = \"<>\"\n";
@@ -107,7 +107,7 @@ std::string traffic(const MailLog& log, const TrafficGroups::Group& group) {
         const auto at = often->first.rfind('@');
         if (at != 0 && at != often->first.npos && !config::domain_name(often->first.substr(at + 1)).empty() &&
             often->first == smtp::printable(often->first, 500))
-            out += fmt::format("sender = {}\n", quoted(often->first));
+            out += fmt::format("sender = {}\n", in_quotes(often->first));
         if (senders.size() > 1) out += fmt::format("senders = {}\n", std::min<std::size_t>(senders.size(), 1'000'000));
     }
     return out + fmt::format("arrivals = \"\"\"\n{}\"\"\"\n\n", arrivals(log, group));
@@ -132,7 +132,7 @@ std::string host(std::string_view name, const HostRecord& record) {
         out += fmt::format("greylist = {}\n",
                            span(std::min<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(wait), 24h)));
     }
-    return out.empty() ? out : fmt::format("[host.{}]\n{}\n", quoted(name), out);
+    return out.empty() ? out : fmt::format("[host.{}]\n{}\n", in_quotes(name), out);
 }
 
 struct Named {
@@ -143,8 +143,8 @@ struct Named {
 std::string fault(const Named& each, std::size_t number) {
     const auto& t = each.incident.fault;
     auto out = fmt::format("[fault.log-{}]\n", number);
-    out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains))
-                              : fmt::format("hosts = [{}]\n", quoted(each.hosts));
+    out += each.hosts.empty() ? fmt::format("domains = [{}]\n", in_quotes(each.domains))
+                              : fmt::format("hosts = [{}]\n", in_quotes(each.hosts));
     const auto stage = std::ranges::find(stages, t.at, &config::EnumValue<smtp::Stage>::value);
     const auto at = stage == std::end(stages) ? std::string_view("END") : stage->name;
     switch (t.kind) {
@@ -152,7 +152,7 @@ std::string fault(const Named& each, std::size_t number) {
     case FaultKind::silent: out += fmt::format("how = \"silent\"\nat = \"{}\"\n", at); break;
     case FaultKind::drops: out += fmt::format("how = \"drops\"\nat = \"{}\"\n", at); break;
     case FaultKind::replies:
-        out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, quoted(t.reply.line()));
+        out += fmt::format("how = \"replies\"\nat = \"{}\"\nreply = {}\n", at, in_quotes(t.reply.line()));
         break;
     case FaultKind::no_name: out += "how = \"no_name\"\n"; break;
     default: out += "how = \"no_dns\"\n";
@@ -190,7 +190,7 @@ std::string domain(const Domain& of) {
     std::ranges::stable_sort(hosts, std::greater(), &std::pair<std::uint64_t, std::string>::first);
     std::vector<std::string> names;
     for (auto& each : hosts) names.push_back(std::move(each.second));
-    return fmt::format("[domain.{}]\nmx = {}\n\n", quoted(of.name), list(names));
+    return fmt::format("[domain.{}]\nmx = {}\n\n", in_quotes(of.name), list(names));
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 #include "daemons/simulate/model/names.h"
+#include "daemons/common/config/config.h"
 #include "daemons/decide/routing/failover_route.h"
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Where the mail for a domain goes, as the router would answer: from the configured routes, the scenario's DNS and the links
 // that are down. The same decisions (daemons/decide) with simulated look-ups.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/simulate/scenario/scenario.h"

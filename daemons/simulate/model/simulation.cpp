@@ -1,5 +1,5 @@
-// Time, mail that comes, and the daemons around the queue.
 #include "daemons/simulate/model/simulation.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/submission/address_map.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include <algorithm>
@@ -24,16 +24,15 @@ constexpr std::uint64_t between_progress = 1 << 16; // steps
 Simulation::Simulation(const config::Config& config, const Scenario& scenario, std::size_t columns)
     : config_(config), scenario_(scenario), random_(scenario.seed), router_(config, scenario),
       servers_(scenario, config.smtp_client, random_),
-      timeline_(scenario.duration, scenario.interval, columns), engine_(config.queue, scenario.seed, now()) {
+      timeline_(scenario.duration, scenario.interval, columns),
+      agents_(*this, schedule_, servers_, random_, config.smtp_client),
+      engine_(config.queue, scenario.seed, now()) {
     schedule_scenario();
 }
 
 smtp::Now Simulation::now() const {
-    return {smtp::Monotonic(monotonic_begin + time_), smtp::WallTime(wall_begin + time_)};
-}
-
-void Simulation::schedule(smtp::Duration in, std::function<void()> what) {
-    calls_.push(ScheduledCall{time_ + in, ++scheduled_, std::move(what)});
+    return {smtp::Monotonic(monotonic_begin + schedule_.time()),
+            smtp::WallTime(wall_begin + schedule_.time())};
 }
 
 void Simulation::schedule_scenario() {
@@ -45,12 +44,12 @@ void Simulation::schedule_scenario() {
     });
     for (const auto& fault : scenario_.faults) {
         if (fault.from >= scenario_.duration) continue;
-        schedule(fault.from, [this, &fault] { fault_begins(fault); });
+        schedule_.in(fault.from, [this, &fault] { fault_begins(fault); });
         if (fault.until() < scenario_.duration)
-            schedule(fault.until(), [this, &fault] {
-                timeline_.add({.at = time_,
-                                .kind = EventKind::fault_ends,
-                                .text = fmt::format("{}: {} has recovered", fault.name, fault.targets())});
+            schedule_.in(fault.until(), [this, &fault] {
+                timeline_.add({.at = schedule_.time(),
+                               .kind = EventKind::fault_ends,
+                               .text = fmt::format("{}: {} has recovered", fault.name, fault.targets())});
             });
     }
     for (const auto& traffic : scenario_.traffic) {
@@ -65,41 +64,30 @@ void Simulation::schedule_scenario() {
 }
 
 void Simulation::fault_begins(const Fault& fault) {
-    timeline_.add({.at = time_,
-                    .kind = EventKind::fault_begins,
-                    .text = fmt::format("{}: {} {}", fault.name, fault.targets(), fault.description())});
-    if (!Servers::cuts_connections(fault)) return;
-    std::vector<q::ConnectionId> cut;
-    for (const auto& [id, c] : connections_)
-        if (c.up && c.server && fault.applies_to(c.server->name, c.server->port)) cut.push_back(id);
-    std::ranges::sort(cut); // not by chance
-    Answer lost{0s, false, smtp::Stage::mail, 0, {"4.4.2", "", "", ""}, true};
-    for (const auto id : cut) {
-        lost.reason.text = fmt::format("lost connection with {}", connections_.at(id).server->name);
-        schedule_in_session(id, 0s, [this, id, lost] { session_failed(id, lost); });
-    }
+    timeline_.add({.at = schedule_.time(),
+                   .kind = EventKind::fault_begins,
+                   .text = fmt::format("{}: {} {}", fault.name, fault.targets(), fault.description())});
+    if (Servers::cuts_connections(fault)) agents_.cut_connections(fault);
 }
 
 void Simulation::run(const std::function<void(double)>& progress) {
     for (std::uint64_t step = 0;; ++step) {
         const auto due = engine_.next_timer();
         const auto timer =
-            due ? std::max(time_, due->time_since_epoch() - monotonic_begin) : smtp::Duration::max();
-        const auto event = calls_.empty() ? smtp::Duration::max() : calls_.top().at;
+            due ? std::max(schedule_.time(), due->time_since_epoch() - monotonic_begin) : Schedule::never;
+        const auto event = schedule_.next();
         const auto next = std::min(timer, event);
         if (next >= scenario_.duration) break;
-        time_ = next;
+        schedule_.advance(next);
         if (progress && step % between_progress == 0)
-            progress(static_cast<double>(time_.count()) / static_cast<double>(scenario_.duration.count()));
+            progress(static_cast<double>(next.count()) / static_cast<double>(scenario_.duration.count()));
         if (event <= timer) {
-            const auto what = std::move(const_cast<ScheduledCall&>(calls_.top()).what); // it goes at once
-            calls_.pop();
-            what();
+            schedule_.run_next();
         } else {
             call_engine([&](smtp::Now now, auto& out) { engine_.timer(now, out); });
         }
     }
-    time_ = scenario_.duration;
+    schedule_.advance(scenario_.duration);
     timeline_.end();
 }
 
@@ -126,14 +114,15 @@ std::uint32_t Simulation::domain_index(const std::string& domain, const std::str
     if (!is_new) return at->second;
     std::string link(local ? local_store : nowhere);
     if (!local)
-        if (const auto found = router_.find(domain, time_, pool).destination; found.found()) link = found.link;
+        if (const auto found = router_.find(domain, schedule_.time(), pool).destination; found.found())
+            link = found.link;
     domains_.push_back({domain, local ? "" : pool, std::move(link), 0, local});
     return at->second;
 }
 
 void Simulation::schedule_arrival(std::size_t source) {
     if (const auto at = sources_[source].arrivals.next())
-        calls_.push(ScheduledCall{std::max(*at, time_), ++scheduled_, [this, source] { arrive(source); }});
+        schedule_.at(std::max(*at, schedule_.time()), [this, source] { arrive(source); });
 }
 
 void Simulation::arrive(std::size_t number) {
@@ -145,7 +134,7 @@ void Simulation::arrive(std::size_t number) {
     accept({.domain = source.domains[turn % source.domains.size()],
             .reports_to = source.reports_to,
             .stats = &source.stats,
-            .accepted = time_,
+            .accepted = schedule_.time(),
             .size = traffic.size,
             .null_sender = traffic.null_sender()},
            traffic.lane, submitter, traffic.retry_policy);
@@ -155,7 +144,7 @@ void Simulation::arrive(std::size_t number) {
 void Simulation::accept(Message message, q::Lane lane, std::string_view submitter, std::string_view policy) {
     auto& to = domains_[message.domain];
     ++to.queued;
-    timeline_.accepted(to.link, time_);
+    timeline_.accepted(to.link, schedule_.time());
     if (message.stats) ++message.stats->accepted;
     messages_.push_back(message);
     q::Accepted event;
@@ -171,7 +160,7 @@ void Simulation::accept(Message message, q::Lane lane, std::string_view submitte
 }
 
 void Simulation::execute(const q::AskCategorizer& a) {
-    schedule(asking_categorizer, [this, id = a.id] {
+    schedule_.in(asking_categorizer, [this, id = a.id] {
         const auto& to = domain_of(id);
         const q::FinalRecipient recipient{0, to.local ? q::Fate::local : q::Fate::remote,
                                           to.local ? local_store : std::string_view(to.name), 0, nullptr};
@@ -187,14 +176,14 @@ void Simulation::execute(const q::MakeReport& a) {
         if (to.queued > 0) --to.queued;
         if (auto* stats = message(a.id).stats) ++stats->returned;
         const bool expired = !a.recipients.empty() && a.recipients.front().expired;
-        timeline_.returned(to.link, time_,
-                            nobody    ? ReturnReason::no_sender
-                            : expired ? ReturnReason::expired
-                                      : ReturnReason::rejected);
+        timeline_.returned(to.link, schedule_.time(),
+                           nobody    ? ReturnReason::no_sender
+                           : expired ? ReturnReason::expired
+                                     : ReturnReason::rejected);
     } else if (a.kind == q::ReportKind::delayed) {
-        timeline_.noticed(to.link, time_);
+        timeline_.noticed(to.link, schedule_.time());
     }
-    schedule(making_report, [this, request = a.request, about = a.id, nobody] {
+    schedule_.in(making_report, [this, request = a.request, about = a.id, nobody] {
         q::Reported event;
         event.request = request;
         if (!nobody) event.report_id = spool::QueueId{(messages_.size() + 1) << 8};
@@ -202,19 +191,56 @@ void Simulation::execute(const q::MakeReport& a) {
         if (nobody) return;
         const auto reports_to = message(about).reports_to;
         timeline_.report_sent();
-        accept({.domain = reports_to, .reports_to = reports_to, .accepted = time_, .null_sender = true},
+        accept({.domain = reports_to,
+                .reports_to = reports_to,
+                .accepted = schedule_.time(),
+                .null_sender = true},
                q::Lane::normal, "report", "");
     });
+}
+
+// ---- delivery agents ----
+
+void Simulation::connected(q::ConnectionId id) {
+    call_engine([&](smtp::Now now, auto& out) { engine_.connected(id, now, out); });
+}
+void Simulation::returned(const q::Returned& event) {
+    call_engine([&](smtp::Now now, auto& out) { engine_.returned(event, now, out); });
+}
+void Simulation::done(const q::Done& event) {
+    call_engine([&](smtp::Now now, auto& out) { engine_.done(event, now, out); });
+}
+void Simulation::closed(const q::Closed& event) {
+    call_engine([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
+}
+
+void Simulation::delivered(spool::QueueId id, const std::string& link) {
+    auto& to = domain_of(id);
+    if (to.queued > 0) --to.queued;
+    const auto now = schedule_.time();
+    timeline_.attempted(link.empty() ? to.link : link, now, AttemptResult::succeeded);
+    const auto& served = message(id);
+    timeline_.delivered(to.link, now, now - served.accepted);
+    if (served.stats) {
+        ++served.stats->delivered;
+        served.stats->delays.push_back(std::chrono::duration<float>(now - served.accepted).count());
+    }
+}
+
+void Simulation::attempt_failed(const std::string& link) {
+    timeline_.attempted(link, schedule_.time(), AttemptResult::failed);
 }
 
 // ---- routes ----
 
 void Simulation::execute(const q::AskRoute& a) {
-    schedule(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] { routed(domain, pool); });
+    schedule_.in(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] {
+        routed(domain, pool);
+    });
 }
 
 void Simulation::routed(const std::string& domain, const std::string& pool) {
-    auto [destination, valid, rule] = router_.find(domain, time_, pool);
+    auto [destination, valid, rule] = router_.find(domain, schedule_.time(), pool);
     const q::Reason reason{destination.status, destination.text, "", ""};
     q::Routed event;
     event.domain = domain;
@@ -227,23 +253,25 @@ void Simulation::routed(const std::string& domain, const std::string& pool) {
     auto& to = domains_[domain_index(domain, pool)];
     if (!destination.found()) {
         event.reason = &reason;
-        timeline_.state({.at = time_,
-                          .kind = EventKind::no_route,
-                          .link = to.link,
-                          .text = fmt::format("{} has no route: {}", domain, reason.text)},
-                         destination.kind == decide::RouteKind::temporary ? "no route"
-                         : to.link == nowhere                ? "ready"
-                                                             : "");
+        timeline_.state({.at = schedule_.time(),
+                         .kind = EventKind::no_route,
+                         .link = to.link,
+                         .text = fmt::format("{} has no route: {}", domain, reason.text)},
+                        destination.kind == decide::RouteKind::temporary ? "no route"
+                        : to.link == nowhere                             ? "ready"
+                                                                         : "");
     } else {
         if (to.link != destination.link) {
             if (to.link == nowhere)
-                timeline_.state(
-                    {.at = time_, .kind = EventKind::ready, .link = to.link, .text = "lookups succeed again"},
-                    "ready");
-            timeline_.moved(to.link, destination.link, domain, time_, to.queued);
+                timeline_.state({.at = schedule_.time(),
+                                 .kind = EventKind::ready,
+                                 .link = to.link,
+                                 .text = "lookups succeed again"},
+                                "ready");
+            timeline_.moved(to.link, destination.link, domain, schedule_.time(), to.queued);
             to.link = destination.link;
         }
-        links_[destination.link] = {destination.hosts, rule};
+        agents_.set_hosts(destination.link, destination.hosts, rule);
     }
     call_engine([&](smtp::Now now, auto& out) { engine_.routed(event, now, out); });
 }
@@ -251,7 +279,7 @@ void Simulation::routed(const std::string& domain, const std::string& pool) {
 void Simulation::execute(const q::LinkState& a) {
     router_.link_state(a.link, a.down);
     timeline_.state(
-        {.at = time_,
+        {.at = schedule_.time(),
          .kind = a.down ? EventKind::down : EventKind::up,
          .link = std::string(a.link),
          .text = a.down ? "is down: its mail moves to the route's next hop, if there is another" : "is up again"},
@@ -259,16 +287,16 @@ void Simulation::execute(const q::LinkState& a) {
 }
 
 void Simulation::execute(const q::NoticeReset& a) {
-    timeline_.add({.at = time_,
-                    .kind = EventKind::reset,
-                    .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues,
-                                        a.queues == 1 ? "" : "s")});
+    timeline_.add({.at = schedule_.time(),
+                   .kind = EventKind::reset,
+                   .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues,
+                                       a.queues == 1 ? "" : "s")});
 }
 
 // ---- health ----
 
 void Simulation::execute(const q::NoticeLink& a) {
-    TimelineEvent event{.at = time_,
+    TimelineEvent event{.at = schedule_.time(),
                         .kind = a.health == q::Health::ready    ? EventKind::ready
                                 : a.health == q::Health::glitch ? EventKind::glitch
                                                                 : EventKind::retry,
@@ -287,7 +315,7 @@ void Simulation::execute(const q::NoticeLink& a) {
 
 void Simulation::execute(const q::NoticeQueue& a) {
     if (a.event == 4000) return; // for want of a route: that was told
-    TimelineEvent event{.at = time_, .kind = EventKind::queue, .failures = a.failures};
+    TimelineEvent event{.at = schedule_.time(), .kind = EventKind::queue, .failures = a.failures};
     const auto known = domains_by_name_.find(a.queue);
     event.link = known == domains_by_name_.end() ? std::string(local_store) : domains_[known->second].link;
     event.text = fmt::format("queue {} ", a.queue);

@@ -2,7 +2,8 @@
 // A value read from TOML by the same reader as the configuration. man/postrider.scenario.5 describes it to
 // its author.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/problem.h"
+#include "daemons/common/config/sections/delivery/pools.h"
 #include "daemons/decide/queue/events.h"
 #include "libsmtp/delivery/stage.h"
 #include <cstdint>

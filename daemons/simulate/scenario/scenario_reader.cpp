@@ -20,6 +20,7 @@ using config::IntKey;
 using config::FractionKey;
 using config::Section;
 using config::DurationKey;
+using config::Refusal;
 using config::TextKey;
 
 namespace {
@@ -28,7 +29,7 @@ constexpr std::size_t longest_file = 32 * 1024 * 1024;
 constexpr double most_messages = 5'000'000;
 
 // "mx.example.org", "mx.example.org:2525", "[192.0.2.1]:25", "[2001:db8::1]".
-std::string read_host(std::string_view text, HostName& host) {
+Refusal read_host(std::string_view text, HostName& host) {
     const auto bad = [&] {
         return fmt::format("\"{}\" is not a host; write \"mx.example.org\" or \"[192.0.2.1]:2525\"", text);
     };
@@ -45,11 +46,11 @@ std::string read_host(std::string_view text, HostName& host) {
     host.name = config::domain_name(name);
     if (host.name.empty() && common::IpAddress::parse(name)) host.name = std::string(name);
     if (host.name.empty()) return bad();
-    if (port.empty()) return "";
+    if (port.empty()) return std::nullopt;
     const auto* end = port.data() + port.size();
     const auto [stop, error] = std::from_chars(port.data() + 1, end, host.port);
     if (port[0] != ':' || error != std::errc() || stop != end || host.port == 0) return bad();
-    return "";
+    return std::nullopt;
 }
 
 constexpr config::EnumValue<decide::queue::Lane> lanes[] = {{"high", decide::queue::Lane::high},
@@ -85,9 +86,9 @@ struct FaultKeys {
 };
 
 TextKey preset_key(const FaultPreset*& value) {
-    return {[&value](std::string_view text) -> std::string {
+    return {[&value](std::string_view text) -> Refusal {
                 const auto* found = std::ranges::find(presets, text, &FaultPreset::name);
-                if (found != std::end(presets)) return value = found, "";
+                if (found != std::end(presets)) return value = found, std::nullopt;
                 std::string known;
                 for (const auto& each : presets)
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
@@ -97,35 +98,35 @@ TextKey preset_key(const FaultPreset*& value) {
 }
 
 TextKey reply_line(Reply& reply) {
-    return {[&reply](std::string_view text) -> std::string {
+    return {[&reply](std::string_view text) -> Refusal {
                 const auto read = Reply::parse(text);
                 if (!read)
                     return fmt::format("\"{}\" is not a rejection such as \"450 4.2.0 mailbox busy\"", text);
                 reply = *read;
-                return "";
+                return std::nullopt;
             },
             [&reply] { return reply.line(); }};
 }
 
 // "app@example.org" or "<>".
 TextKey sender(std::string& value) {
-    return {[&value](std::string_view text) -> std::string {
+    return {[&value](std::string_view text) -> Refusal {
                 const auto at = text.rfind('@');
                 const auto domain = at == text.npos ? "" : config::domain_name(text.substr(at + 1));
                 if (text != "<>" && (at == 0 || domain.empty()))
                     return fmt::format("\"{}\" is not an address such as \"app@example.org\"", text);
                 value = text == "<>" ? std::string(text) : std::string(text.substr(0, at + 1)) + domain;
-                return "";
+                return std::nullopt;
             },
             [&value] { return value; }};
 }
 
 TextKey arrivals(std::vector<smtp::Duration>& value) {
-    return {[&value](std::string_view text) -> std::string {
+    return {[&value](std::string_view text) -> Refusal {
                 auto read = parse_arrivals(text);
                 if (!read) return std::move(read.error());
                 value = *std::move(read);
-                return "";
+                return std::nullopt;
             },
             [] { return std::string(); }};
 }
@@ -213,7 +214,7 @@ private:
 
 void Reader::host(const std::string& word, const std::string& path, const Fill& fill) {
     Host host;
-    if (const auto wrong = read_host(word, host.name); !wrong.empty()) toml_.problem_at(path, wrong);
+    if (const auto refusal = read_host(word, host.name)) toml_.problem_at(path, *refusal);
     fill(section_for(host));
     scenario_.hosts.push_back(std::move(host));
 }

@@ -1,7 +1,10 @@
 // What the connections of this process share: the loop, the log, the settings, the resolver, the messages that
 // are open, and what is remembered of servers. Knows no connection.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/pools.h"
+#include "daemons/common/config/sections/delivery/smtp_client.h"
+#include "daemons/common/config/sections/server/listener.h"
+#include "daemons/common/config/sections/system/testing.h"
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/logging/log.h"

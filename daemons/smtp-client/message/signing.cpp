@@ -35,9 +35,10 @@ std::string domain_of_sender(const std::string& reverse_path) {
 
 } // namespace
 
-Signing::Signing(const config::Config& config, const proto::secrets::Client& secrets, common::Log& log)
-    : rules_(config.signing), relay_networks_(config.relay.networks) {
-    for (const auto& listener : config.listeners)
+Signing::Signing(std::vector<decide::SigningRule> rules, std::vector<common::Network> relay_networks,
+                 const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets, common::Log& log)
+    : rules_(std::move(rules)), relay_networks_(std::move(relay_networks)) {
+    for (const auto& listener : listeners)
         if (listener.service == config::Service::submission) submission_.insert(listener.name);
     for (const auto& [file, text] : secrets.signing_keys)
         if (auto key = dkim::SigningKey::read(text, file))

@@ -2,22 +2,27 @@
 // what the envelope tells of how the message came. One for each configuration; immutable, and kept alive by who
 // uses it. Knows no files and nothing of delivery.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/net/network.h"
 #include "daemons/common/proto/secrets.h"
+#include "daemons/decide/message/signing.h"
 #include "libspool/format/envelope.h"
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace smtp_client {
 
 class Signing {
 public:
-    // A key that is missing or cannot be used is logged, and signs nothing.
-    Signing(const config::Config& config, const proto::secrets::Client& secrets, common::Log& log);
+    // `listeners`: which of them are for submission. A key that is missing or cannot be used is logged, and signs nothing.
+    Signing(std::vector<decide::SigningRule> rules, std::vector<common::Network> relay_networks,
+            const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets, common::Log& log);
 
     bool any() const { return !rules_.empty(); }
     // Who signs; null: nobody. `header`: of the message, as it leaves.

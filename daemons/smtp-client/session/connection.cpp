@@ -1,451 +1,478 @@
 #include "daemons/smtp-client/session/connection.h"
-#include "daemons/common/config/local_listener.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/decide/outcome/failure.h"
+#include "daemons/smtp-client/message/results.h"
+#include "daemons/smtp-client/session/delivery_report.h"
+#include "daemons/smtp-client/session/hand_over.h"
+#include "daemons/smtp-client/session/source_failover.h"
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace smtp_client {
 
 using common::Loop;
-using namespace std::chrono_literals;
 using namespace smtp::client_event;
 namespace delivery = proto::delivery;
+using By = delivery::SourceRefused::By;
 
 namespace {
-constexpr std::size_t max_early_bytes = 16 * 1024; // bytes of a greeting
 
-smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
-    smtp::ClientSession::Timeouts out;
-    out.banner = settings.greeting_timeout;
-    out.ehlo = out.mail = out.rcpt = settings.command_timeout;
-    out.data = settings.data_timeout;
-    out.block = settings.block_timeout;
-    out.final_dot = settings.final_dot_timeout;
-    out.minimum_rate = settings.minimum_rate;
-    out.transaction = settings.delivery_timeout;
-    return out;
+// No host of the order was named by the operator, who could name another one.
+AttemptFailures::Hosts kind_of_hosts(const delivery::Connect& order) {
+    const bool published = order.mx && std::ranges::all_of(order.hosts, [](auto& host) {
+        return host.tier == decide::Tier::first && !host.tls_wrap;
+    });
+    return published ? AttemptFailures::Hosts::as_published : AttemptFailures::Hosts::may_change;
 }
+
 } // namespace
 
-Connection::Connection(ClientContext& context, Owner& owner, delivery::Connect order, SessionObserver* observer)
+Connection::Connection(ClientContext& context, Connection::Owner& owner, delivery::Connect order,
+                       SessionObserver* observer)
     : context_(context), owner_(owner), observer_(observer), order_(std::move(order)),
       sources_(context.pool(order_.pool), order_.resting, context.settings.addresses_per_attempt, context.random),
-      connector_(context, *this, order_.hosts, &sources_), deadline_(context.deadlines, [this] { expired(); }),
-      hook_(context.loop, [this] { pump(); }),
-      began_(Loop::now().monotonic) {
+      failures_(context.soft_bounce ? AttemptFailures::SoftBounce::yes : AttemptFailures::SoftBounce::no),
+      search_(context, *this, order_, sources_, failures_, observer), deadline_(context.deadlines, [this] { expired(); }),
+      hook_(context.loop, [this] { pump(); }), began_(Loop::now().monotonic) {
     hook_.schedule();
 }
 
-// --- finding an address
-// ---------------------------------------------------------------------------------------
+// --- the owner's word ---
 
-void Connection::drop_session() {
-    deadline_.clear();
-    session_.reset();
-    stream_.reset();
-    early_bytes_.clear();
-    dane_lookup_.reset();
-    in_session_ = 0;
+void Connection::deliver(delivery::Deliver order) {
+    if (over_) return;
+    deliveries_.push(std::make_unique<DeliveryJob>(std::move(order)));
+    hook_.schedule();
+}
+
+void Connection::probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts) {
+    if (over_) return;
+    deliveries_.push(std::make_unique<DeliveryJob>(std::move(transaction), secure, sts));
+    hook_.schedule();
+}
+
+void Connection::close(NotStarted not_started) {
+    if (over_) return;
+    closing_ = true;
+    if (not_started == NotStarted::drop) deliveries_.drop_waiting();
+    if (!is_up() && deliveries_.empty()) return finish(End::orderly); // it is not needed any more
+    hook_.schedule();
+}
+
+std::vector<std::uint64_t> Connection::recall() {
+    if (over_) return {};
+    auto out = deliveries_.recall(session());
     preparing_ = false;
-    std::erase_if(jobs_, [](const auto& job) { return job->cut; }); // they have been given back
-    for (auto& job : jobs_) job->content.reset(); // the next session's server may take it in another form
+    hook_.schedule(); // it may be to close
+    return out;
 }
 
-void Connection::try_next() {
-    drop_session();
-    current_.reset();
-    deliveries_done_ = 0;
-    up_ = plain_text_ = false;
-    authenticator_.reset();
-    sources_.next_server();
-    if (!jobs_.empty()) sources_.prefer(last_deferral_source(*jobs_.front()));
-    connector_.next();
+Connection::CutOff Connection::cut(std::uint64_t delivery) {
+    if (over_) return CutOff::unknown;
+    const auto cut = deliveries_.cut(delivery, session());
+    if (cut == DeliveryQueue::Cut::unknown) return CutOff::unknown;
+    if (cut == DeliveryQueue::Cut::too_late) return CutOff::too_late;
+    if (cut == DeliveryQueue::Cut::removed) {
+        preparing_ = false;
+        hook_.schedule();
+    } else if (deliveries_.front().id() == delivery) {
+        break_off_delivery(deliveries_.front().order().queue_id);
+    }
+    return CutOff::yes;
 }
 
-void Connection::retry_same_address() {
-    drop_session();
-    up_ = false;
-    connector_.retry_same();
+// --- the search's word ---
+
+void Connection::may_connect(const std::string& address, ConnectMode mode) {
+    owner_.may_connect(*this, address, mode == ConnectMode::parallel);
 }
 
-void Connection::request_permission(const std::string& address, Connector::Owner::ConnectMode mode) {
-    owner_.may_connect(*this, address, mode == Connector::Owner::ConnectMode::parallel);
+void Connection::session_left(For next) {
+    deadline_.clear();
+    preparing_ = false;
+    deliveries_.session_ended();
+    if (next == For::next_host) deliveries_done_ = 0;
 }
 
-void Connection::released(const std::string& address) { owner_.released(*this, address); }
-
-void Connection::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
-    if (observer_) observer_->looked_up(host, type, answer);
-}
-
-void Connection::unreachable(const Candidate& candidate, int error) {
-    const bool from_nowhere = error == EADDRNOTAVAIL && sources_.has_pool() && !candidate.source && !candidate.local();
-    const auto reason = from_nowhere ? sources_.why_no_source_for(candidate.endpoint.address) : std::strerror(error);
-    address_may_exist_ = other_hosts_failed_ = true;
-    sources_.next_server();
-    session_number_ = context_.next_session();
-    auto& why = (last_failure_ = {}).why;
-    why.stage = smtp::Stage::connect;
-    why.status = "4.4.1";
-    const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
-    why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, reason);
-    why.details.error = static_cast<std::uint16_t>(error);
-    why.at = candidate.relay();
-    log_context().info("{}", why.text);
-    if (observer_) observer_->unreachable(candidate, why);
-}
-
-void Connection::no_address(const std::string& status, const std::string& text) {
-    auto& why = no_address_verdict_.emplace();
-    why.stage = smtp::Stage::lookup;
-    why.status = decide::status_as(status, decide::Severity::temporary);
-    why.text = text;
-    if (!status.starts_with('5')) address_may_exist_ = other_hosts_failed_ = true;
-    if (observer_) observer_->failed("", why);
-}
-
-void Connection::out_of_addresses(Connector::Owner::End end) {
-    if (end == Connector::Owner::End::at_limit) return finish(End::at_limit);
-    if (no_address_verdict_ && last_failure_.why.text.empty()) last_failure_.why = *no_address_verdict_;
-    link_failed();
-}
-
-// Nobody's fault but the host's that is not to be used: its link works, unless that is the one host it is made of.
-void Connection::refused_by_policy(const std::string& text) {
-    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
-    failure.stage = smtp::Stage::tls;
-    failure.status = "4.7.5";
-    failure.text = text;
-    failure.details = failure_details(failure);
-    failure.at = relay();
-    other_hosts_failed_ = true;
-    if (!is_failure_of_link()) policy_failure_ = last_failure_;
-    log_context().info("{}", text);
-    if (observer_) observer_->failed(relay(), failure);
-    try_next();
-}
-
-void Connection::reached(const Candidate& candidate, std::unique_ptr<TlsStream> stream) {
-    current_ = candidate;
-    sources_.reached(candidate.source);
-    stream_ = std::move(stream);
-    session_number_ = context_.next_session();
-    if (observer_) observer_->connected(relay(), sources_.description());
-    if (!observer_ && loops_back(candidate)) return try_next(); // who looks on may ask ourselves, too
-    address_may_exist_ = true;
-    determine_tls_demand(); // → greet(), refused_by_policy()
-}
-
-void Connection::greet() {
-    const auto now = Loop::now().monotonic;
-    const bool pipelining =
-        context_.settings.pipelining && context_.peer_history.may_pipeline(current_->endpoint.address, now);
-    const bool chunking =
-        context_.settings.chunking && context_.peer_history.may_send_chunks(current_->endpoint.address, now);
-    using Session = smtp::ClientSession;
-    session_.emplace(
-        Session::Options{sources_.current() ? sources_.current()->helo : context_.settings.helo, current_->peer(),
-                         pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never, starttls_mode(),
-                         timeouts(context_.settings), idn::ascii_domain, auth_options(), observer_ != nullptr,
-                         current_->host.protocol, chunking ? Session::Chunking::if_useful : Session::Chunking::never},
-        now);
-    if (!early_bytes_.empty()) session_->feed(std::exchange(early_bytes_, {}), now);
+void Connection::session_begun() {
     hook_.schedule(); // TLS may come first
     rearm();
 }
 
-// Only now it is known to which address a name has led. Mail sent there would come back until its hops are too many.
-bool Connection::loops_back(const Candidate& candidate) {
-    const auto& address = candidate.endpoint.address;
-    if (candidate.local() || (!address.is_loopback() && stream_->local_address() != address.to_string())) return false;
-    const auto* listener = config::local_listener(context_.listeners, candidate.endpoint);
-    if (!listener) return false;
-    last_failure_ = {{}, relay(), "none"};
-    auto& why = last_failure_.why;
-    why.stage = smtp::Stage::connect;
-    why.status = "4.4.6";
-    why.text = fmt::format("mail loops back to myself: {} is a listener of this system (listen.{})", relay(),
-                           listener->name);
-    log_context().warning("{}", why.text);
-    return loop_found_ = true;
+void Connection::no_host_left(HostSearch::Owner::End end) {
+    if (end == HostSearch::Owner::End::at_limit) return finish(End::at_limit);
+    failures_.out_of_addresses();
+    link_failed();
 }
 
-// The server greets while its records are still looked up.
-void Connection::read_early() {
-    auto space = context_.loop.read_buffer();
-    const auto n = stream_->read(space);
-    if (n > 0) early_bytes_.append(space.data(), static_cast<std::size_t>(n));
-    if ((n < 0 && errno == EAGAIN) || (n > 0 && early_bytes_.size() <= max_early_bytes)) return;
-    context_.peer_history.record_failure(current_->endpoint.address, Loop::now().monotonic);
-    unreachable(*current_, n == 0 ? ECONNRESET : n < 0 ? errno : EPROTO);
-    try_next();
+smtp::ClientSession* Connection::session() {
+    auto* host = search_.host();
+    return host && host->greeted() ? &host->session() : nullptr;
 }
 
-// --- the conversation
-// -----------------------------------------------------------------------------------------
+const proto::route::StsPolicy* Connection::first_policy() const {
+    return deliveries_.empty() ? nullptr : &deliveries_.front().order().sts;
+}
+
+// --- the conversation ---
 
 void Connection::readable() {
-    if (!session_ && stream_ && !over_) return read_early();
-    bool more = true;
-    while (more && !over_ && session_) {
-        if (handshaking_) {
-            continue_handshake();
-            return pump();
-        }
-        auto space = context_.loop.read_buffer();
-        const auto n = stream_->read(space);
-        if (n > 0)
-            session_->feed({space.data(), static_cast<std::size_t>(n)}, Loop::now().monotonic);
-        else if (n == 0)
-            session_->end_of_input(Loop::now().monotonic);
-        else if (errno == EAGAIN)
-            return;
-        else
-            session_->broken(std::strerror(errno), Loop::now().monotonic);
-        more = n > 0 && stream_->tls(); // the socket will not say so again
+    auto read = HostSession::Read::more; // the socket will not announce what TLS holds
+    while (read == HostSession::Read::more && !over_ && session()) {
+        read = search_.host()->read();
+        if (read == HostSession::Read::nothing) return;
         pump();
     }
 }
 
-// Takes what the session has to tell and writes what it has to say, until neither is left.
+// Takes the session's events and writes its output, until neither is left.
 void Connection::pump() {
     if (over_) return;
-    if (!started_) {
-        started_ = true;
-        if (!order_.pool.empty() && !sources_.has_pool()) return pool_missing();
-        return try_next();
-    }
-    while (session_) {
-        if (auto event = session_->next()) {
+    if (!std::exchange(started_, true)) return search_.begin();
+    while (session()) {
+        if (auto event = session()->next()) {
             on_event(*event);
             if (over_) return;
             continue;
         }
-        continue_auth();
+        search_.host()->continue_auth();
         feed_session();
-        if (over_ || !session_) return; // it has left for another host
-        if (!session_->has_output()) {
-            if (auto event = session_->next()) { // a delivery that this server cannot take
+        if (over_ || !session()) return; // it has left for another host
+        if (!session()->has_output()) {
+            if (auto event = session()->next()) { // a delivery that this server cannot take
                 on_event(*event);
                 if (over_) return;
                 continue;
             }
             break;
         }
-        if (!flush()) break;
+        if (!search_.host()->flush()) break;
     }
-    if (session_) rearm();
-}
-
-// False: the kernel takes no more now, or the connection is broken (which the session knows then).
-bool Connection::flush() {
-    views_.clear();
-    session_->output(views_);
-    const auto written = stream_->write(views_);
-    if (written < 0) {
-        if (session_->over()) return false;
-        session_->broken(std::strerror(errno), Loop::now().monotonic);
-        return true;
-    }
-    session_->wrote(static_cast<std::size_t>(written), Loop::now().monotonic);
-    if (session_->has_output()) return false;
-    if (std::exchange(final_dot_unsent_, false)) CRASH_POINT("smtp-client.after_dot");
-    return true;
+    if (session()) rearm();
 }
 
 void Connection::rearm() {
     if (preparing_)
         deadline_.set(Loop::now().monotonic);
-    else if (const auto at = session_->next_deadline())
+    else if (const auto at = session()->next_deadline())
         deadline_.set(*at);
     else
         deadline_.clear();
 }
 
 void Connection::expired() {
-    if (over_) return;
-    if (!session_) return;
-    session_->expired(Loop::now().monotonic);
+    if (over_ || !session()) return;
+    session()->expired(Loop::now().monotonic);
     pump();
 }
 
 void Connection::on_event(smtp::ClientEvent& event) {
     if (std::holds_alternative<StartTls>(event)) {
-        if (!session_->over()) start_tls();
-    } else if (auto* wanted = std::get_if<AuthRequested>(&event)) {
-        start_auth(wanted->mechanism);
+        if (!session()->over()) search_.host()->start_tls();
+    } else if (auto* asked = std::get_if<AuthRequested>(&event)) {
+        search_.host()->start_auth(asked->mechanism);
     } else if (std::holds_alternative<Ready>(event)) {
-        authenticated();
-        setup_ = Loop::now().monotonic - began_;
-        context_.peer_history.record_success(current_->endpoint.address);
-        report_session_up();
-        up_ = true;
-        report_sources();
-        if (!std::exchange(was_up_, true)) {
-            owner_.connected(*this);
-            CRASH_POINT("smtp-client.connected");
-        }
+        ready();
     } else if (auto* wanted = std::get_if<ContentRequested>(&event)) {
-        feed_session(); // the next delivery's commands leave with this one's content
-        send_content(*wanted);
+        content_requested(*wanted);
     } else if (auto* done = std::get_if<Finished>(&event)) {
         finished(done->result);
     } else if (auto* end = std::get_if<Ended>(&event)) {
         ended(*end);
     } else if (auto* sent = std::get_if<CommandSent>(&event)) {
         observer_->sent(relay(), *sent);
-    } else if (auto* said = std::get_if<ReplyReceived>(&event)) {
-        observer_->received(relay(), *said);
+    } else if (auto* received = std::get_if<ReplyReceived>(&event)) {
+        observer_->received(relay(), *received);
     }
 }
 
-// --- ends
-// -----------------------------------------------------------------------------------------------------
-
-// QUIT, if it can go at once.
-void Connection::flush_last_output() {
-    if (!session_->has_output()) return;
-    views_.clear();
-    session_->output(views_);
-    static_cast<void>(stream_->write(views_));
+void Connection::ready() {
+    search_.host()->ready();
+    setup_ = Loop::now().monotonic - began_;
+    context_.peer_history.record_success(search_.current()->endpoint.address);
+    if (const auto* policy = first_policy()) search_.host()->report_tls_of_session(*policy);
+    if (const auto* from = sources_.current()) {
+        log().info("{} reached from {} ({}), pool {}", relay(), source(), from->helo, sources_.pool_name());
+        report_unusable_sources();
+        for (auto& refusal : sources_.take_rejections()) // what others of the pool were told before, was about them
+            owner_.source_refused(*this, {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});
+    }
+    if (std::exchange(was_up_, true)) return;
+    owner_.connected(*this);
+    CRASH_POINT("smtp-client.connected");
 }
+
+void Connection::report_unusable_sources() {
+    for (auto& each : sources_.take_unusable())
+        owner_.source_refused(*this, {order_.link, std::move(each), "this host does not have it", By::us});
+}
+
+// Hands deliveries to the session as long as it takes them.
+void Connection::feed_session() {
+    if (!session() || session()->over() || !is_up()) return;
+    preparing_ = false;
+    while (auto* job = session()->can_deliver() ? deliveries_.next() : nullptr)
+        if (feed_next(*job) == Feed::pauses) break;
+    if (closing_ && deliveries_.empty() && session()) session()->quit(Loop::now().monotonic);
+}
+
+Connection::Feed Connection::feed_next(DeliveryJob& job) {
+    const bool idle = deliveries_.none_in_session();
+    auto handed = hand_over(context_, job, *search_.host(), sources_);
+    switch (handed.result) {
+    case HandOver::Result::handed_over: deliveries_.next_handed_over(); return Feed::goes_on;
+    case HandOver::Result::refused: return refuse(job, *handed.error);
+    case HandOver::Result::not_now: return send_back_untried();
+    case HandOver::Result::not_yet: preparing_ = true; break;
+    // It leaves for there now, or after those under way.
+    case HandOver::Result::requirement_missing:
+        if (idle) try_another_host(job, std::move(handed.text));
+        break;
+    case HandOver::Result::other_source:
+        if (idle) switch_source(job);
+        break;
+    }
+    return Feed::pauses;
+}
+
+// Those under way first; then the rest goes back untried, and a descriptor with it.
+Connection::Feed Connection::send_back_untried() {
+    closing_ = true;
+    if (deliveries_.none_in_session()) deliveries_.drop_waiting();
+    return Feed::pauses;
+}
+
+Connection::Feed Connection::refuse(DeliveryJob& job, const spool::ReadError& error) {
+    if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_resource_exhaustion(*world)) {
+        context_.log_shortage(*world);
+        return send_back_untried();
+    }
+    log().warning("{}: {}", job.order().queue_id.text(), spool::text_of(error));
+    owner_.done(*this, refused(facts(), job, error), std::nullopt);
+    deliveries_.drop_next();
+    return Feed::goes_on;
+}
+
+void Connection::content_requested(const ContentRequested& wanted) {
+    feed_session(); // the next delivery's commands leave with this one's content
+    auto* job = deliveries_.in_session(wanted.id);
+    if (!job || session()->over()) return;
+    if (job->is_cut()) return break_off_delivery(job->order().queue_id);
+    send_content(*job, *search_.host(), wanted.from_start ? DeliveryJob::From::start : DeliveryJob::From::here);
+}
+
+// The conversation ends in the middle of that message: a server takes nothing that has no end.
+void Connection::break_off_delivery(spool::QueueId id) {
+    log().info("{}: delivery stopped before the content was sent: it was removed or has expired", id.text());
+    session()->content_broken("the delivery was stopped by this system");
+    hook_.schedule();
+}
+
+void Connection::finished(smtp::TransactionResult& result) {
+    CRASH_POINT("smtp-client.after_reply");
+    if (retry_from_another_source(result)) return;
+    report_result(result);
+    CRASH_POINT("smtp-client.after_done");
+}
+
+void Connection::report_result(const smtp::TransactionResult& replied) {
+    const auto job = deliveries_.take(replied.id);
+    if (!job) return;
+    auto result = replied;
+    const auto rules = reply_rules(job->probe() ? order_.replies : job->order().replies);
+    for (auto& verdict : result.verdicts) {
+        apply_reply_rules(rules, verdict);
+        if (context_.soft_bounce) apply_soft_bounce(verdict);
+    }
+    ++deliveries_done_;
+    if (job->probe()) return observer_->probed(relay(), result);
+    // Mail was taken, for all whom it was for, from an address that the queue-manager takes for a resting one.
+    if (delivered_to_all(result) && sources_.is_backing_off()) {
+        sources_.end_backoff();
+        owner_.source_taken(*this, {order_.link, source()});
+    }
+    auto done = report(facts(), context_.metrics, *job, result);
+    owner_.done(*this, std::move(done), job->take_message());
+}
+
+SessionFacts Connection::facts() {
+    const auto* its = session();
+    return search_.facts(deliveries_done_, its && its->extensions().esmtp ? setup_ : Loop::now().monotonic - began_);
+}
+
+// --- the host is left, or tried again ---
+
+void Connection::leave_host(Deliveries deliveries) {
+    search_.host()->wind_up();
+    if (deliveries == Deliveries::go_on) return;
+    deliveries_done_ = 0;
+    began_ = Loop::now().monotonic;
+}
+
+// The next one may do what this one does not.
+void Connection::try_another_host(const DeliveryJob& job, std::string text) {
+    AttemptFailure failed{{}, relay(), search_.host()->tls().description(), source()};
+    failed.why.outcome = smtp::Outcome::failed;
+    failed.why.status = "5.7.30";
+    failed.why.text = std::move(text);
+    log().info("{}: {}", job.order().queue_id.text(), failed.why.text);
+    failures_.requirement_missing(std::move(failed), job.id());
+    session()->quit(Loop::now().monotonic);
+    leave_host();
+    search_.try_next();
+}
+
+// A server that answers, and refuses before anybody's mail is spoken of, may mean the address we come from: the
+// pool's next one shows. Silence and broken connections say nothing of the kind.
+bool Connection::retry_from_another_source(const smtp::Verdict& why) {
+    const bool at_the_door = why.stage == smtp::Stage::banner || why.stage == smtp::Stage::ehlo;
+    if (!sources_.current() || !at_the_door || why.code < 400 || is_up() || !sources_.rejected_by_server(why.text))
+        return false;
+    log().info("{}; trying again from {} instead of {}", why.text, next_source(sources_), source());
+    search_.retry_same();
+    return true;
+}
+
+// Words about the address we come from at MAIL or later: it rests, and where one is left that does not, the mail goes
+// from there. What is said then, or where none is left, is the verdict.
+bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
+    const auto* job = deliveries_.in_session(result.id);
+    auto refusal = job ? source_refusal(sources_, *job, result) : std::nullopt;
+    if (!refusal) return false;
+    owner_.source_refused(*this, {order_.link, std::move(refusal->source), std::move(refusal->why), By::mail});
+    log().info("{}", refusal->text);
+    if (refusal->next != SourceRefusal::Next::try_again) return false;
+    if (session()->idle()) session()->quit(Loop::now().monotonic);
+    leave_host(Deliveries::begin_again);
+    search_.retry_same();
+    return true;
+}
+
+// The same server once more, from the address that the delivery was put off at.
+void Connection::switch_source(const DeliveryJob& job) {
+    log().info("{}: was deferred when sent from {}; trying that address again instead of {}",
+               job.order().queue_id.text(), next_source(sources_), source());
+    session()->quit(Loop::now().monotonic);
+    leave_host(Deliveries::begin_again);
+    search_.retry_same();
+}
+
+// Where TLS is only welcome, a server that offers it and cannot do it gets its mail without: once more to the
+// same address.
+bool Connection::retry_in_plain_text(const smtp::Verdict& why) {
+    if (why.stage != smtp::Stage::tls || !search_.host()->tls().may_fall_back()) return false;
+    log().info("{}; trying again in plain text", why.text);
+    search_.retry_in_plain_text();
+    return true;
+}
+
+// A token that was kept may be worth nothing any more: once more to the same address with a new one. What is
+// refused permanently is told to the connections that wait with the same.
+bool Connection::retry_with_new_token(const smtp::Verdict& why) {
+    auto* authenticator = search_.authenticator();
+    if (!authenticator || why.stage != smtp::Stage::auth || why.code < 500) return false;
+    if (!authenticator->rejected(why.text, Loop::now().monotonic)) return false;
+    log().info("{}; trying again with a new token", why.text);
+    search_.retry_same();
+    return true;
+}
+
+// --- ends ---
 
 void Connection::ended(Ended& end) {
-    flush_last_output();
-    store_resumption();
+    auto& host = *search_.host();
+    host.wind_up();
     const auto now = Loop::now().monotonic;
-    if (end.distrust_pipelining) context_.peer_history.distrust_pipelining(current_->endpoint.address, now);
-    if (end.distrust_chunking) context_.peer_history.distrust_chunking(current_->endpoint.address, now);
-    const Job* interrupted = end.interrupted ? job_of(end.interrupted->id) : nullptr;
-    if (end.orderly || (interrupted && interrupted->cut)) return finish(End::orderly);
+    const auto address = host.host().endpoint.address;
+    if (end.distrust_pipelining) context_.peer_history.distrust_pipelining(address, now);
+    if (end.distrust_chunking) context_.peer_history.distrust_chunking(address, now);
+    const auto* interrupted = end.interrupted ? deliveries_.in_session(end.interrupted->id) : nullptr;
+    if (end.orderly || (interrupted && interrupted->is_cut())) return finish(End::orderly);
 
-    other_hosts_failed_ = true;
     if (observer_) observer_->failed(relay(), end.why);
-    const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
-    const bool fresh = deliveries_done_ == 0; // nobody has been served here
-    // Somebody else's verdict is among them: it must be told.
-    const bool told =
+    // A recipient may have another verdict, which must be reported.
+    const bool others =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
-    last_failure_ = {end.why, relay(), tls_description(), source()};
-    last_failure_.why.details = failure_details(end.why);
-    last_failure_.why.at = relay();
-    if (end.why.stage == smtp::Stage::tls) report_tls_result(tls_result_, end.why.text);
+    const auto served = deliveries_done_ != 0 ? Served::deliveries : others ? Served::recipients : Served::nobody;
+    failures_.host_failed(search_.failure_at_host(end.why));
+    if (const auto* policy = first_policy(); policy && end.why.stage == smtp::Stage::tls)
+        host.report_tls_result(host.tls().result(), end.why.text, *policy);
     if (retry_from_another_source(end.why) || (end.interrupted && retry_from_another_source(*end.interrupted))) return;
-    if (fresh && (retry_in_plain_text(end.why) || retry_with_new_token(end.why))) return;
-    if (fresh && !told && end.distrust_chunking && end.why.code != 0) {
-        log_context().info("{}; trying again with DATA", end.why.text);
-        return retry_same_address();
-    }
+    if (retry_same_host(end, served) || go_to_next_host(end, served)) return;
+    const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
+    const bool of_link = served == Served::nobody && failure.kind == decide::FailureKind::connection && !end.mail_accepted;
+    if (!end.interrupted || of_link) return link_failed();
+    report_interrupted(*end.interrupted);
+}
+
+bool Connection::retry_same_host(const Ended& end, Served served) {
+    if (served == Served::deliveries) return false;
+    if (retry_in_plain_text(end.why) || retry_with_new_token(end.why)) return true;
+    if (served != Served::nobody || !end.distrust_chunking || end.why.code == 0) return false;
+    log().info("{}; trying again with DATA", end.why.text);
+    search_.retry_same();
+    return true;
+}
+
+bool Connection::go_to_next_host(const Ended& end, Served served) {
+    const auto& host = *search_.current();
     // A destination that says 5xx is not to be got round.
-    if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) connector_.skip_fallback();
+    if (end.why.code >= 500 && host.host.tier != decide::Tier::fallback) search_.skip_fallback();
+    const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
     if (end.why.stage == smtp::Stage::tls) {
-        if (!is_failure_of_link()) policy_failure_ = last_failure_;
-        log_context().info("{}", end.why.text);
-        return try_next();
+        if (!search_.tls_failure_is_of_link()) failures_.last_was_for_policy();
+    } else {
+        if (end.mail_accepted) failures_.last_had_accepted_mail();
+        if (served != Served::nobody || !failure.next_host()) return false;
+        context_.peer_history.record_failure(host.endpoint.address, Loop::now().monotonic);
     }
-    if (end.mail_accepted) mail_failure_ = last_failure_;
-    if (fresh && !told && failure.next_host()) {
-        context_.peer_history.record_failure(current_->endpoint.address, now);
-        log_context().info("{}", end.why.text);
-        return try_next();
-    }
-    if (!end.interrupted ||
-        (fresh && !told && failure.kind == decide::FailureKind::connection && !end.mail_accepted))
-        return link_failed();
-    Job* job = job_of(end.interrupted->id);
-    if (job && job->damaged) {
-        delivery::Done done;
-        done.connection = number();
-        done.delivery = job->order.delivery;
-        done.queue_id = job->order.queue_id;
-        done.unreadable = true;
-        jobs_.erase(std::ranges::find_if(jobs_, [&](auto& each) { return each.get() == job; }));
+    log().info("{}", end.why.text);
+    search_.try_next();
+    return true;
+}
+
+void Connection::report_interrupted(const smtp::TransactionResult& result) {
+    const auto* job = deliveries_.in_session(result.id);
+    if (job && job->is_damaged()) {
+        auto done = unreadable(facts(), *job);
+        deliveries_.take(result.id).reset();
         owner_.done(*this, std::move(done), std::nullopt);
         return finish(End::orderly);
     }
-    report(*end.interrupted);
-    finish(End::failed, last_failure_.why);
-}
-
-smtp::FailureDetails Connection::failure_details(const smtp::Verdict& why) const {
-    smtp::FailureDetails out{.timed_out = why.details.timed_out};
-    out.implicit_tls = current_ && current_->host.tls_wrap;
-    if (why.stage == smtp::Stage::tls) out.demand = demanded_by_;
-    return out;
-}
-
-// No MX host has an address, say those who know: waiting changes nothing. What the operator has named himself (hosts to
-// fall back on, a domain whose SRV records count) he can mend.
-bool Connection::no_host_has_address() const {
-    return order_.mx && no_address_verdict_ && !address_may_exist_ && !context_.soft_bounce &&
-           std::ranges::all_of(order_.hosts,
-                               [](auto& host) { return host.tier == decide::Tier::first && !host.tls_wrap; });
+    report_result(result);
+    finish(End::failed, failures_.last().why);
 }
 
 // What became of the delivery that was to go first, where that was found out without its conversation.
 void Connection::fail_first_delivery(const AttemptFailure& failed, ReportTo report_to) {
-    Job& job = *jobs_.front();
-    if (!job.message)
-        if (auto message = context_.messages.open(job.order.queue_id, job.order.location)) job.message = *std::move(message);
+    auto& job = deliveries_.front();
+    static_cast<void>(job.open(context_));
     smtp::Transaction readable;
-    if (!job.message || !make_transaction(job.order, *job.message, readable)) return;
-    const auto now = Loop::now().wall;
-    for (std::size_t i = 0; i < job.order.recipients.size(); ++i) write_line(job, i, failed.why, failed.host, {}, now);
+    if (!job.is_open() || !make_transaction(job.order(), job.message(), readable)) return;
+    auto done = report(facts(), context_.metrics, job, failed);
     if (report_to == ReportTo::log) return;
-    auto done = make_done(job.order, failed.why);
-    done.connection = number();
-    done.host = failed.host;
-    done.tls = failed.tls;
-    done.source = failed.source;
-    owner_.done(*this, std::move(done), std::move(job.message));
-    jobs_.pop_front();
-}
-
-// No address is left, and a host that could be reached does not do what the message requires: that is the message's
-// own affair. It is returned, unless one of the other hosts may do it another time.
-void Connection::requirement_failed() {
-    auto failed = *requirement_failure_;
-    if (other_hosts_failed_) {
-        failed.why.outcome = smtp::Outcome::deferred;
-        failed.why.status = "4.7.30";
-        failed.why.text += "; other hosts cannot be reached";
-    }
-    if (context_.soft_bounce) apply_soft_bounce(failed.why);
-    fail_first_delivery(failed, ReportTo::log_and_owner);
-    finish(End::orderly);
+    owner_.done(*this, std::move(done), job.take_message());
+    deliveries_.take(job.id()).reset();
 }
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    if (requirement_failure_ && !jobs_.empty() && jobs_.front()->order.delivery == requirement_delivery_)
-        return requirement_failed();
-    if (requirement_failure_ && !other_hosts_failed_)
-        return finish(End::orderly); // it was taken away, and nothing else was the matter
-    auto failed = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
-    auto& why = failed.why;
-    const bool loop = loop_found_ && !address_may_exist_ && !context_.soft_bounce;
-    const bool nowhere = loop || no_host_has_address();
-    if (nowhere) {
-        why.outcome = smtp::Outcome::failed;
-        why.status = loop ? "5.4.6" : "5.4.4";
-    } else if (why.outcome == smtp::Outcome::failed) {
-        // What a server says of itself is no verdict on the mail: that waits.
-        why.outcome = smtp::Outcome::deferred;
-        if (why.status.starts_with('5')) why.status[0] = '4';
+    const auto* first = first_delivery();
+    if (first && failures_.is_for_requirement_of(first->id())) {
+        fail_first_delivery(failures_.requirement_failure(), ReportTo::log_and_owner);
+        return finish(End::orderly);
     }
-    if (nowhere && !jobs_.empty() && jobs_.front()->probe) {
-        smtp::TransactionResult result{jobs_.front()->order.delivery, {why}, {}};
-        result.of_recipient.resize(jobs_.front()->probe->recipients.size());
+    if (failures_.is_for_requirement_only()) return finish(End::orderly); // it was taken away, and nothing else was wrong
+    auto [failed, leads_nowhere, of_message] = failures_.conclude(kind_of_hosts(order_));
+    if (leads_nowhere && first && first->probe()) {
+        smtp::TransactionResult result{first->id(), {failed.why}, {}};
+        result.of_recipient.resize(first->probe()->recipients.size());
         observer_->probed("", result);
-    } else if (!jobs_.empty() && !jobs_.front()->probe) {
-        // A server that accepted MAIL, or could be talked to without TLS, proved its link: what failed is
-        // this message's try. So is one that leads nowhere: it is returned.
-        fail_first_delivery(failed, mail_failure_ || policy_failure_ || nowhere ? ReportTo::log_and_owner : ReportTo::log);
+    } else if (first && !first->probe()) {
+        fail_first_delivery(failed, of_message ? ReportTo::log_and_owner : ReportTo::log);
     }
+    auto& why = failed.why;
     why.status = decide::status_as(std::move(why.status), decide::Severity::temporary); // the link itself waits
     finish(End::failed, why);
 }
@@ -454,14 +481,14 @@ void Connection::finish(End end, const smtp::Verdict& why) {
     if (std::exchange(over_, true)) return;
     report_unusable_sources();
     deadline_.clear();
-    connector_.stop();
+    search_.stop();
     delivery::Closed closed;
     closed.connection = number();
     closed.failed = end == End::failed;
     closed.at_address_limit = end == End::at_limit;
     closed.was_up = was_up_;
     if (closed.failed) closed.reason = why;
-    closed.host = last_failure_.host.empty() ? relay() : last_failure_.host;
+    closed.host = failures_.last().host.empty() ? relay() : failures_.last().host;
     owner_.closed(*this, std::move(closed));
 }
 

@@ -6,7 +6,7 @@
 
 namespace smtpd {
 
-using Kind = AuthStep::Kind;
+using StepKind = AuthStep::Kind;
 
 // A password on its way through the thread pool. It may outlive the exchange.
 struct PasswordAuthentication::Work {
@@ -37,7 +37,7 @@ void PasswordAuthentication::start(const std::string& mechanism, const smtp::Sec
         expecting_ = Expecting::plain;
     } else if (mechanism == "LOGIN") {
         expecting_ = Expecting::login_user;
-        if (!initial) return done({Kind::challenge, smtp::encode_base64("Username:"), {}});
+        if (!initial) return done({StepKind::challenge, smtp::encode_base64("Username:"), {}});
     } else {
         using Plus = smtp::ScramServer::Plus;
         const auto plus = mechanism.ends_with("-PLUS") ? Plus::chosen
@@ -47,13 +47,13 @@ void PasswordAuthentication::start(const std::string& mechanism, const smtp::Sec
         scram_.emplace(auth::scram_crypto, smtp::encode_base64(common::random_bytes(18)), plus,
                        channel_.binding);
     }
-    if (!initial) return done({Kind::challenge, {}, {}});
+    if (!initial) return done({StepKind::challenge, {}, {}});
     respond(*initial, std::move(done));
 }
 
 void PasswordAuthentication::respond(const smtp::Secret& response, Done done) {
     auto message = smtp::decode_base64(response.reveal());
-    if (!message) return done({Kind::malformed, "that is not base64", {}});
+    if (!message) return done({StepKind::malformed, "that is not base64", {}});
     take(std::move(*message), std::move(done));
 }
 
@@ -65,18 +65,18 @@ void PasswordAuthentication::take(std::string&& message, Done done) {
     case Expecting::login_user:
         user_ = auth::saslprep(text);
         expecting_ = Expecting::login_password;
-        return done({Kind::challenge, smtp::encode_base64("Password:"), {}});
+        return done({StepKind::challenge, smtp::encode_base64("Password:"), {}});
     case Expecting::login_password: return check(user_, text, std::move(done));
     case Expecting::scram_first: return scram_first(text, done);
     case Expecting::scram_final: {
         auto proven = scram_->final(text);
-        if (!proven) return done({Kind::failure, proven.error().why, user_});
+        if (!proven) return done({StepKind::failure, proven.error().why, user_});
         expecting_ = Expecting::scram_over;
-        return done({Kind::challenge, smtp::encode_base64(*proven), {}});
+        return done({StepKind::challenge, smtp::encode_base64(*proven), {}});
     }
     case Expecting::scram_over:
-        if (!text.empty()) return done({Kind::malformed, "unexpected data after the exchange", {}});
-        return done({Kind::success, {}, user_});
+        if (!text.empty()) return done({StepKind::malformed, "unexpected data after the exchange", {}});
+        return done({StepKind::success, {}, user_});
     }
 }
 
@@ -85,17 +85,17 @@ void PasswordAuthentication::plain(std::string_view message, Done done) {
     const auto first = message.find('\0');
     const auto second = first == message.npos ? first : message.find('\0', first + 1);
     if (second == message.npos || message.find('\0', second + 1) != message.npos)
-        return done({Kind::malformed, "expected two NULs", {}});
+        return done({StepKind::malformed, "expected two NULs", {}});
     const auto for_whom = auth::saslprep(message.substr(0, first));
     const auto user = auth::saslprep(message.substr(first + 1, second - first - 1));
     if (!for_whom.empty() && for_whom != user)
-        return done({Kind::failure, "acting for another user is not allowed", user});
+        return done({StepKind::failure, "acting for another user is not allowed", user});
     check(user, message.substr(second + 1), std::move(done));
 }
 
 void PasswordAuthentication::scram_first(std::string_view message, const Done& done) {
     auto user = scram_->first(message);
-    if (!user) return done({Kind::malformed, user.error().why, {}});
+    if (!user) return done({StepKind::malformed, user.error().why, {}});
     user_ = auth::saslprep(*user);
     expecting_ = Expecting::scram_final;
     const auto* entry = file_->find(user_);
@@ -108,11 +108,11 @@ void PasswordAuthentication::scram_first(std::string_view message, const Done& d
         keys.stored_key = common::random_bytes(32);
         keys.server_key = common::random_bytes(32);
     }
-    done({Kind::challenge, smtp::encode_base64(scram_->challenge(keys)), {}});
+    done({StepKind::challenge, smtp::encode_base64(scram_->challenge(keys)), {}});
 }
 
 void PasswordAuthentication::check(std::string user, std::string_view password, Done done) {
-    if (channel_.locked_out && channel_.locked_out(user)) return done({Kind::locked_out, {}, std::move(user)});
+    if (channel_.locked_out && channel_.locked_out(user)) return done({StepKind::locked_out, {}, std::move(user)});
     waiting_.reset(new Work{{},
                             this,
                             concurrency_.limiter,
@@ -123,7 +123,7 @@ void PasswordAuthentication::check(std::string user, std::string_view password, 
                             std::move(done)});
     if (concurrency_.limiter->acquire(concurrency_.limits, ticket_, [this] { begin_work(); })) return;
     const auto rejected = std::move(waiting_);
-    rejected->done({Kind::unavailable, "too many passwords are being checked", std::move(rejected->user)});
+    rejected->done({StepKind::unavailable, "too many passwords are being checked", std::move(rejected->user)});
 }
 
 void PasswordAuthentication::begin_work() {
@@ -146,7 +146,7 @@ void PasswordAuthentication::begin_work() {
         work->limiter->release(work->ticket);
         if (!work->owner) return;
         work->owner->work_ = nullptr;
-        work->done({work->matches ? Kind::success : Kind::failure,
+        work->done({work->matches ? StepKind::success : StepKind::failure,
                     work->matches ? "" : "authentication failure", std::move(work->user)});
     };
     uv_queue_work(&loop_.uv(), &work_->request, run, after);

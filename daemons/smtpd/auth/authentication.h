@@ -2,7 +2,6 @@
 // ways to decide: the password file, and Dovecot's auth service. Knows neither the session nor the log.
 #pragma once
 #include "daemons/common/crypto/auth/password_file.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/smtpd/auth/concurrency_limiter.h"
 #include "libsmtp/auth/secret.h"

@@ -7,7 +7,7 @@
 namespace smtpd {
 
 using namespace std::chrono_literals;
-using Kind = AuthStep::Kind;
+using StepKind = AuthStep::Kind;
 
 static constexpr std::size_t max_input = 65536;
 static constexpr auto patience = 30s; // Dovecot itself delays refusals
@@ -21,14 +21,14 @@ static bool is_base64(std::string_view text) {
 DovecotAuthentication::DovecotAuthentication(common::Loop& loop, const std::string& socket,
                                              AuthChannel channel, AuthConcurrency concurrency)
     : channel_(std::move(channel)), concurrency_(std::move(concurrency)),
-      timeout_(loop, [this] { finish({Kind::unavailable, "the auth service does not answer", {}}); }),
+      timeout_(loop, [this] { finish({StepKind::unavailable, "the auth service does not answer", {}}); }),
       stream_(loop, common::ServiceAddress{socket, {}},
               {[this](std::string_view bytes) { on_data(bytes); },
-               [this](const std::string& why) { finish({Kind::unavailable, "auth service: " + why, {}}); }}) {
+               [this](const std::string& why) { finish({StepKind::unavailable, "auth service: " + why, {}}); }}) {
 }
 
 void DovecotAuthentication::start(const std::string& mechanism, const smtp::Secret* initial, Done done) {
-    if (initial && !is_base64(initial->reveal())) return done({Kind::malformed, "that is not base64", {}});
+    if (initial && !is_base64(initial->reveal())) return done({StepKind::malformed, "that is not base64", {}});
     mechanism_ = mechanism;
     has_initial_ = initial != nullptr;
     if (initial) initial_ = initial->copy();
@@ -47,7 +47,7 @@ void DovecotAuthentication::send_when_admitted(std::function<void()> question, D
         question();
     };
     if (!concurrency_.limiter->acquire(concurrency_.limits, ticket_, go))
-        finish({Kind::unavailable, "too many requests to the auth service are pending", {}});
+        finish({StepKind::unavailable, "too many requests to the auth service are pending", {}});
 }
 
 // Once Dovecot has introduced itself.
@@ -61,15 +61,15 @@ void DovecotAuthentication::begin() {
 }
 
 void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
-    if (finished_) return done({Kind::unavailable, "the auth service closed the connection", {}});
-    if (!is_base64(response.reveal())) return done({Kind::malformed, "that is not base64", {}});
+    if (finished_) return done({StepKind::unavailable, "the auth service closed the connection", {}});
+    if (!is_base64(response.reveal())) return done({StepKind::malformed, "that is not base64", {}});
     send_when_admitted([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
         std::move(done));
 }
 
 void DovecotAuthentication::on_data(std::string_view bytes) {
     input_ += bytes;
-    if (input_.size() > max_input) return finish({Kind::unavailable, "the auth service sent too much data", {}});
+    if (input_.size() > max_input) return finish({StepKind::unavailable, "the auth service sent too much data", {}});
     while (!finished_) {
         const auto end = input_.find('\n');
         if (end == input_.npos) return;
@@ -99,7 +99,7 @@ void DovecotAuthentication::line(std::string_view line) {
         return line == word || line.starts_with(std::string(word) + "\t");
     };
     if (is("VERSION") && !line.starts_with("VERSION\t1\t"))
-        return finish({Kind::unavailable, "the auth service uses another protocol version", {}});
+        return finish({StepKind::unavailable, "the auth service uses another protocol version", {}});
     if (is("DONE") && !server_ready_) {
         server_ready_ = true;
         if (started_) begin();
@@ -111,16 +111,16 @@ void DovecotAuthentication::line(std::string_view line) {
         timeout_.stop();
         concurrency_.limiter->release(ticket_);
         if (const auto done = std::exchange(done_, {}))
-            done({Kind::challenge, std::string(is_base64(body) ? body : ""), {}});
+            done({StepKind::challenge, std::string(is_base64(body) ? body : ""), {}});
     } else if (line.starts_with("OK\t1")) {
         const auto user = field_of(line, "user=");
-        if (user.empty()) return finish({Kind::unavailable, "the auth service returned no user", {}});
-        finish({Kind::success, {}, std::string(user)});
+        if (user.empty()) return finish({StepKind::unavailable, "the auth service returned no user", {}});
+        finish({StepKind::success, {}, std::string(user)});
     } else if (line.starts_with("FAIL\t1")) {
         // A flag of its own before Dovecot 2.3, a code since.
         const bool later = find_field(line, "temp") == "" || field_of(line, "code=") == "temp_fail";
         const auto why = field_of(line, "reason=");
-        finish({later ? Kind::unavailable : Kind::failure,
+        finish({later ? StepKind::unavailable : StepKind::failure,
                 why.empty() ? "authentication failure" : std::string(why),
                 std::string(field_of(line, "user="))});
     }

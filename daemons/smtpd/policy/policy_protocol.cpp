@@ -1,4 +1,5 @@
 #include "daemons/smtpd/policy/policy_protocol.h"
+#include "libsmtp/text/trim.h"
 #include <fmt/format.h>
 
 namespace smtpd {
@@ -80,17 +81,11 @@ std::string rejection_text(Stage stage, const PolicyContext& context, std::strin
 
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-    while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-    while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-    return text;
-}
-
 // The first word; the rest stays.
 std::string_view take_word(std::string_view& text) {
-    text = trimmed(text);
+    text = smtp::trimmed(text);
     const auto word = text.substr(0, text.find_first_of(" \t"));
-    text = trimmed(text.substr(word.size()));
+    text = smtp::trimmed(text.substr(word.size()));
     return word;
 }
 

@@ -84,7 +84,7 @@ static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbo
     const auto domain = std::string_view(address).substr(at + 1);
     if (name.find('@') != name.npos
             ? address == name
-            : address.substr(0, at) == name && (rules.config->is_local(idn::ascii_domain(domain)) ||
+            : address.substr(0, at) == name && (config::is_local(rules.config->local, idn::ascii_domain(domain)) ||
                                                 domain == smtp::lowered(rules.config->mta.origin)))
         return true;
     const auto* entry = rules.passwords->find(user);
@@ -111,7 +111,7 @@ RelayDecision evaluate_sender(const Rules& rules, const Client& client, const sm
 }
 
 RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
-    const auto& config = *rules.config;
+    const auto& settings = *rules.config;
     const auto text = path.text();
     if (path.bare_postmaster()) return {Kind::accept, text, {}};
     const bool trusted = may_relay(rules, client);
@@ -122,17 +122,17 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
             return refuse(550, {5, 1, 3},
                           "<" + text + ">: Recipient address rejected: need fully-qualified address");
         address = complete(rules, path.mailbox);
-        domain = smtp::lowered(config.mta.origin);
+        domain = smtp::lowered(settings.mta.origin);
     }
     if (domain.empty())
         return refuse(550, {5, 1, 2},
                       "<" + text + ">: Recipient address rejected: Domain not found");
-    const auto where = config.class_of(domain);
+    const auto where = settings.class_of(domain);
     if (where == decide::AddressClass::remote && !trusted)
         return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
-    const bool listed = where == decide::AddressClass::relay ? !config.relay.recipients.empty()
+    const bool listed = where == decide::AddressClass::relay ? !settings.relay.recipients.empty()
                                                              : where != decide::AddressClass::remote;
-    return {listed && config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
+    return {listed && settings.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
 }
 
 smtp::Reply reply_for(common::Unavailable why) {

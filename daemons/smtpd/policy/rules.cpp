@@ -6,10 +6,10 @@ namespace smtpd {
 
 using namespace std::chrono_literals;
 
-static smtp::ServerSettings settings_of(const config::Config& config, const config::Listener& listener) {
-    const auto& from = config.smtpd;
+static smtp::ServerSettings settings_of(const Settings& settings, const config::Listener& listener) {
+    const auto& from = settings.smtpd;
     smtp::ServerSettings to;
-    to.hostname = config.mta.hostname;
+    to.hostname = settings.mta.hostname;
     to.message_size = listener.message_size;
     to.recipients = listener.recipients;
     to.capabilities.size = listener.message_size;
@@ -57,29 +57,29 @@ static void offer(smtp::ServerSettings& settings, const Rules& rules) {
         settings.tls = smtp::ServerSettings::Tls::required;
 }
 
-spool::Result<std::shared_ptr<const tls::Context>> make_tls(const config::Config& config,
+spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings,
                                                             const config::Listener& listener,
                                                             const proto::secrets::Server& secrets) {
     if (listener.tls == config::ListenerTls::no) return nullptr;
     tls::ServerOptions options;
-    options.purpose = config.mta.hostname + " smtpd " + listener.name;
-    options.minimum = config.tls.minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
+    options.purpose = settings.mta.hostname + " smtpd " + listener.name;
+    options.minimum = settings.tls.minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
                                                                                 : tls::Version::tls_1_2;
-    options.ciphers = config.tls.ciphers;
-    options.tickets = config.tls.session_tickets;
+    options.ciphers = settings.tls.ciphers;
+    options.tickets = settings.tls.session_tickets;
     options.ticket_lifetime = static_cast<std::uint32_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(config.tls.ticket_lifetime).count());
+        std::chrono::duration_cast<std::chrono::seconds>(settings.tls.ticket_lifetime).count());
     if (listener.client_certificates) options.client_certificates = tls::ClientCertificates::ask;
     return tls::Context::server(secrets, options);
 }
 
-std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> config,
+std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings,
                                         const config::Listener& listener, Credentials credentials) {
     auto rules = std::make_shared<Rules>();
     rules->tls = std::move(credentials.tls);
     rules->passwords = std::move(credentials.passwords);
     rules->pepper = std::move(credentials.pepper);
-    rules->config = std::move(config);
+    rules->config = std::move(settings);
     rules->listener = listener;
     rules->normal = settings_of(*rules->config, listener);
     offer(rules->normal, *rules);

@@ -2,9 +2,9 @@
 // it from under a conversation. A value; knows no sockets.
 #pragma once
 #include "daemons/common/crypto/auth/password_file.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/crypto/tls/context.h"
 #include "daemons/smtpd/access/client_limits.h"
+#include "daemons/smtpd/policy/settings.h"
 #include "libsmtp/session/server_session.h"
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 namespace smtpd {
 
 struct Rules {
-    std::shared_ptr<const config::Config> config;
+    std::shared_ptr<const Settings> config; // never null
     config::Listener listener;
     smtp::ServerSettings normal, stressed;               // stressed: when sessions run short
     std::shared_ptr<const tls::Context> tls;             // null: this listener has none
@@ -37,10 +37,10 @@ struct Credentials {
     std::shared_ptr<const auth::PasswordFile> passwords = std::make_shared<auth::PasswordFile>();
     std::string pepper;
 };
-std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> config,
+std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings,
                                         const config::Listener& listener, Credentials credentials = {});
 // The TLS of a listener; null if it wants none.
-spool::Result<std::shared_ptr<const tls::Context>> make_tls(const config::Config& config,
+spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings,
                                                             const config::Listener& listener,
                                                             const proto::secrets::Server& secrets);
 

@@ -285,35 +285,37 @@ bool concerns(const std::vector<std::string>& listeners, const config::Listener&
 
 } // namespace
 
-std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log, const config::Config& config,
-                                        std::function<void(std::string_view)> tell) {
+std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,
+                                                   const std::vector<config::PolicyService>& services,
+                                                   const config::Content& content,
+                                                   std::function<void(std::string_view)> tell) {
     auto policy_sources = std::make_shared<PolicySources>(std::move(tell));
-    for (const auto& policy : config.policies) {
+    for (const auto& policy : services) {
         const auto what = "policy service " + policy.name;
         policy_sources->policies.push_back(std::make_unique<PolicyClient>(
             loop, log, policy, common::ServiceStatus(policy_sources->problems.reporter(what), what, policy.on_failure)));
     }
-    if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
+    if (auto checks = common::HeaderChecks::parse(content.header_checks)) // as the configuration's check did
         policy_sources->header_checks = *std::move(checks);
     return policy_sources;
 }
 
 std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rules& rules, const Client& client) {
     std::vector<std::unique_ptr<PolicyCheck>> checks;
-    const auto& config = *rules.config;
+    const auto& settings = *rules.config;
     const auto& limits = rules.listener.limits;
-    const bool trusted = common::contains(config.relay.networks, client.address);
+    const bool trusted = common::contains(settings.relay.networks, client.address);
     if ((!trusted && (limits.messages_per_minute != 0 || limits.recipients_per_minute != 0)) ||
         limits.user_messages_per_hour != 0 || limits.user_recipients_per_hour != 0)
         checks.push_back(std::make_unique<RateCheck>(worker.rates, limits, trusted));
     if (!trusted) {
         std::vector<config::DnsList> lists;
-        std::ranges::copy_if(config.dns_lists, std::back_inserter(lists),
+        std::ranges::copy_if(settings.dns_lists, std::back_inserter(lists),
                              [&](const auto& list) { return concerns(list.listeners, rules.listener); });
         if (!lists.empty()) // before the delay, which the look-ups can use
             checks.push_back(std::make_unique<DnsListCheck>(worker.resolver, worker.log, std::move(lists),
-                                                            config.smtpd.dns_list_threshold));
-        const auto delay = config.smtpd.greeting_delay;
+                                                            settings.smtpd.dns_list_threshold));
+        const auto delay = settings.smtpd.greeting_delay;
         if (delay > 0s && rules.listener.service == config::Service::relay)
             checks.push_back(std::make_unique<GreetingDelay>(worker.deadlines, delay));
         for (auto& policy : worker.policy_sources->policies)
@@ -322,9 +324,9 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
     }
     if (!worker.policy_sources->header_checks.empty())
         checks.push_back(std::make_unique<HeaderCheck>(worker.policy_sources, worker.log));
-    for (const auto& settings : config.milters)
-        if (settings.applies_to(rules.listener.name))
-            checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, settings));
+    for (const auto& milter : settings.milters)
+        if (milter.applies_to(rules.listener.name))
+            checks.push_back(std::make_unique<MilterCheck>(worker.loop, worker.log, worker.policy_sources, milter));
     if (checks.empty()) return nullptr;
     auto policy_chain = std::make_unique<PolicyChain>(std::move(checks));
     policy_chain->context.client = client;

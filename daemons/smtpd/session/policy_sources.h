@@ -19,8 +19,10 @@ struct PolicySources {
     common::HeaderChecks header_checks;
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.
-std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log, const config::Config& config,
-                                        std::function<void(std::string_view)> tell);
+std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,
+                                                   const std::vector<config::PolicyService>& services,
+                                                   const config::Content& content,
+                                                   std::function<void(std::string_view)> tell);
 
 // Null: nobody is asked about this client.
 std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rules& rules, const Client& client);

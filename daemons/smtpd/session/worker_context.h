@@ -10,8 +10,10 @@
 #include "daemons/common/runtime/timer.h"
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
-#include "daemons/smtpd/policy/recipient_checker.h"
 #include "daemons/smtpd/access/client_limits.h"
+#include "daemons/smtpd/intake/date_text.h"
+#include "daemons/smtpd/policy/recipient_checker.h"
+#include "daemons/smtpd/policy/rules.h"
 #include "libsmtp/text/time_types.h"
 #include <memory>
 #include <string>
@@ -20,19 +22,6 @@ namespace smtpd {
 
 class Connection;
 struct PolicySources;
-
-// The current time as header fields write it, made once a second.
-class DateText {
-public:
-    const std::string& at(smtp::WallTime now);
-    // Offset from UTC when at() was last called.
-    std::chrono::minutes zone() const { return zone_; }
-
-private:
-    std::time_t second_ = -1;
-    std::chrono::minutes zone_{0};
-    std::string text_;
-};
 
 struct WorkerContext {
     common::Loop& loop;
@@ -56,6 +45,8 @@ struct WorkerContext {
     // The connection is over; it is destroyed at the end of the turn.
     std::function<void(Connection&)> gone = {};
 
+    // The settings in force for sessions of a listener.
+    const smtp::ServerSettings& settings_of(const Rules& rules) const { return stressed ? rules.stressed : rules.normal; }
     // A number for logs, unlike that of any other session of this host's workers.
     std::uint64_t next_session() { return ++sessions * 256 + instance; }
 };

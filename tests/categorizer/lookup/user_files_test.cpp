@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/categorizer/lookup/user_files.h"
 #include "daemons/common/ipc/listener.h"
 #include "tests/common/ipc/fake_queue_manager.h"
@@ -15,7 +16,7 @@ namespace {
 struct World {
     World() {
         listen();
-        files.configure(config);
+        files.configure(config.local);
     }
     void listen() {
         listener = std::make_unique<ipc::Listener>(premises.loop, premises.log, premises.listen("local"),
@@ -94,7 +95,7 @@ TEST_CASE("one question for many who want to know; asked again of a local that w
 TEST_CASE("without .forward files nobody is asked") {
     World w;
     w.config.local.delivery.forward.clear();
-    w.files.configure(w.config);
+    w.files.configure(w.config.local);
     CHECK(w.files.answer({"ann", "", ""}).said == Said::none);
     CHECK(w.files.answer({"ann", "/list", ""}).said == Said::not_yet);
 }

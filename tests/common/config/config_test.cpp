@@ -1,4 +1,5 @@
 // What a configuration may say, what it means, and how each mistake in it is answered.
+#include "daemons/common/config/load.h"
 #include "daemons/common/text/units.h"
 #include "tests/common/config/reading.h"
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // How tests read a configuration: on a machine of their own, and to the letter of what is said of it.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include <doctest/doctest.h>
 #include <string>
 #include <string_view>

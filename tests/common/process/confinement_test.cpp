@@ -1,4 +1,5 @@
 // Tries to break out from inside: each daemon's rights in a process of its own.
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/runtime/fd.h"
 #include "tests/temporary_directory.h"

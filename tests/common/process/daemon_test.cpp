@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/process/supervision.h"
 #include "daemons/common/runtime/timer.h"

@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/process_plan.h"
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -5,12 +5,10 @@ namespace {
 
 // What a message is addressed to in the end, those added in brackets.
 std::string addressed(const config::AutomaticBcc& copies, const std::string& sender, std::vector<std::string> recipients) {
-    config::Config config;
-    config.automatic_bcc = copies;
     spool::Envelope envelope;
     envelope.reverse_path = sender;
     for (auto& each : recipients) envelope.recipients.emplace_back().address = each;
-    const bool added = common::add_automatic_bcc(config, envelope);
+    const bool added = common::add_automatic_bcc({copies, "+"}, envelope);
     CHECK(added == (envelope.recipients.size() > recipients.size()));
     std::string out;
     for (const auto& each : envelope.recipients) {

@@ -21,7 +21,8 @@ std::string chosen(Submitter submitter, std::string_view sender, std::string_vie
     spool::Envelope envelope;
     envelope.reverse_path = sender;
     envelope.pool = std::move(before);
-    const auto wrong = common::choose_pool(two_pools(), submitter, asked, envelope);
+    const auto config = two_pools();
+    const auto wrong = common::choose_pool({config.pools, config.pool_choice, config.local.recipient_delimiter}, submitter, asked, envelope);
     return wrong.empty() ? envelope.pool : wrong;
 }
 

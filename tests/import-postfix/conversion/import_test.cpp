@@ -1,3 +1,4 @@
+#include "daemons/common/config/load.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/common/config/config.h"
 #include "libsmtp/text/utf8.h"

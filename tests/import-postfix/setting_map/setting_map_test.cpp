@@ -1,3 +1,4 @@
+#include "daemons/common/config/documents.h"
 #include "daemons/common/config/config.h"
 #include "daemons/import-postfix/setting_map/setting_map.h"
 #include "daemons/import-postfix/postfix/defaults.h"

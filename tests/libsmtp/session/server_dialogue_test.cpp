@@ -84,7 +84,7 @@ Dialogue read(const std::filesystem::path& file) {
 
 struct Setting {
     ServerSettings server;
-    ServerSession::Rights proxy;
+    ServerRights proxy;
 };
 
 void apply(Setting& setting, const std::string& text) {

@@ -16,7 +16,7 @@ struct Spoken {
     bool operator==(const Spoken&) const = default;
 };
 Spoken converse(const std::vector<std::string>& groups, std::size_t length, const ServerSettings& settings,
-                ServerSession::Rights rights = {}) {
+                ServerRights rights = {}) {
     ServerPeer peer(settings);
     peer.session.grant(rights);
     for (auto& group : groups)
@@ -441,6 +441,26 @@ TEST_CASE("bare line ends in commands") {
         CHECK(spoken.sent == greeting(settings) + refusal + refusal + "250 2.0.0 Ok\r\n" + refusal);
         CHECK(spoken.log.ends_with("disconnect 4\n"));
     }
+}
+
+TEST_CASE("the last of too many bare lines is reported although its memory was given back") {
+    const auto settings = test_settings();
+    ServerPeer peer(settings);
+    std::string lines;
+    for (int i = 0; i < 3; ++i) lines += "NOOP " + std::string(1900, 'a') + "\n";
+    peer.feed(lines);
+    CHECK(peer.cause == Cause::not_smtp);
+    CHECK(peer.session.unexpected_input().starts_with("NOOP aaa"));
+}
+
+TEST_CASE("a session that has used all input holds none of its memory") {
+    const auto settings = test_settings();
+    ServerPeer peer(settings);
+    std::string lines;
+    for (int i = 0; i < 3; ++i) lines += "NOOP " + std::string(1900, 'a') + "\r\n";
+    peer.feed(lines);
+    CHECK(peer.sent.ends_with("250 2.0.0 Ok\r\n250 2.0.0 Ok\r\n250 2.0.0 Ok\r\n"));
+    CHECK(peer.session.held() < 1000);
 }
 
 TEST_CASE("a client that may do so ends commands and messages with a bare LF") {

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/local/as_user/user_files.h"
 #include "daemons/common/ipc/connector.h"
 #include "tests/common/ipc/fake_queue_manager.h"
@@ -28,7 +30,7 @@ struct World {
         config = std::move(*read);
         common::DaemonConfig daemon_config{config, 1, {}, {"key", {Role::categorizer}}};
         daemon_config.listeners.push_back({"local", "", premises.listen("local")});
-        files.configure(daemon_config);
+        files.configure(config.local, config.mta, daemon_config);
         while (!categorizer.up()) uv_run(&premises.loop.uv(), UV_RUN_ONCE);
     }
     std::map<std::uint64_t, Answer> answers_to(std::initializer_list<Read> questions) {

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/local/delivery/delivery.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/disk/real_disk.h"
@@ -150,7 +152,7 @@ TEST_CASE("what the spool says is not believed: no command, file or mailbox that
     REQUIRE(config);
     w.settings.local = config->local;
     w.settings.switch_users = true;
-    w.checks.configure(*config);
+    w.checks.configure(config->local, config->addresses, config->tables);
     w.recipient("nobody@here.example");
     w.commit("Subject: s\r\n\r\nbody\r\n");
     const auto verdict = [&](const std::string& target) {

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/local/delivery/target_check.h"
 #include "daemons/common/lookup/aliases/include_file.h"
 #include "tests/temporary_directory.h"
@@ -26,7 +28,7 @@ struct World {
                                       place.path().string(), more),
                           file, {"here.example", "ann", 1});
         REQUIRE(read);
-        checks.configure(*read);
+        checks.configure(read->local, read->addresses, read->tables);
     }
     std::string find(std::string_view address, std::string_view user, std::string_view target) {
         constexpr std::string_view names[] = {"named", "elsewhere", "refused", "unreadable"};

@@ -1,4 +1,5 @@
 // How a process ended, and whose fault that was: what makes the mail it had in flight suspect.
+#include "daemons/common/config/sections/system/master.h"
 #include "daemons/master/children/child.h"
 #include "daemons/master/children/oom_kills.h"
 #include "tests/temporary_directory.h"

@@ -1,4 +1,5 @@
 // What each role is handed: its own secrets and nothing else, anew when its files have changed.
+#include "daemons/common/config/config.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/master/secrets/key_ring.h"

@@ -1,4 +1,6 @@
 // What a changed configuration would do to queued mail, before it is taken over.
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/queue-manager/control/reload_effects.h"
 #include <algorithm>
 #include <doctest/doctest.h>

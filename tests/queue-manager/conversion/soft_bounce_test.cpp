@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"
 #include <doctest/doctest.h>
 

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/simulate/model/names.h"
 #include <doctest/doctest.h>
 

@@ -1,3 +1,5 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/simulate/report/report.h"
 #include "daemons/simulate/model/simulation.h"
 #include <doctest/doctest.h>

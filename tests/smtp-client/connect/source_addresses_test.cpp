@@ -10,7 +10,7 @@ namespace {
 std::shared_ptr<const config::Pool> pool(std::vector<std::string> lines) {
     auto out = std::make_shared<config::Pool>();
     out->name = "bulk";
-    for (const auto& line : lines) REQUIRE(config::SourceAddress::read(line, out->addresses.emplace_back()) == "");
+    for (const auto& line : lines) REQUIRE_FALSE(config::SourceAddress::read(line, out->addresses.emplace_back()));
     return out;
 }
 

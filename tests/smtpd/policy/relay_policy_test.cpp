@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/smtpd/policy/relay_policy.h"
 #include <doctest/doctest.h>
 
@@ -7,17 +8,17 @@ using Kind = RelayDecision::Kind;
 namespace {
 
 std::shared_ptr<const Rules> rules(config::Service service) {
-    auto config = std::make_shared<config::Config>();
-    config->mta.hostname = "mx.test";
-    config->mta.origin = "here.example";
-    config->local.domains = {"here.example", "localhost"};
-    config->relay.networks = {*common::Network::parse("192.0.2.0/24")};
-    config->relay.domains = {"customer.example"};
+    config::Config config;
+    config.mta.hostname = "mx.test";
+    config.mta.origin = "here.example";
+    config.local.domains = {"here.example", "localhost"};
+    config.relay.networks = {*common::Network::parse("192.0.2.0/24")};
+    config.relay.domains = {"customer.example"};
     config::Listener listener;
     listener.name = "x";
     listener.service = service;
     listener.submitters = {*common::Network::parse("198.51.100.0/24")};
-    return make_rules(config, listener);
+    return make_rules(std::make_shared<const Settings>(config), listener);
 }
 
 Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }

@@ -1,4 +1,5 @@
 // AUTH and STARTTLS as a worker's clients meet them.
+#include "daemons/common/config/config.h"
 #include "libsmtp/text/base64.h"
 #include "tests/common/crypto/tls/authority.h"
 #include "tests/smtpd/worker.h"

@@ -1,4 +1,5 @@
 // Header checks and copies as a worker's clients meet them.
+#include "daemons/common/config/config.h"
 #include "libspool/message/message_reader.h"
 #include "tests/smtpd/worker.h"
 

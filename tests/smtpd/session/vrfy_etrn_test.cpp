@@ -1,4 +1,5 @@
 // VRFY and ETRN by a worker that asks a categorizer and a queue-manager.
+#include "daemons/common/config/config.h"
 #include "tests/smtpd/worker.h"
 
 using namespace smtpd::testing;

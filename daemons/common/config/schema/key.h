@@ -5,6 +5,7 @@
 #include "daemons/common/config/schema/quantities.h"
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,14 +14,17 @@
 
 namespace config {
 
-// Where a value goes. A setter returns what is wrong with the text, or "".
+// What is wrong with a text, for the message to the administrator; nullopt: it was taken.
+using Refusal = std::optional<std::string>;
+
+// Where a value goes.
 struct TextKey {
-    std::function<std::string(std::string_view)> set;
+    std::function<Refusal(std::string_view)> set;
     std::function<std::string()> show;
 };
 struct ListKey {
     std::function<void()> clear; // before the first one
-    std::function<std::string(std::string_view)> add;
+    std::function<Refusal(std::string_view)> add;
     std::function<std::vector<std::string>()> show;
     bool of_tables = false; // its texts name lookup tables
 };

@@ -28,12 +28,12 @@ template <class E> struct EnumValue {
 };
 
 template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&words)[N]) {
-    return {[&value, &words](std::string_view text) -> std::string {
+    return {[&value, &words](std::string_view text) -> Refusal {
                 std::string known;
                 for (const auto& word : words) {
                     if (word.name == text) {
                         value = word.value;
-                        return "";
+                        return std::nullopt;
                     }
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
                 }
@@ -47,15 +47,15 @@ template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&
 }
 
 template <class T>
-ListKey list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
+ListKey list_of(std::vector<T>& values, std::function<Refusal(std::string_view, T&)> read) {
     return {[&] { values.clear(); },
-            [&values, read](std::string_view text) {
+            [&values, read](std::string_view text) -> Refusal {
                 T value;
-                auto wrong = read(text, value);
-                if (wrong.empty() && std::find(values.begin(), values.end(), value) != values.end())
+                if (auto refusal = read(text, value)) return refusal;
+                if (std::find(values.begin(), values.end(), value) != values.end())
                     return fmt::format("\"{}\" is listed twice", text);
-                if (wrong.empty()) values.push_back(std::move(value));
-                return wrong;
+                values.push_back(std::move(value));
+                return std::nullopt;
             },
             [&values] {
                 std::vector<std::string> shown;

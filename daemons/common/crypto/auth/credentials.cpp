@@ -1,6 +1,7 @@
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/text/idn.h"
 #include "daemons/common/net/network.h"
+#include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -16,12 +17,6 @@ constexpr std::size_t longest_line = 8192;
 std::string canonical_host(std::string_view text) {
     if (const auto address = common::IpAddress::parse(text)) return address->to_string();
     return idn::ascii_domain(text);
-}
-
-std::string_view without_blanks(std::string_view text) {
-    const auto begin = std::min(text.find_first_not_of(" \t"), text.size());
-    text.remove_prefix(begin);
-    return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
 // "host", "host:587", "[192.0.2.1]:587", "[2001:db8::1]".
@@ -55,11 +50,11 @@ std::string_view read_line(std::string_view line, Account& account) {
     const auto blank = line.find_first_of(" \t");
     if (!read_place(line.substr(0, blank), account)) return "does not begin with HOST or HOST:PORT";
     if (blank == line.npos) return "no user";
-    line = without_blanks(line.substr(blank));
+    line = smtp::trimmed(line.substr(blank));
     const auto bar = line.find('|'), colon = line.find(':');
     if (bar != line.npos && bar > 0 && bar < colon && (line[bar - 1] == ' ' || line[bar - 1] == '\t')) {
-        account.user = without_blanks(line.substr(0, bar));
-        account.command = without_blanks(line.substr(bar + 1));
+        account.user = smtp::trimmed(line.substr(0, bar));
+        account.command = smtp::trimmed(line.substr(bar + 1));
         if (account.command.empty()) return "no command after \"|\"";
     } else if (colon == line.npos) {
         return "neither USER:PASSWORD nor USER |COMMAND";
@@ -89,7 +84,7 @@ std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view 
         auto line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         if (line.ends_with('\r')) line.remove_suffix(1);
-        line = without_blanks(line);
+        line = smtp::trimmed(line);
         if (line.empty() || line.front() == '#') continue;
         const auto bad = [&](std::string_view why) {
             return std::unexpected(smtp::Malformed{fmt::format("line {}: {}", number, why)});

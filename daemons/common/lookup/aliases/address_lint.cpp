@@ -1,9 +1,12 @@
 #include "daemons/common/lookup/aliases/address_lint.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/lookup/aliases/include_file.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/decide/addressing/address_keys.h"
+#include <optional>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -67,20 +70,22 @@ private:
     std::set<std::string> ahead_, seen_; // included
 };
 
-std::string wrong_targets(const std::string& value) {
+std::optional<std::string> wrong_targets(const std::string& value) {
     for (const auto& target : parse_targets(value))
         if (target.kind == AliasTarget::Kind::wrong) return target.value;
-    return "";
+    return std::nullopt;
 }
 
-std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config,
+std::optional<std::string> wrong_addresses(std::string_view key, const std::string& value, const config::Config& config,
                             std::size_t limit) {
     const auto asked = key.empty() || key.starts_with('@') ? fmt::format("user{}", key) : std::string(key);
-    return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
+    auto error = decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
+    if (error.empty()) return std::nullopt;
+    return error;
 }
 
 // What is wrong with a value for that key of the configuration; empty: its values are no addresses.
-using Judge = std::function<std::string(std::string_view key, const std::string& value)>;
+using Judge = std::function<std::optional<std::string>(std::string_view key, const std::string& value)>;
 Judge judge_of(std::string_view key, const config::Config& config) {
     if (key == "local.alias_tables") return [](std::string_view, const std::string& value) { return wrong_targets(value); };
     const bool canonical = key.starts_with("canonical.");
@@ -127,12 +132,11 @@ TableLint lint_table(const config::Config& config, std::string_view table, std::
     TableLint out;
     std::size_t count = 0;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
-        auto wrong = each.groups && key == "local.alias_tables" ? wrong_in_rule(each.value) : std::string();
-        if (wrong.empty())
-            wrong = tables::check_value(each, [&](const std::string& value) { return judge(each.key, value); });
-        if (wrong.empty() || ++count > most_of_a_file) return;
+        auto wrong = each.groups && key == "local.alias_tables" ? wrong_in_rule(each.value) : std::nullopt;
+        if (!wrong) wrong = tables::check_value(each, [&](const std::string& value) { return judge(each.key, value); });
+        if (!wrong || ++count > most_of_a_file) return;
         const auto of = each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        out.odd.push_back({text ? what->name : std::string(table), each.line, of + wrong});
+        out.odd.push_back({text ? what->name : std::string(table), each.line, of + *wrong});
     });
     return out;
 }

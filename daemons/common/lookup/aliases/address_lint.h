@@ -2,7 +2,7 @@
 // include, tables of virtual and canonical addresses. Read once, by commands; the daemons
 // report the same when they encounter them. Files that cannot be read from here are skipped.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/fwd.h"
 #include "daemons/common/lookup/tables/values.h"
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,9 @@
 #include "daemons/common/text/pattern.h"
 #include "daemons/decide/addressing/written_addresses.h"
 #include "libsmtp/text/text.h"
+#include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
+#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
@@ -65,9 +67,7 @@ void append_place(std::string_view& text, std::string_view before, std::vector<A
 } // namespace
 
 std::string_view trimmed_blanks(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-    return text;
+    return smtp::trimmed_left(smtp::trimmed_right(text, " \t\r")); // a line may end in CRLF
 }
 
 std::optional<std::string> take_item(std::string_view& text, char end, bool& ended) {
@@ -109,7 +109,7 @@ std::vector<AliasTarget> parse_targets(std::string_view text) {
     return out;
 }
 
-std::string wrong_in_rule(std::string_view written) {
+std::optional<std::string> wrong_in_rule(std::string_view written) {
     using Kind = AliasTarget::Kind;
     for (const auto& target : parse_targets(written)) {
         const bool address = target.kind == Kind::address || target.kind == Kind::wrong;
@@ -123,11 +123,11 @@ std::string wrong_in_rule(std::string_view written) {
             : target.kind == Kind::include ? "the name of an included file"
                                            : "a user's name");
     }
-    return "";
+    return std::nullopt;
 }
 
 std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string_view written, std::string_view filled_in) {
-    if (auto why = wrong_in_rule(written); !why.empty()) return std::unexpected(std::move(why));
+    if (auto why = wrong_in_rule(written)) return std::unexpected(*std::move(why));
     const auto before = parse_targets(written);
     auto out = parse_targets(filled_in);
     const auto same = [](const AliasTarget& a, const AliasTarget& b) {

@@ -28,8 +28,8 @@ void append_targets(std::string_view text, std::string_view before, std::vector<
 std::vector<decide::AliasTarget> parse_targets(std::string_view text);
 
 // What is wrong with a value that a rule fills in with parts of the address asked about ($1 …), which whoever sends the
-// mail chooses: they may stand in addresses alone. "" nothing.
-std::string wrong_in_rule(std::string_view written);
+// mail chooses: they may stand in addresses alone.
+std::optional<std::string> wrong_in_rule(std::string_view written);
 // What stands there once it is filled in: the targets as they are written, with other addresses. The error says what is
 // wrong, wrong_in_rule() included.
 std::expected<std::vector<decide::AliasTarget>, std::string> parse_filled_in(std::string_view written,

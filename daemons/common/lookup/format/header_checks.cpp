@@ -1,13 +1,16 @@
 #include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/message/address.h"
+#include "libsmtp/text/trim.h"
 #include "libspool/format/edits.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace common {
 
 namespace {
 
+using smtp::trimmed;
 using Action = HeaderChecks::Action;
 
 constexpr std::size_t longest_subject = 64 * 1024;   // bytes of a field that are looked at
@@ -27,20 +30,13 @@ constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::rejec
                           {"hold", Action::hold},       {"redirect", Action::redirect}, {"warn", Action::warn},
                           {"prepend", Action::prepend}, {"replace", Action::replace}, {"ignore", Action::ignore}};
 
-std::string_view trimmed(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-    return text;
-}
-
-// Is the text one that the action can do something with?
-std::string objection(Action action, std::string_view text) {
+// Why the action can do nothing with the text.
+std::optional<std::string> objection(Action action, std::string_view text) {
     if (action == Action::redirect && !smtp::Mailbox::parse(text)) return "REDIRECT needs an address";
     if ((action == Action::prepend || action == Action::replace) && text.find('$') == text.npos &&
         !spool::is_one_field(std::string(text) + "\r\n"))
         return "PREPEND and REPLACE need a header field: \"Name: value\"";
-    return "";
+    return std::nullopt;
 }
 
 // Line ends as patterns expect them: LF where a field folds, none at its end.
@@ -69,7 +65,7 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
                                            smtp::printable(word, 40)));
     rule.action = known->action;
     rule.text = trimmed(rest.substr(word.size()));
-    if (auto wrong = objection(rule.action, rule.text); !wrong.empty()) return malformed_check(std::move(wrong));
+    if (auto wrong = objection(rule.action, rule.text)) return malformed_check(*std::move(wrong));
     return rule;
 }
 

@@ -1,11 +1,13 @@
 #include "daemons/common/lookup/format/lines.h"
+#include "libsmtp/text/trim.h"
 #include <algorithm>
 
 namespace tables {
 
 namespace {
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+constexpr std::string_view blanks = " \t\r\v\f";
+bool blank(char c) { return blanks.find(c) != blanks.npos; }
 
 bool printable(std::string_view text) {
     return std::ranges::none_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
@@ -13,18 +15,14 @@ bool printable(std::string_view text) {
 
 } // namespace
 
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-    return text;
-}
+std::string_view trimmed(std::string_view text) { return smtp::trimmed(text, blanks); }
 
 bool Lines::take(std::string_view& raw) {
     while (!rest_.empty()) {
         raw = rest_.substr(0, rest_.find('\n'));
         rest_.remove_prefix(std::min(rest_.size(), raw.size() + 1));
         ++number_;
-        while (!raw.empty() && blank(raw.back())) raw.remove_suffix(1);
+        raw = smtp::trimmed_right(raw, blanks);
         const auto content = trimmed(raw);
         if (!content.empty() && content.front() != '#') return true;
     }

@@ -1,4 +1,5 @@
 #include "daemons/common/lookup/tables/remote_table.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/text/units.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -130,9 +131,7 @@ void RemoteTable::leave(std::vector<std::unique_ptr<Connection>>&& lines) {
         line->done = true;
         line->timeout->stop();
     }
-    loop_.defer([kept = std::make_shared<std::vector<std::unique_ptr<Connection>>>(std::move(lines))] {
-        static_cast<void>(kept);
-    });
+    common::destroy_later(loop_, std::move(lines));
 }
 
 } // namespace tables

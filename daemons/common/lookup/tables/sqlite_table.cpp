@@ -30,13 +30,13 @@ std::string why(sqlite3* database) {
     return sqlite3_errmsg(database);
 }
 
-// "" or what is wrong with the query.
-std::string objection(sqlite3_stmt* statement, const char* tail) {
+// What is wrong with the query.
+std::optional<std::string> objection(sqlite3_stmt* statement, const char* tail) {
     if (!statement) return "the query is empty";
     if (!trimmed(tail).empty() && trimmed(tail) != ";") return "the query is more than one statement";
     if (!sqlite3_stmt_readonly(statement)) return "the query is not read-only";
     if (sqlite3_bind_parameter_count(statement) != 1) return "the query must have one parameter, ? or :key";
-    return "";
+    return std::nullopt;
 }
 
 // Empty: the database's error.
@@ -129,7 +129,7 @@ std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& qu
     const char* tail = "";
     if (sqlite3_prepare_v2(opened, query.text.c_str(), -1, &prepared, &tail) != SQLITE_OK) return fail();
     const Statement statement(prepared);
-    if (auto wrong = objection(prepared, tail); !wrong.empty()) return std::unexpected(std::move(wrong));
+    if (auto wrong = objection(prepared, tail)) return std::unexpected(*std::move(wrong));
 
     std::vector<Answer> answers;
     for (const auto& key : keys) {

@@ -6,6 +6,7 @@
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
+#include <optional>
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -128,13 +129,13 @@ Scan each_value(std::string_view table, const std::vector<config::LookupTable>& 
     return taking.cannot(std::string(a_service));
 }
 
-std::string check_value(const TableValue& value, const std::function<std::string(const std::string&)>& wrong) {
+std::optional<std::string> check_value(const TableValue& value, const ValueCheck& wrong) {
     if (!value.groups) return wrong(std::string(value.value));
-    std::string first;
+    std::optional<std::string> first;
     for (const std::string_view word : {"user", "example.org", "user@example.org", "25"}) {
         auto found = wrong(common::filled_in_with(value.value, word));
-        if (found.empty()) return "";
-        if (first.empty()) first = std::move(found);
+        if (!found) return std::nullopt;
+        if (!first) first = std::move(found);
     }
     return first;
 }

@@ -6,6 +6,7 @@
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,10 @@ inline constexpr std::size_t most_values = 200'000;
 Scan each_value(std::string_view table, const std::vector<config::LookupTable>& sections,
                 const std::function<void(const TableValue&)>& take, std::size_t most = most_values);
 
-// What is wrong with a value, as `wrong` says it of a text ("": nothing); with groups, if whatever they may catch, a word, a
+// What is wrong with a text; nullopt: nothing.
+using ValueCheck = std::function<std::optional<std::string>(const std::string&)>;
+// What is wrong with a value, as `wrong` says it of a text; with groups, if whatever they may catch, a word, a
 // domain, an address, a number, it is wrong.
-std::string check_value(const TableValue& value, const std::function<std::string(const std::string&)>& wrong);
+std::optional<std::string> check_value(const TableValue& value, const ValueCheck& wrong);
 
 } // namespace tables

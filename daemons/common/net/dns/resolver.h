@@ -2,7 +2,7 @@
 // answers are kept for their TTL in a bounded cache, failures for a few seconds. One per daemon, owned
 // by it. The query id cannot be guessed: it comes from the kernel, not from c-ares' weak generator.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/delivery/dns.h"
 #include "daemons/common/net/dns/answer.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"

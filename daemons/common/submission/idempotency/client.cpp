@@ -57,10 +57,10 @@ struct Client::Back {
     }
 };
 
-Client::Client(Log& log, spool::CommitPool& pool, const config::Config& config, std::uint8_t slot)
-    : log_(log), pool_(pool), life_(config.idempotency.lifetime),
-      back_(new Back{config.spool.directory, directory_in(config.spool.directory), slot,
-                     config.idempotency.max_size}),
+Client::Client(Log& log, spool::CommitPool& pool, const config::Idempotency& settings, const std::string& spool,
+               std::uint8_t slot)
+    : log_(log), pool_(pool), life_(settings.lifetime),
+      back_(new Back{spool, directory_in(spool), slot, settings.max_size}),
       alive_(std::make_shared<Client*>(this)) {}
 
 Client::~Client() = default;

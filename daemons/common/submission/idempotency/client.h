@@ -2,7 +2,7 @@
 // all pending keys in one transaction, and releases a key automatically if its message is not
 // accepted. Opens the store when the first key arrives. Must not know where messages come from.
 #pragma once
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/logging/log.h"
 #include "libsmtp/protocol/reply.h"
@@ -40,12 +40,13 @@ class Client {
 public:
     using Decided = std::move_only_function<void(Decision)>;
 
-    // `pool`: where it may wait for the disk; its drain() brings the answers. All outlive it.
-    Client(Log& log, spool::CommitPool& pool, const config::Config& config, std::uint8_t slot);
+    // `pool`: where it may wait for the disk; its drain() brings the answers. Both outlive it. `spool`: its directory.
+    Client(Log& log, spool::CommitPool& pool, const config::Idempotency& settings, const std::string& spool,
+           std::uint8_t slot);
     ~Client();
     Client(const Client&) = delete;
 
-    void reconfigure(const config::Config& config) { life_ = config.idempotency.lifetime; }
+    void reconfigure(const config::Idempotency& settings) { life_ = settings.lifetime; }
 
     // Of an envelope with a key and its digest, for the message of that id. `decided` is called once, later.
     void claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided);

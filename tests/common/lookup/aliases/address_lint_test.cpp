@@ -1,3 +1,4 @@
+#include "daemons/common/config/config.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>

@@ -152,13 +152,13 @@ TEST_CASE("a file is read again when it changes") {
 }
 
 TEST_CASE("what a rule puts in from the address becomes addresses, and nothing else") {
-    CHECK(common::wrong_in_rule("$1@far.example, |prog") == "");
+    CHECK(common::wrong_in_rule("$1@far.example, |prog") == std::nullopt);
     CHECK(common::wrong_in_rule("ann, |prog ${1}") ==
           "\"prog ${1}\": $1 \xe2\x80\xa6 is replaced by text that the sender of a message chooses, and is "
           "allowed only in addresses, not in a command");
-    CHECK(common::wrong_in_rule("/var/$1").ends_with("not in the name of a file"));
-    CHECK(common::wrong_in_rule(":include:/lists/$1").ends_with("not in the name of an included file"));
-    CHECK(common::wrong_in_rule("\\$1").ends_with("not in a user's name"));
+    CHECK(common::wrong_in_rule("/var/$1")->ends_with("not in the name of a file"));
+    CHECK(common::wrong_in_rule(":include:/lists/$1")->ends_with("not in the name of an included file"));
+    CHECK(common::wrong_in_rule("\\$1")->ends_with("not in a user's name"));
 
     const auto good = common::parse_filled_in("$1@far.example, |prog", "ann@far.example, |prog");
     REQUIRE(good);

@@ -1,4 +1,5 @@
 // What the configuration says of lookup tables.
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "tests/common/config/reading.h"
 

@@ -90,12 +90,13 @@ TEST_CASE("sections: entries, what an SQLite query answers, and services that ca
 }
 
 TEST_CASE("a value with groups is wrong if it is, whatever they catch") {
-    const auto short_ones = [](const std::string& value) {
-        return value.size() > 12 ? "\"" + value + "\" is long" : std::string();
+    const auto short_ones = [](const std::string& value) -> std::optional<std::string> {
+        if (value.size() <= 12) return std::nullopt;
+        return "\"" + value + "\" is long";
     };
-    CHECK(check_value({"", "$1", 1, true}, short_ones) == "");
-    CHECK(check_value({"", "${1}-and-$(2)", 1, true}, short_ones) == "");
+    CHECK(check_value({"", "$1", 1, true}, short_ones) == std::nullopt);
+    CHECK(check_value({"", "${1}-and-$(2)", 1, true}, short_ones) == std::nullopt);
     CHECK(check_value({"", "$1 is always long", 1, true}, short_ones) == "\"user is always long\" is long");
     CHECK(check_value({"", "$1 is always long", 1, false}, short_ones) == "\"$1 is always long\" is long");
-    CHECK(check_value({"", "$$1", 1, true}, short_ones) == "");
+    CHECK(check_value({"", "$$1", 1, true}, short_ones) == std::nullopt);
 }

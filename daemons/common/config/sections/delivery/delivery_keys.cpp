@@ -34,32 +34,32 @@ constexpr EnumValue<PolicyKind> policy_kinds[] = {{"exchange", PolicyKind::excha
                                              {"steps", PolicyKind::steps}};
 
 TextKey name_of_policy(std::string& value) {
-    return {[&value](std::string_view text) -> std::string {
+    return {[&value](std::string_view text) -> Refusal {
                 if (text.empty()) return "the name is empty: expected \"exchange\" or the name of a [retry.<name>]";
                 value = text == "exchange" ? "" : text;
-                return "";
+                return std::nullopt;
             },
             [&value] { return value.empty() ? std::string("exchange") : value; }};
 }
 
 ListKey reply_rules(std::vector<decide::ReplyRule>& values) {
     return list_of<decide::ReplyRule>(
-        values, [](std::string_view text, decide::ReplyRule& value) -> std::string {
+        values, [](std::string_view text, decide::ReplyRule& value) -> Refusal {
             const auto rule = decide::ReplyRule::parse(text);
             if (!rule)
                 return fmt::format("\"{}\" is not a valid rule: expected one such as \"550 5.7.1 at MAIL is "
                                    "temporary\"", text);
             value = *rule;
-            return "";
+            return std::nullopt;
         });
 }
 
 ListKey auth_mechanisms(decide::AuthRule& rule) {
     return {[&rule] { rule.never = false, rule.mechanisms.clear(); },
-            [&rule](std::string_view text) -> std::string {
+            [&rule](std::string_view text) -> Refusal {
                 if (text == "no" && rule.mechanisms.empty() && !rule.never) {
                     rule.never = true;
-                    return "";
+                    return std::nullopt;
                 }
                 if (rule.never || text == "no") return "\"no\" cannot be combined with other values";
                 const auto mechanism = smtp::sasl_mechanism_named(text);
@@ -71,31 +71,31 @@ ListKey auth_mechanisms(decide::AuthRule& rule) {
                 if (std::ranges::find(rule.mechanisms, name) != rule.mechanisms.end())
                     return fmt::format("\"{}\" is listed twice", text);
                 rule.mechanisms.push_back(name);
-                return "";
+                return std::nullopt;
             },
             [&rule] { return rule.never ? std::vector<std::string>{"no"} : rule.mechanisms; }};
 }
 
 ListKey hosts_in_brackets(std::vector<decide::NextHop>& values) {
-    return list_of<decide::NextHop>(values, [](std::string_view text, decide::NextHop& value) -> std::string {
+    return list_of<decide::NextHop>(values, [](std::string_view text, decide::NextHop& value) -> Refusal {
         const auto hop = decide::NextHop::parse(text);
         if (!hop || hop->kind != decide::NextHop::Kind::host)
             return fmt::format("\"{}\" is not a host in brackets: expected one such as \"[relay.example.net]:25\"", text);
         if (hop->protocol != smtp::Protocol::smtp)
             return fmt::format("\"{}\": a fallback host must use SMTP, as the MX hosts before it do", text);
         value = *hop;
-        return "";
+        return std::nullopt;
     });
 }
 
 ListKey durations(std::vector<smtp::Duration>& values) {
     return {[&values] { values.clear(); },
-            [&values](std::string_view text) -> std::string {
+            [&values](std::string_view text) -> Refusal {
                 const auto value = parse_duration(text);
                 if (!value || *value <= smtp::Duration{})
                     return fmt::format("\"{}\" is not a valid duration: expected one such as \"5m\"", text);
                 values.push_back(*value);
-                return "";
+                return std::nullopt;
             },
             [&values] {
                 std::vector<std::string> shown;
@@ -105,12 +105,12 @@ ListKey durations(std::vector<smtp::Duration>& values) {
 }
 
 TextKey address(std::string& value) {
-    return {[&value](std::string_view text) -> std::string {
+    return {[&value](std::string_view text) -> Refusal {
                 if (!smtp::Mailbox::parse(text) || !smtp::is_ascii(text))
                     return fmt::format("\"{}\" is not a valid address: expected one such as "
                                        "\"postmaster@example.com\"", text);
                 value = text;
-                return "";
+                return std::nullopt;
             },
             [&value] { return value; }};
 }
@@ -232,14 +232,14 @@ Section section_for(Testing& s) {
             {
                 {"connect_to",
                  list_of<ConnectTo>(s.connect_to,
-                                    [](std::string_view text, ConnectTo& value) -> std::string {
+                                    [](std::string_view text, ConnectTo& value) -> Refusal {
                                         const auto read = ConnectTo::parse(text);
                                         if (!read)
                                             return fmt::format("\"{}\" is not a valid redirection: expected one such "
                                                                "as \"mx.example.com:25=127.0.0.1:2525\"",
                                                                text);
                                         value = *read;
-                                        return "";
+                                        return std::nullopt;
                                     }),
                  "Redirections of connections: those to the host or address, and port, before \"=\" are made to the "
                  "address and port after it. Names are looked up, and logged, as usual.",

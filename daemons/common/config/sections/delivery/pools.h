@@ -18,7 +18,7 @@ struct SourceAddress {
     std::uint32_t weight = 1; // its share of the connections, against others of its family; 1 … 1000
 
     // "192.0.2.1", "192.0.2.1 mx1.example.com", "2001:db8::1 mx1.example.com 3". Else what is wrong with it.
-    static std::string read(std::string_view text, SourceAddress& out);
+    static std::optional<std::string> read(std::string_view text, SourceAddress& out);
     std::string to_string() const;
     bool operator==(const SourceAddress&) const = default;
 };

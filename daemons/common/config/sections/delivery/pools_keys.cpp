@@ -25,7 +25,7 @@ std::string_view take_word(std::string_view& text) {
 // Lines "pattern pool": "ann@example.org vip", "@news.example.org bulk".
 ListKey pool_rules(std::map<std::string, std::string, std::less<>>& values) {
     return {[&] { values.clear(); },
-            [&](std::string_view text) -> std::string {
+            [&](std::string_view text) -> Refusal {
                 auto rest = text;
                 const auto whose = take_word(rest), pool = take_word(rest);
                 if (pool.empty() || !take_word(rest).empty())
@@ -34,7 +34,7 @@ ListKey pool_rules(std::map<std::string, std::string, std::less<>>& values) {
                     return fmt::format("\"{}\" is not a valid address or \"@domain\"", whose);
                 if (!values.emplace(smtp::lowered(whose), pool).second)
                     return fmt::format("\"{}\" is listed twice", whose);
-                return "";
+                return std::nullopt;
             },
             [&] {
                 std::vector<std::string> shown;
@@ -45,7 +45,7 @@ ListKey pool_rules(std::map<std::string, std::string, std::less<>>& values) {
 
 } // namespace
 
-std::string SourceAddress::read(std::string_view text, SourceAddress& out) {
+Refusal SourceAddress::read(std::string_view text, SourceAddress& out) {
     auto rest = text;
     const auto address = take_word(rest), helo = take_word(rest), weight = take_word(rest);
     const auto parsed = common::IpAddress::parse(address);
@@ -55,13 +55,14 @@ std::string SourceAddress::read(std::string_view text, SourceAddress& out) {
     if (!helo.empty() && (out.helo = domain_name(helo), out.helo.find('.') == std::string::npos))
         return fmt::format("\"{}\": \"{}\" is not a fully qualified host name: expected one such as "
                            "\"mx1.example.com\"", text, helo);
-    if (weight.empty()) return "";
+    if (weight.empty()) return std::nullopt;
     const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), out.weight);
     if (error != std::errc{} || end != weight.data() + weight.size() || out.weight < 1 ||
         out.weight > largest_weight)
         return fmt::format("\"{}\": \"{}\" is not a valid weight: expected an integer from 1 to "
                            "{}", text, weight, largest_weight);
-    return take_word(rest).empty() ? "" : fmt::format("\"{}\": expected \"address name weight\"", text);
+    if (take_word(rest).empty()) return std::nullopt;
+    return fmt::format("\"{}\": expected \"address name weight\"", text);
 }
 
 std::string SourceAddress::to_string() const {

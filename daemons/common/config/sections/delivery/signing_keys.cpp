@@ -16,14 +16,14 @@ constexpr EnumValue<decide::MailOrigin> ways[] = {{"local", decide::MailOrigin::
 
 ListKey came(decide::MailOrigin& value) {
     return {[&] { value = {}; },
-            [&](std::string_view text) -> std::string {
+            [&](std::string_view text) -> Refusal {
                 std::string known;
                 for (const auto& [name, way] : ways) {
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name);
                     if (name != text) continue;
                     if (any_of(value, way)) return fmt::format("\"{}\" is listed twice", text);
                     value = value | way;
-                    return "";
+                    return std::nullopt;
                 }
                 return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
             },
@@ -37,7 +37,7 @@ ListKey came(decide::MailOrigin& value) {
 
 ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
     return list_of<decide::SigningKeyName>(
-        values, [](std::string_view text, decide::SigningKeyName& value) -> std::string {
+        values, [](std::string_view text, decide::SigningKeyName& value) -> Refusal {
             const auto blank = text.find_first_of(" \t");
             const auto file = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
             if (file == text.npos)
@@ -46,7 +46,8 @@ ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
                                    text);
             value.selector = domain_name(text.substr(0, blank));
             value.file = text.substr(file);
-            return value.selector.empty() ? fmt::format("\"{}\" is not a valid selector", text.substr(0, blank)) : "";
+            if (!value.selector.empty()) return std::nullopt;
+            return fmt::format("\"{}\" is not a valid selector", text.substr(0, blank));
         });
 }
 

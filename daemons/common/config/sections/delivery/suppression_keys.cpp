@@ -16,14 +16,14 @@ Section section_for(Suppression& s) {
                 {"triggers",
                  list_of<decide::SuppressionRule>(
                      s.rules,
-                     [](std::string_view text, decide::SuppressionRule& rule) -> std::string {
+                     [](std::string_view text, decide::SuppressionRule& rule) -> Refusal {
                          const auto read = decide::SuppressionRule::parse(text);
                          if (!read)
                              return fmt::format("\"{}\" is not a permanent rejection: expected one such as "
                                                 "\"5.1.1\", \"5.1.*\", \"550\" or \"550 5.1.1\"",
                                                 text);
                          rule = *read;
-                         return "";
+                         return std::nullopt;
                      }),
                  "Rejections that add the recipient to the list: an enhanced status, in which * stands for any "
                  "number, or a reply code, or both. Only a reply of another system's server about this one recipient "

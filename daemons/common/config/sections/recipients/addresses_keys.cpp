@@ -12,28 +12,29 @@ namespace {
 
 constexpr std::array<std::string_view, 3> places = {AliasRules::aliases, AliasRules::forward, AliasRules::includes};
 
-std::string not_a_hop(std::string_view text) {
+Refusal not_a_hop(std::string_view text) {
     const auto hop = decide::NextHop::parse(text);
-    if (hop && (hop->kind == decide::NextHop::Kind::host || hop->kind == decide::NextHop::Kind::mx_of)) return "";
+    if (hop && (hop->kind == decide::NextHop::Kind::host || hop->kind == decide::NextHop::Kind::mx_of)) return std::nullopt;
     return fmt::format("\"{}\" is not a valid next hop: expected one such as \"lmtp:/run/dovecot/lmtp\" or "
                        "\"[store.example.com]:25\"", text);
 }
 
 TextKey next_hop(std::string& value) {
-    return {[&](std::string_view text) -> std::string {
-                auto wrong = text.empty() ? "" : not_a_hop(text);
-                if (wrong.empty()) value = text;
-                return wrong;
+    return {[&](std::string_view text) -> Refusal {
+                if (!text.empty())
+                    if (auto refusal = not_a_hop(text)) return refusal;
+                value = text;
+                return std::nullopt;
             },
             [&] { return value; }};
 }
 
 TextKey mailbox_or_hop(std::string& value) {
-    return {[&](std::string_view text) -> std::string {
+    return {[&](std::string_view text) -> Refusal {
                 if (!text.empty() && !decide::is_mailbox_pattern(text)) {
-                    auto wrong = not_a_hop(text);
-                    if (wrong.empty()) value = text;
-                    return wrong;
+                    if (auto refusal = not_a_hop(text)) return refusal;
+                    value = text;
+                    return std::nullopt;
                 }
                 const auto path = text.substr(std::min(text.size(), text.find(':') + 1));
                 if (!text.empty() && !path.starts_with('/')) return "expected an absolute path after the colon";
@@ -43,17 +44,17 @@ TextKey mailbox_or_hop(std::string& value) {
                         return "only {user}, {domain} and {value} are allowed in braces";
                 }
                 value = text;
-                return "";
+                return std::nullopt;
             },
             [&] { return value; }};
 }
 
 TextKey user_or_address(std::string& value) {
-    return {[&](std::string_view text) -> std::string {
+    return {[&](std::string_view text) -> Refusal {
                 if (!text.empty() && !smtp::Mailbox::parse_bare_allowed(text))
                     return fmt::format("\"{}\" is not a valid user name or address", text);
                 value = text;
-                return "";
+                return std::nullopt;
             },
             [&] { return value; }};
 }

@@ -19,11 +19,11 @@ constexpr EnumValue<LookupKind> kinds[] = {{"entries", LookupKind::entries},
 } // namespace
 
 ListKey lookup_tables(std::vector<std::string>& values) {
-    auto list = list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+    auto list = list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
         const auto read = tables::Specification::parse(text);
         if (!read) return read.error().why;
         value = text;
-        return "";
+        return std::nullopt;
     });
     list.of_tables = true;
     return list;
@@ -41,14 +41,14 @@ Section section_for(LookupTable& s) {
              "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
              "Postfix's tcp_table(5).",
              "\"sqlite\""},
-            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> std::string {
+            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> Refusal {
                  const auto blank = text.find_first_of(" \t");
                  std::string plain;
-                 if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
+                 if (auto refusal = any_text(plain).set(text)) return refusal;
                  if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
                      return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
                  value = text;
-                 return "";
+                 return std::nullopt;
              }),
              "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
             {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",

@@ -23,24 +23,25 @@ constexpr EnumValue<OnFailure> milter_failures[] = {{"accept", OnFailure::accept
                                                {"quarantine", OnFailure::quarantine}};
 
 ListKey header_checks(std::vector<std::string>& values) {
-    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
         value = text;
         const auto read = common::HeaderChecks::parse({&value, 1});
-        return read ? "" : fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
+        if (read) return std::nullopt;
+        return fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
     });
 }
 
-std::string read_address(std::string_view text, std::string& value) {
+Refusal read_address(std::string_view text, std::string& value) {
     const auto mailbox = smtp::Mailbox::parse(text);
     if (!mailbox) return fmt::format("\"{}\" is not a valid address: {}", text, mailbox.error().why);
     value = mailbox->text();
-    return "";
+    return std::nullopt;
 }
 
 // Lines "pattern address": "ann@example.org archive@example.org", "@example.org archive@example.org".
 ListKey copy_rules(std::map<std::string, std::string, std::less<>>& values) {
     return {[&] { values.clear(); },
-            [&](std::string_view text) -> std::string {
+            [&](std::string_view text) -> Refusal {
                 const auto blank = text.find_first_of(" \t");
                 const auto rest = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
                 if (rest == text.npos)
@@ -50,12 +51,12 @@ ListKey copy_rules(std::map<std::string, std::string, std::less<>>& values) {
                 const auto whose = text.substr(0, blank);
                 std::string mailbox, to;
                 if (whose.starts_with('@') ? domain_name(whose.substr(1)).empty()
-                                           : !read_address(whose, mailbox).empty())
+                                           : read_address(whose, mailbox).has_value())
                     return fmt::format("\"{}\" is not a valid address or \"@domain\"", whose);
-                if (auto wrong = read_address(text.substr(rest), to); !wrong.empty()) return wrong;
+                if (auto refusal = read_address(text.substr(rest), to)) return refusal;
                 if (!values.emplace(smtp::lowered(whose), std::move(to)).second)
                     return fmt::format("\"{}\" is listed twice", whose);
-                return "";
+                return std::nullopt;
             },
             [&] {
                 std::vector<std::string> shown;

@@ -68,8 +68,8 @@ Section section_for(Listener& s) {
              "session is treated as that client's in every respect. Others get 550 5.7.0.",
              "[\"192.0.2.11\"]"},
             {"xforward_networks", networks(s.xforward_networks),
-             "Mail servers that may use XFORWARD to say where a message came from before; this is only logged. "
-             "Others get 550 5.7.0.",
+             "Mail servers that may use XFORWARD to say where a message came from before. This is logged, and the "
+             "header of such a message is left as it is (see smtpd.complete_headers). Others get 550 5.7.0.",
              "[\"127.0.0.1\"]"},
             {"message_size", SizeKey{&s.message_size, 1 * KiB, 4 * GiB},
              "Overrides smtpd.message_size for this listener.", "\"50MiB\""},

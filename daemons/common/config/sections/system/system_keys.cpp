@@ -19,7 +19,7 @@ constexpr EnumValue<LogLevel> levels[] = {{"error", LogLevel::error},
 
 // A mailbox's form and path: "maildir:PATH", "mbox:PATH".
 TextKey mailbox(Mailbox& value) {
-    return {[&](std::string_view text) -> std::string {
+    return {[&](std::string_view text) -> Refusal {
                 Mailbox read;
                 if (text.starts_with("maildir:"))
                     read.format = MailboxFormat::maildir;
@@ -34,7 +34,7 @@ TextKey mailbox(Mailbox& value) {
                         return "only {user} and {home} are allowed in braces";
                 }
                 value = read;
-                return "";
+                return std::nullopt;
             },
             [&] { return value.to_string(); }};
 }

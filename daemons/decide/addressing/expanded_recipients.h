@@ -1,0 +1,63 @@
+// What one envelope recipient becomes: the recipients found so far, members of lists that are wrong, and why
+// it has to wait. All or nothing: one that waits has no other recipients. Knows no aliases and no classes;
+// looks up suppressed addresses only.
+#pragma once
+#include "daemons/decide/addressing/expansion.h"
+#include "daemons/decide/addressing/lookups.h"
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+// How an address was come by.
+struct Provenance {
+    std::string owner;       // of the innermost list with an owner; "" none
+    std::uint32_t depth = 0; // lists and rewritings before it
+    std::string from = {};   // address of the innermost list, or user with a .forward; "" none
+    Provenance deeper() const { return {owner, depth + 1, from}; }
+    Provenance inside(const std::string& list) const { return {owner, depth + 1, list}; }
+};
+
+class ExpandedRecipients {
+public:
+    // All must outlive it.
+    ExpandedRecipients(const UnresolvedRecipient& envelope, const ExpansionSettings& settings,
+                       Lookups& lookups)
+        : envelope_(envelope), settings_(settings), lookups_(lookups) {}
+
+    // A recipient to be completed and added.
+    ResolvedRecipient base(spool::Fate fate, const std::string& address, const Provenance& via) const;
+    void add(ResolvedRecipient one);
+    void fail(const std::string& address, const Provenance& via, std::string status, std::string text);
+    void reject_address(const std::string& address, const Provenance& via, std::string_view why);
+    // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.
+    void add_bad_member(const Provenance& via, std::string text, std::string status = "4.3.5");
+    // An alias leads back to itself. If nothing else is found, that is why.
+    void cut_loop() { cut_ = true; }
+    bool has_loop() const { return cut_; }
+
+    // All of it waits; the first reason counts.
+    void defer(std::string status, std::string text);
+    bool is_deferred() const { return is_deferred_; }
+    // True: nothing more can be done here, as the answer is not there yet, or cannot be had, which defers it.
+    bool waits_for(const TableAnswer& answer);
+
+    // At the end: all who get it, or the one reason why it waits. Means nothing while an answer is missing.
+    std::vector<ResolvedRecipient> take();
+
+private:
+    bool is_envelope_address(const ResolvedRecipient& one) const;
+
+    const UnresolvedRecipient& envelope_;
+    const ExpansionSettings& settings_;
+    Lookups& lookups_;
+    std::vector<ResolvedRecipient> found_;
+    ResolvedRecipient deferred_, bad_member_; // the first wrong member
+    std::size_t bad_members_ = 0;
+    bool is_deferred_ = false, cut_ = false;
+};
+
+} // namespace decide

@@ -1,0 +1,261 @@
+#include "daemons/decide/queue/inspection/link_listing.h"
+#include "daemons/decide/queue/inspection/wait_reasons.h"
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace decide::queue::inspection {
+
+namespace {
+
+struct Times {                 // of a queue's deliveries
+    std::int64_t arrival = 0;  // of the oldest message
+    smtp::Monotonic next{};    // of what waits for its own time; {}: none does
+    std::uint32_t problem = 0; // of them, problem messages
+};
+
+std::map<Slot, Times> times_by_queue(const View& view) {
+    std::map<Slot, Times> out;
+    for (Slot slot = 1; slot <= view.deliveries.top(); ++slot) {
+        const Delivery& d = view.deliveries[slot];
+        if (d.message == none || d.queue == none) continue;
+        Times& times =
+            out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}, 0}).first->second;
+        times.arrival = std::min(times.arrival, view.messages[d.message].arrival);
+        times.problem += d.problem;
+        if (d.state != DeliveryState::waiting || d.scheduled) continue;
+        if (times.next == smtp::Monotonic{} || d.due < times.next) times.next = d.due;
+    }
+    return out;
+}
+
+std::vector<AddressInfo> addresses_of(const View& view, Slot link) {
+    const Link& l = view.links[link];
+    std::vector<AddressInfo> out;
+    const auto info_of = [&](const Address& a) -> AddressInfo& {
+        const auto known = std::ranges::find(out, a.name, &AddressInfo::name);
+        if (known != out.end()) return *known;
+        return out.emplace_back(AddressInfo{a.name, a.connections, 0, view.addresses.limit_per_address(l)});
+    };
+    for (Slot slot = l.connections.head; slot != none; slot = view.connections[slot].next)
+        for (const Slot address : view.connections[slot].addresses) ++info_of(view.addresses[address]).own;
+    if (const Address* full = view.addresses.find(l.full_address); view.addresses.at_limit(l) && full)
+        info_of(*full);
+    return out;
+}
+
+} // namespace
+
+std::vector<LinkInfo> links(const View& view, Ages ages) {
+    std::vector<LinkInfo> out;
+    std::map<Slot, LinkInfo> sums; // what its queues come to
+    std::map<Slot, QueueBackoffs> resting;
+    std::map<Slot, std::uint32_t> most_waiting; // of its queues: in the one that tells the reason
+    const auto times = ages == Ages::yes ? times_by_queue(view) : std::map<Slot, Times>{};
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
+        const Queue& q = view.queues[slot];
+        if (q.name.empty() || q.link == none) continue;
+        LinkInfo& sum = sums[q.link];
+        sum.deliveries += q.deliveries;
+        sum.due += q.lanes.count;
+        QueueBackoffs& rest = resting[q.link];
+        if (!q.is_paused()) rest.due += q.lanes.count; // else it is not tried by itself
+        if (!q.is_paused()) rest.waiting += q.waiting;
+        sum.waiting += q.waiting;
+        if (q.waiting > most_waiting[q.link] && !q.last_wait.text.empty()) {
+            most_waiting[q.link] = q.waiting;
+            sum.last_deferral = q.last_wait;
+        }
+        if (q.is_paused() && q.lanes.count + q.waiting > 0) rest.stopped = &q;
+        if (!q.is_paused() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
+            ++rest.queues;
+            if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
+        }
+        if (const auto its = times.find(slot); its != times.end()) {
+            const smtp::WallTime arrival{smtp::Duration(its->second.arrival)};
+            sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
+            const auto next = its->second.next;
+            if (!q.is_paused() && next != smtp::Monotonic{} &&
+                (rest.next == smtp::Monotonic{} || next < rest.next))
+                rest.next = next;
+        }
+    }
+    for (Slot slot = 1; slot <= view.links.top(); ++slot) {
+        const Link& l = view.links[slot];
+        if (l.name.empty()) continue;
+        LinkInfo info = std::move(sums[slot]);
+        info.name = l.name;
+        info.pool = view.pools[l.pool];
+        info.mx = l.mx;
+        info.local = l.kind == AgentKind::local;
+        info.paused = view.gates.everything || l.paused;
+        info.down = l.down;
+        info.health = l.health.health;
+        info.failures = l.health.failures;
+        const bool stopped = view.gates.everything || l.paused;
+        const QueueBackoffs rest = resting[slot];
+        if (stopped)
+            info.paused_by = view.gates.everything ? PausedObject{} : PausedObject{Scope::link, l.name};
+        if (!stopped && l.offer == 0 && !rest.queue && rest.stops())
+            info.paused_by = pause_of(view, *rest.stopped);
+        const auto next = l.health.health != Health::ready
+                              ? (rest.due > 0 || l.down ? l.health.due : rest.next)
+                          : l.offer == 0 && rest.queue ? rest.queue->health.due
+                          : l.offer == 0               ? rest.next
+                                                       : smtp::Monotonic{};
+        if (!stopped && next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(next);
+        info.failing_since = l.health.failing_since;
+        info.last_error = l.health.last_error;
+        info.connections = l.open();
+        info.window = l.window.size();
+        info.limit = l.window.limit();
+        info.queues = l.queues;
+        info.in_flight = l.in_flight;
+        info.offer = l.offer;
+        info.transaction = l.transaction;
+        info.idle_reason = idle_reason(view, l, rest);
+        info.at_address_limit = view.addresses.at_limit(l);
+        info.addresses = addresses_of(view, slot);
+        out.push_back(std::move(info));
+    }
+    return out;
+}
+
+std::vector<LinkFailure> failures_of(const View& view, std::string_view link) {
+    const Slot known = view.links.find(link);
+    return known == none ? std::vector<LinkFailure>{} : view.links[known].history;
+}
+
+std::vector<QueueInfo> queues(const View& view, Ages ages) {
+    std::vector<QueueInfo> out;
+    const auto times = ages == Ages::yes ? times_by_queue(view) : std::map<Slot, Times>{};
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
+        const Queue& q = view.queues[slot];
+        if (q.name.empty()) continue;
+        QueueInfo info;
+        info.name = q.name;
+        info.pool = view.pools[q.source_pool];
+        if (q.link != none) info.link = view.links[q.link].name;
+        info.paused = view.gates.everything || q.is_paused();
+        info.routed = q.link != none;
+        info.health = q.health.health;
+        info.failures = q.health.failures;
+        info.last_error = q.health.last_error;
+        info.failing_since = q.health.failing_since;
+        info.paused_by = pause_of(view, q);
+        if (q.health.health != Health::ready && q.lanes.count > 0)
+            info.next_attempt = view.step.wall_of(q.health.due);
+        if (const Link* l = q.link == none ? nullptr : &view.links[q.link];
+            l && l->health.health != Health::ready) {
+            info.of_link = true;
+            info.health = l->health.health;
+            info.failures = l->health.failures;
+            info.failing_since = l->health.failing_since;
+            info.last_error = l->health.last_error;
+            const auto next =
+                q.health.health == Health::ready ? l->health.due : std::max(l->health.due, q.health.due);
+            if (q.lanes.count > 0) info.next_attempt = view.step.wall_of(next);
+        }
+        if (q.unroutable()) {
+            info.failures = q.route_failures;
+            info.failing_since = q.route_failing_since;
+            info.last_error = q.route_reason;
+            info.next_attempt =
+                q.route == RouteState::failed ? view.step.wall_of(q.route_until) : smtp::WallTime{};
+        }
+        info.deliveries = q.deliveries;
+        info.due = q.lanes.count;
+        info.in_flight = q.active;
+        info.problem = q.lanes.lane[problem_lane].count;
+        if (const auto its = times.find(slot); its != times.end()) {
+            info.oldest = smtp::WallTime(smtp::Duration(its->second.arrival));
+            info.problem = its->second.problem;
+            if (q.lanes.count == 0 && its->second.next != smtp::Monotonic{})
+                info.next_attempt = view.step.wall_of(its->second.next);
+        }
+        if (info.paused_by) info.next_attempt = {};
+        info.idle_reason = idle_reason(view, q);
+        out.push_back(std::move(info));
+    }
+    return out;
+}
+
+Counts counts(const View& view) {
+    Counts out;
+    out.messages = view.messages.count();
+    out.deliveries = view.deliveries.count();
+    out.uncategorized = view.categorizer.pending() + view.categorizer.asked();
+    out.waiting = view.placement.waiting().size();
+    out.held = view.messages.held();
+    out.reports = view.reporter.pending();
+    out.links = view.links.named();
+    out.queues = view.queues.named();
+    out.connections = view.connections.count();
+    out.scheduled = view.placement.scheduled();
+    out.retrying = view.placement.uncategorized();
+    out.free = view.placement.isolated(AgentKind::smtp).count +
+               view.placement.isolated(AgentKind::local).count + view.placement.checking();
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
+        const Queue& q = view.queues[slot];
+        if (q.name.empty()) continue;
+        out.due += q.lanes.count;
+        out.unlogged += q.lanes.unlogged;
+        out.active += q.active;
+        const Link* l = q.link == none ? nullptr : &view.links[q.link];
+        if (view.gates.everything || q.is_paused() || (l && l->paused)) {
+            out.paused += q.lanes.count + q.waiting;
+            continue;
+        }
+        out.retrying += q.waiting;
+        const bool failing = q.health.health != Health::ready || (l && l->health.health != Health::ready);
+        (!l ? out.routing : failing ? out.retrying : out.free) += q.lanes.count;
+    }
+    return out;
+}
+
+std::size_t bytes(const View& view) {
+    return view.messages.bytes() + view.deliveries.bytes() + view.deliveries.lists.bytes() +
+           view.queues.bytes() + view.links.bytes() + view.connections.bytes() + view.flows.bytes() +
+           view.placement.bytes();
+}
+
+std::vector<HealthSnapshot> health_snapshot(const View& view) {
+    std::vector<HealthSnapshot> out;
+    const auto keep = [&](const HealthState& h, HealthSnapshot r) {
+        r.health = h.health;
+        r.failures = h.failures;
+        r.due = view.step.wall_of(h.due);
+        r.failing_since = h.failing_since;
+        r.last_error = h.last_error;
+        out.push_back(std::move(r));
+    };
+    for (Slot slot = 1; slot <= view.links.top(); ++slot) {
+        const Link& l = view.links[slot];
+        if (l.name.empty() || (l.health.health == Health::ready && !l.down)) continue;
+        keep(l.health, {.link = true,
+                        .name = l.name,
+                        .mx = l.mx,
+                        .down = l.down,
+                        .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{}
+                                                                          : view.step.wall_of(l.retry_since),
+                        .history = l.history});
+    }
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
+        const Queue& q = view.queues[slot];
+        if (!q.name.empty() && q.health.health != Health::ready) keep(q.health, {.name = q.name});
+    }
+    for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
+        const Queue& q = view.queues[slot];
+        if (q.name.empty() || q.deliveries == 0 || !q.unroutable()) continue;
+        out.push_back({.route = true,
+                       .name = q.name,
+                       .failures = q.route_failures,
+                       .due = view.step.wall_of(q.route_until),
+                       .failing_since = q.route_failing_since,
+                       .last_error = q.route_reason});
+    }
+    view.snapshots.list(out, view.settings.retry_interval_after);
+    return out;
+}
+
+} // namespace decide::queue::inspection

@@ -1,0 +1,12 @@
+// All mail that waits where there is no link that could tell of it: for a next hop, for the categorizer, for a report to its
+// sender.
+#pragma once
+#include "daemons/decide/queue/inspection/view.h"
+#include "daemons/decide/queue/listing.h"
+#include <vector>
+
+namespace decide::queue::inspection {
+
+std::vector<Unrouted> unrouted(const View& view, std::size_t at_most); // Engine::unrouted()
+
+} // namespace decide::queue::inspection

@@ -1,0 +1,50 @@
+// Time passing over messages: which may be done before they need a place in messages/, and when the sweeper looks at each
+// of the others, within a step of each of its moments.
+#pragma once
+#include "daemons/decide/queue/model/step.h"
+#include "daemons/decide/queue/model/terms.h"
+#include "daemons/decide/queue/tables/messages.h"
+#include <map>
+#include <optional>
+
+namespace decide::queue {
+
+class AgeWatch {
+public:
+    AgeWatch(const Settings& settings, Step& step, Terms& terms, Messages& messages)
+        : settings_(settings), step_(step), terms_(terms), messages_(messages) {}
+
+    std::uint32_t expires(const Message& message) const; // s since 1970
+    // Is its sender to hear of the delay, and has not heard yet?
+    bool owes_delay_notice(const Message& message) const {
+        return !message.delay_notified && !message.null_sender && settings_.delay_notice.count() > 0;
+    }
+    std::uint32_t delay_notice_at(const Message& message) const {
+        return message.free_from + whole_seconds(settings_.delay_notice);
+    }
+
+    void add_young(Slot message);      // it lies in incoming/
+    void leave_incoming(Slot message); // it has to wait
+    void watch(Slot message);          // at its next time
+    void unwatch(Slot message);
+
+    // The young ones whose time is over leave incoming/.
+    void settle();
+    // Whose time has come; none. It must be watched again, or go.
+    Slot due() const;
+    std::optional<smtp::Monotonic> next() const;
+
+private:
+    std::uint32_t sweep_step() const; // seconds
+
+    const Settings& settings_;
+    Step& step_;
+    Terms& terms_;
+    Messages& messages_;
+
+    using MessageList = List<Message, &Message::time_prev, &Message::time_next>;
+    MessageList young_;
+    std::map<std::uint32_t, MessageList> watched_; // by second (1970)
+};
+
+} // namespace decide::queue

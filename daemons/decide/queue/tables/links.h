@@ -1,0 +1,63 @@
+// The links, found by name; what holds for each of them of all that its queues' routes say (of each number the strictest;
+// what belongs to a queue, its ladder, policy and authentication, stays with it); and which are to be given their turn.
+#pragma once
+#include "daemons/decide/queue/containers/heap.h"
+#include "daemons/decide/queue/model/gates.h"
+#include "daemons/decide/queue/model/names.h"
+#include "daemons/decide/queue/model/step.h"
+#include "daemons/decide/queue/model/terms.h"
+#include "daemons/decide/queue/tables/snapshots.h"
+#include <string_view>
+#include <vector>
+
+namespace decide::queue {
+
+class Links : public Slab<Link> {
+public:
+    Links(const Settings& settings, Step& step, const Gates& gates, const Services& services, const Terms& terms,
+          NumberedNames& pools, Snapshots& snapshots);
+    Links(const Links&) = delete;
+    Links& operator=(const Links&) = delete;
+
+    Slot find(std::string_view name) const; // none: not known
+    Slot find_or_add(std::string_view name, AgentKind kind, bool mx);
+    void forget(Slot link);
+    std::size_t named() const { return by_name_.size(); }
+
+    // ---- terms ----
+    std::uint32_t limit_of(const Link& link) const; // of its connections
+    void join_terms(const Queue& queue);            // of its link
+    void leave_terms(const Queue& queue);           // settled when another joins, or by settle_terms()
+    void settle_terms(Slot link);
+    bool rate_open(Slot link); // may a message go over it now? else its timer is set
+    smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
+    bool may_go_down(const Link& link) const;
+
+    // ---- turns ----
+    void schedule(Slot link); // it may have something to do; none: nothing happens
+    bool any_scheduled() const { return !scheduled_.empty(); }
+    Slot next_scheduled(); // in the order in which they were; none: that was the last
+    // If no queue uses it any more, and no connection: forgotten after a while. It may be needed again soon, and what is
+    // known of its health with it.
+    void check_unused(Slot link);
+    DueHeap<Link, &Link::timer, &Link::heap> timers{*this};
+
+private:
+    // Slots are taken and given back only by the functions above.
+    using Slab::allocate;
+    using Slab::release;
+
+    const Settings& settings_;
+    Step& step_;
+    const Gates& gates_;
+    const Services& services_;
+    const Terms& terms_;
+    NumberedNames& pools_;
+    Snapshots& snapshots_;
+
+    SlotsByName by_name_;
+    std::vector<Slot> scheduled_;
+    std::size_t taken_ = 0; // of them
+};
+
+} // namespace decide::queue

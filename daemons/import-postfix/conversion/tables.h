@@ -1,0 +1,23 @@
+// Lookup tables of Postfix in our notation, and lists in which files and tables are named. What cannot be converted is noted
+// in the Import at the setting `name`.
+#pragma once
+#include "daemons/import-postfix/postfix/files.h"
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace postrider {
+
+class Import;
+
+// Words of a list; names of files and tables are replaced by their contents (the keys of tables).
+std::vector<std::string> expanded_list(Import& import, std::string_view name);
+// The lookup tables of a list. What has no counterpart becomes a remark.
+std::vector<std::string> converted_tables(Import& import, std::string_view name);
+// One of them; nothing: it has no counterpart, which is noted.
+std::optional<std::string> converted_table(Import& import, std::string_view name, std::string_view word);
+// The entries of a text table; nothing: it is none, which is noted.
+std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word);
+
+} // namespace postrider

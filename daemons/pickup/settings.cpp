@@ -1,0 +1,12 @@
+#include "daemons/pickup/settings.h"
+#include "daemons/common/config/config.h"
+
+namespace pickup {
+
+Settings::Settings(const config::Config& config)
+    : mta(config.mta), submit(config.submit), idempotency(config.idempotency),
+      pools(config.pools, config.pool_choice, config.local.recipient_delimiter),
+      automatic_bcc{config.automatic_bcc, config.local.recipient_delimiter},
+      drop_directory(config.spool.directory + "/drop"), queue(config.queue), bounce(config.bounce) {}
+
+} // namespace pickup

@@ -1,0 +1,71 @@
+// The conversation with the categorizer about messages' recipients: asks it for the engine, records what it
+// answers, and reports that to the engine; what must be durable first is written first. Knows the
+// conversation and messages' files; must not know how recipients are delivered.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/proto/categorize.h"
+#include "daemons/queue-manager/conversion/answer_parts.h"
+#include "daemons/queue-manager/conversion/categorization.h"
+#include "daemons/queue-manager/engine_driver/current_config.h"
+#include "daemons/queue-manager/engine_driver/engine_driver.h"
+#include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/peers/service.h"
+#include "daemons/queue-manager/probe/route_query.h"
+#include "daemons/queue-manager/spool/message_files.h"
+#include "daemons/queue-manager/spool/message_loader.h"
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+namespace queue_manager {
+
+class CategorizerClient {
+public:
+    using Channel = ipc::Channel<proto::categorize::Message>;
+    struct Dependencies { // all outlive it
+        common::Loop& loop;
+        common::Log& log;
+        const CurrentConfig& config;
+        EngineDriver& driver;
+        MessageFiles& files;
+        MessageLoader& loader;
+        UndeliveredLog& undelivered;
+        RouteQuery& route_query;                // gets the answers to its questions
+        std::function<bool()> any_suppressions; // is there anybody on the suppression list?
+    };
+    explicit CategorizerClient(const Dependencies& dependencies);
+    CategorizerClient(const CategorizerClient&) = delete;
+
+    void attach(std::unique_ptr<Channel> channel) { service_.attach(std::move(channel)); }
+    bool present() const { return service_.present(); }
+    // A question of RouteQuery.
+    [[nodiscard]] ipc::SendResult send(const proto::categorize::Categorize& question) {
+        return service_.ask(question);
+    }
+    void send(const proto::categorize::Suppressions& now) { service_.ask(now); }
+
+    // The engine asks about these recipients; none: all of the envelope. What the file itself knows is not
+    // asked.
+    void ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context);
+
+private:
+    void up();
+    void down();
+    CategorizationInput input_of(const spool::MessageState& state, std::uint64_t size,
+                                 std::span<const std::uint32_t> numbers) const;
+    void put(spool::QueueId id, CategorizationInput subject);
+    void answered(const proto::categorize::Categorized& answer);
+    void settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject);
+    void unreadable(spool::QueueId id, const MessageLoader::Failure& failure);
+    void failed(spool::QueueId id, std::string why);
+
+    Dependencies deps_;
+    Service<proto::categorize::Message> service_;
+    AnswerParts parts_;
+    // Of the messages that it is being asked about (max_pending_categorizations of them).
+    std::unordered_map<spool::QueueId, CategorizationInput> subjects_;
+};
+
+} // namespace queue_manager

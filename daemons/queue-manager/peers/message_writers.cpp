@@ -1,0 +1,107 @@
+#include "daemons/queue-manager/peers/message_writers.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "libsmtp/text/text.h"
+#include "libspool/message/writers.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace queue_manager {
+
+void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
+    const auto slot = static_cast<std::uint8_t>(peer.instance);
+    auto& writer = writers_[slot];
+    if (writer.channel) {
+        deps_.scanner.writer_left(slot);
+        deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writer.channel))] {});
+    }
+    writer.serial = ++last_;
+    writer.role = peer.role;
+    writer.obstacle.clear();
+    writer.channel = std::move(channel);
+    writer.channel->set_callbacks({
+        [this, slot](proto::submission::Message&& message) { handle(slot, std::move(message)); },
+        [this, slot, serial = writer.serial](const std::string&) {
+            if (writers_[slot].serial == serial) detach(slot);
+        },
+    });
+    deps_.scanner.load_writer(slot);
+}
+
+void MessageWriters::detach(std::uint8_t slot) {
+    deps_.scanner.writer_left(slot);
+    deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writers_[slot].channel))] {});
+    if (!stopping_) deps_.scanner.load_writer(slot); // what it committed and could not announce
+}
+
+bool MessageWriters::any() const {
+    return std::ranges::any_of(writers_, [](const auto& each) { return each.second.channel != nullptr; });
+}
+
+std::string MessageWriters::obstacle() const {
+    for (const auto& [slot, writer] : writers_)
+        if (writer.channel && !writer.obstacle.empty())
+            return fmt::format("{}: {}", proto::name_of(writer.role), writer.obstacle);
+    return {};
+}
+
+void MessageWriters::handle(std::uint8_t slot, proto::submission::Message&& message) {
+    if (auto* announced = std::get_if<proto::submission::Submitted>(&message))
+        submitted(slot, *announced);
+    else if (auto* request = std::get_if<proto::submission::FlushDomain>(&message))
+        flush(slot, *request);
+    else if (auto* status = std::get_if<proto::submission::WriterStatus>(&message))
+        writers_[slot].obstacle = smtp::printable(status->obstacle, 500);
+    else
+        writers_[slot].channel->fail("unexpected message: expected Submitted, TryNow or Standing");
+}
+
+void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {
+    auto& channel = *writers_[slot].channel;
+    if (message.queue_id.slot() != slot)
+        return channel.fail("submitted " + message.queue_id.text() + ", which belongs to another writer");
+    CRASH_POINT("queue-manager.submitted");
+    channel.send(proto::submission::Taken{message.queue_id});
+    if (deps_.scanner.found_already(message.queue_id)) return;
+    const auto origin =
+        message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
+    if (auto envelope = spool::decode(message.envelope);
+        envelope && !envelope->recipients.empty() && !message.repeated &&
+        spool::violates_writer_rights(*envelope, slot).empty()) // else the file is to say it, and is refused
+        deps_.intake.accept(message.queue_id, spool::Location::incoming, message.size,
+                            spool::MessageState(*std::move(envelope)), origin);
+    else
+        deps_.intake.read(message.queue_id, origin);
+}
+
+// ETRN. What the operator has paused a client does not set going; nor is it told who paused it, and why.
+void MessageWriters::flush(std::uint8_t slot, const proto::submission::FlushDomain& request) {
+    using decide::queue::Scope;
+    proto::submission::DomainFlushed answer;
+    answer.request = request.request;
+    answer.loading = deps_.scanner.loading();
+    const auto below = "." + request.domain;
+    const auto now = common::Loop::now();
+    const auto& engine = deps_.driver.engine();
+    const auto links = engine.links(now);
+    const auto paused = [&](const decide::queue::QueueInfo& queue) {
+        const auto link = std::ranges::find(links, queue.link, &decide::queue::LinkInfo::name);
+        return queue.paused || (link != links.end() && link->paused);
+    };
+    if (!deps_.delivering()) answer.obstacle = "no mail is sent at the moment";
+    for (const auto& queue : engine.queues(now)) {
+        if (!answer.obstacle.empty()) break;
+        if (queue.name != request.domain && !(request.with_subdomains && queue.name.ends_with(below)))
+            continue;
+        if (paused(queue)) {
+            answer.obstacle = "mail for " + queue.name + " is held back";
+            break;
+        }
+        answer.deliveries += queue.deliveries;
+        deps_.driver.tell(
+            [&](auto& to, smtp::Now at, auto& out) { to.force(Scope::queue, queue.name, at, out); });
+    }
+    static_cast<void>(writers_[slot].channel->send(answer)); // its one text names a domain
+}
+
+} // namespace queue_manager

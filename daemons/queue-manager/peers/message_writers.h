@@ -1,0 +1,58 @@
+// Those who write messages into the spool and report them: smtpd, pickup, bounce. A message is taken over
+// when its writer reports it; what a writer committed and could not report is found by a scan of its
+// directory. Knows the conversation and the writers' slots; must not know what becomes of a message.
+#pragma once
+#include "daemons/common/ipc/channel.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/proto/submission.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/queue-manager/engine_driver/engine_driver.h"
+#include "daemons/queue-manager/engine_driver/message_intake.h"
+#include "daemons/queue-manager/spool/spool_scanner.h"
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace queue_manager {
+
+class MessageWriters {
+public:
+    using Channel = ipc::Channel<proto::submission::Message>;
+    struct Dependencies { // all outlive it
+        common::Loop& loop;
+        EngineDriver& driver;
+        MessageIntake& intake;
+        SpoolScanner& scanner;
+        std::function<bool()> delivering; // nothing stands in the way of all mail
+    };
+    explicit MessageWriters(Dependencies dependencies) : deps_(std::move(dependencies)) {}
+    MessageWriters(const MessageWriters&) = delete;
+
+    void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
+    bool any() const; // is connected
+    // Why one of them takes no mail; "" all do.
+    std::string obstacle() const;
+    // The daemon stops: what a writer leaves behind is found at the next start.
+    void stop() { stopping_ = true; }
+
+private:
+    struct Writer {
+        std::uint64_t serial = 0; // which of the connections that slot has had
+        proto::Role role{};
+        std::string obstacle; // why it takes no mail; "" it does
+        std::unique_ptr<Channel> channel;
+    };
+    void detach(std::uint8_t slot);
+    void handle(std::uint8_t slot, proto::submission::Message&& message);
+    void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
+    void flush(std::uint8_t slot, const proto::submission::FlushDomain& request);
+
+    Dependencies deps_;
+    std::map<std::uint8_t, Writer> writers_;
+    std::uint64_t last_ = 0;
+    bool stopping_ = false;
+};
+
+} // namespace queue_manager

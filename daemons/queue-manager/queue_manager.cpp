@@ -1,0 +1,495 @@
+#include "daemons/queue-manager/queue_manager.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/process/privileges.h"
+#include "daemons/common/submission/address_map.h"
+#include "daemons/queue-manager/control/configured_names.h"
+#include "daemons/queue-manager/conversion/soft_bounce.h"
+#include "daemons/queue-manager/engine_driver/health_snapshot.h"
+#include "daemons/queue-manager/spool/space_obstacle.h"
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <optional>
+#include <random>
+#include <utility>
+
+namespace queue_manager {
+
+using namespace std::chrono_literals;
+using common::Loop;
+using proto::Role;
+
+namespace {
+
+constexpr auto lock_pause = 200ms, drain_pause = 10ms;
+
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+} // namespace
+
+spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::DaemonContext& context,
+                                                                  common::DaemonConfig daemon_config) {
+    auto disk = TRY(spool::RealDisk::open_at(daemon_config.config.spool.directory));
+    disk->watch_syncs([&metrics = context.metrics](std::chrono::nanoseconds took) {
+        metrics.observe(common::MetricId::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
+    });
+    std::unique_ptr<QueueManager> self(new QueueManager(context, daemon_config.config, std::move(disk)));
+    self->handed_ = std::move(daemon_config.listeners);
+    self->expected_ = std::move(daemon_config.expected);
+    self->operators_ = daemon_config.operators;
+    self->take_lock();
+    return self;
+}
+
+// Parts that are built later are only referred to here: none of them is used before all are there.
+QueueManager::QueueManager(common::DaemonContext& context, const config::Config& config,
+                           std::unique_ptr<spool::RealDisk> disk)
+    : context_(context), log_(context.log), config_(config), disk_(std::move(disk)),
+      wake_(context.loop, [this] { pool_.drain(); }),
+      pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }),
+      turn_(context.loop, [this] { end_of_turn(); }),
+      loader_(
+          pool_, [this] { turn_.schedule(); },
+          [this](spool::QueueId id, const std::string& why) {
+              if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
+              problems_.report("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
+          }),
+      keys_(context.loop, log_, pool_, config.idempotency, config.spool.directory,
+            [this](std::string text) { problems_.report("idempotency", std::move(text)); }),
+      cleaner_(context.loop, log_, *disk_, pool_,
+               [this](std::string text) { problems_.report("moved aside", std::move(text)); }),
+      files_({.loop = context.loop,
+              .log = log_,
+              .store = store_,
+              .scanner = scanner_,
+              .keys = keys_,
+              .cleaner = cleaner_,
+              .reserve = reserve_,
+              .problems = problems_,
+              .written = [this] { turn_.schedule(); }}),
+      driver_(context.loop, engine_settings(config), fresh_seed(), driver_callbacks()),
+      suppression_checks_({.log = log_,
+                           .config = config_,
+                           .driver = driver_,
+                           .pool = pool_,
+                           .suppressions = suppressions_,
+                           .files = files_,
+                           .loader = loader_,
+                           .undelivered = undelivered_}),
+      intake_({.loop = context.loop,
+               .log = log_,
+               .driver = driver_,
+               .store = store_,
+               .files = files_,
+               .loader = loader_,
+               .scanner = scanner_,
+               .keys = keys_,
+               .problems = problems_,
+               .written = [this] { turn_.schedule(); },
+               .known_now = [this](spool::QueueId id) { results_.message_known(id); }}),
+      scrub_(context.loop, pool_,
+             {[this](std::uint32_t& cursor) { return driver_.engine().next_message(cursor, Loop::now()); },
+              [this] { return driver_.engine().counts().messages; },
+              [this](spool::QueueId id, const std::string& why) { intake_.found_damaged(id, why); }}),
+      route_query_(
+          {[this](const auto& question) { return categorizer_.send(question) == ipc::SendResult::yes; },
+           [this](const auto& question) { return router_.send(question) == ipc::SendResult::yes; }}),
+      categorizer_({.loop = context.loop,
+                    .log = log_,
+                    .config = config_,
+                    .driver = driver_,
+                    .files = files_,
+                    .loader = loader_,
+                    .undelivered = undelivered_,
+                    .route_query = route_query_,
+                    .any_suppressions = [this] { return suppressions_.any(); }}),
+      router_({.loop = context.loop,
+               .log = log_,
+               .config = config_,
+               .driver = driver_,
+               .route_query = route_query_}),
+      reports_({.loop = context.loop,
+                .log = log_,
+                .driver = driver_,
+                .loader = loader_,
+                .reserve = reserve_,
+                .cleaner = cleaner_}),
+      results_({.log = log_,
+                .metrics = context.metrics,
+                .config = config_,
+                .driver = driver_,
+                .agents = agents_,
+                .files = files_,
+                .loader = loader_,
+                .scanner = scanner_,
+                .suppressions = suppression_checks_,
+                .probes = probes_,
+                .resting = resting_,
+                .too_late_to_cancel = [this](spool::QueueId id) { stops_.too_late(id); },
+                .returned = [this] { turn_.schedule(); }}),
+      writers_({.loop = context.loop,
+                .driver = driver_,
+                .intake = intake_,
+                .scanner = scanner_,
+                .delivering = [this] { return not_delivering().empty(); }}),
+      executor_({.log = log_,
+                 .metrics = context.metrics,
+                 .store = store_,
+                 .files = files_,
+                 .loader = loader_,
+                 .undelivered = undelivered_,
+                 .suppressions = suppression_checks_,
+                 .categorizer = categorizer_,
+                 .router = router_,
+                 .reports = reports_,
+                 .agents = orders_}),
+      lock_retry_(context.loop, [this] { take_lock(); }) {
+    announce_modes();
+    cleaner_.limit(config_->spool);
+    using decide::queue::Presence;
+    for (auto service : {decide::queue::Service::categorizer, decide::queue::Service::router,
+                         decide::queue::Service::bounce})
+        driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
+            engine.service(service, Presence::down, now, out);
+        });
+}
+
+QueueManager::~QueueManager() = default;
+
+// ---- how the parts are connected ----
+
+Suppressions::Dependencies QueueManager::suppression_dependencies() {
+    return {
+        .loop = context_.loop,
+        .pool = pool_,
+        .spool = config_->spool.directory,
+        .report_problem =
+            [this](std::string text) {
+                if (!text.empty() && !problems_.contains("suppression", text)) log_.critical("{}", text);
+                problems_.report("suppression", std::move(text));
+            },
+        .added = [this](std::span<const decide::Suppression> entries) { suppression_checks_.added(entries); },
+        .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
+}
+
+SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
+    return {[this](spool::Found&& message) { intake_.found(std::move(message)); },
+            [this](const spool::QuarantinedFile& aside) { intake_.set_aside(aside); },
+            [this](const spool::Error& error) { intake_.unreadable(error); }, [this] { all_loaded(); },
+            [this] { intake_.scan_again_later(); }};
+}
+
+EngineDriver::Callbacks QueueManager::driver_callbacks() {
+    return {.execute = [this](const decide::queue::Action& action, const decide::queue::Actions& all,
+                              const EventContext& event,
+                              smtp::Now now) { executor_.execute(action, all, event, now); },
+            .executed =
+                [this] {
+                    undelivered_.write();
+                    turn_.schedule();
+                }};
+}
+
+Agents::Callbacks QueueManager::agent_callbacks() {
+    return {[this](decide::queue::AgentId id, AgentKind kind) { results_.attached(id, kind); },
+            [this](decide::queue::AgentId id, decide::queue::AgentExit how) { results_.gone(id, how); },
+            [this](decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message) {
+                results_.handle(id, kind, std::move(message));
+            }};
+}
+
+DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
+    return {
+        .query_route =
+            [this](const std::string& address, const std::string& reverse_path, RouteQuery::Done done) {
+                const auto* pool = common::find_by_address(config_->pool_choice.by_sender, reverse_path,
+                                                           config_->local.recipient_delimiter);
+                route_query_.ask(address, pool ? *pool : "", std::move(done));
+            },
+        .connect =
+            [this](const proto::route::Routed& route) {
+                return orders_.connect_to(route.link, LinkHosts::of(route), Loop::now());
+            },
+        .send =
+            [this](const proto::delivery::Probe& order) {
+                const auto agent = agents_.any(AgentKind::smtp);
+                const bool sent = agent && agents_.send(*agent, order) == ipc::SendResult::yes;
+                return sent ? agent : std::nullopt;
+            },
+        .end = [this](DeliveryProbes::AgentId agent,
+                      const proto::delivery::EndProbe& order) { agents_.send(agent, order); },
+        .obstacles =
+            [this](const proto::route::Routed& route) { return pauses_.obstacles(route, driver_.engine()); },
+        .agent_user = [this] { return agent_user(*config_); },
+    };
+}
+
+DeliveryStops::Dependencies QueueManager::stop_dependencies() {
+    return {.in_flight =
+                [this](spool::QueueId id) {
+                    const auto info = driver_.engine().message(id, Loop::now());
+                    return info && info->active;
+                },
+            .stop =
+                [this](spool::QueueId id) {
+                    driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
+                        engine.hold(id, now, out);
+                        engine.cancel(id, now, out);
+                    });
+                },
+            .go_on =
+                [this](spool::QueueId id) {
+                    driver_.tell(
+                        [&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+                }};
+}
+
+// ---- start ----
+
+// An earlier queue-manager may still be finishing (its master died): two must never work on one spool.
+void QueueManager::take_lock() {
+    auto file = disk_->open("run/queue-manager.lock", spool::Open::upsert);
+    auto locked = file ? disk_->lock(*file, spool::Lock::exclusive)
+                       : spool::Result<spool::Locked>(std::unexpected(file.error()));
+    if (locked && *locked == spool::Locked::yes) {
+        lock_ = std::move(*file);
+        problems_.report("lock", "");
+        return begin();
+    }
+    const std::string why = locked ? "another queue-manager still uses this spool; waiting for it to exit"
+                                   : locked.error().what;
+    if (!problems_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
+    problems_.report("lock", why);
+    lock_retry_.start(lock_pause);
+}
+
+void QueueManager::begin() {
+    reserve_.open(*disk_, config_->spool.reserve);
+    auto take = [this](std::string_view name) {
+        auto found = std::ranges::find(handed_, name, &common::InheritedListener::name);
+        return found == handed_.end() ? common::Fd() : std::move(found->fd);
+    };
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, log_, take("queue-manager"), expected_);
+    serve_peers();
+    listing_ =
+        std::make_unique<Listing>(context_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
+            auto info = driver_.engine().next_message(cursor, Loop::now());
+            if (info) pauses_.set_reasons(*info);
+            return info;
+        });
+    keys_.begin();
+    suppressions_.open();
+    auto recalled = recall_snapshot(*disk_, log_);
+    router_.restore(std::move(recalled.links));
+    if (recalled.health)
+        driver_.tell(
+            [&](auto& engine, smtp::Now now, auto& out) { engine.restore(*recalled.health, now, out); });
+    recall_pauses();
+    if (auto fd = take("control"))
+        control_ =
+            std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
+                                                            .log = log_,
+                                                            .config = config_,
+                                                            .driver = driver_,
+                                                            .pool = pool_,
+                                                            .files = files_,
+                                                            .intake = intake_,
+                                                            .suppressions = suppressions_,
+                                                            .pauses = pauses_,
+                                                            .stops = stops_,
+                                                            .route_query = route_query_,
+                                                            .probes = probes_,
+                                                            .resting = resting_,
+                                                            .status = [this] { return queue_status(); }},
+                                      std::move(fd), operators_);
+    handed_.clear();
+    if (!recalled.first.empty())
+        log_.info("spool: messages that were due next at the last stop are read first: {} messages",
+                  recalled.first.size());
+    scanner_.load_everything(std::move(recalled.first));
+}
+
+void QueueManager::serve_peers() {
+    listener_->serve<proto::submission::Message>(
+        proto::submission::conversation, {Role::smtpd, Role::pickup, Role::bounce},
+        [this](ipc::Peer peer, auto channel) { writers_.attach(peer, std::move(channel)); });
+    listener_->serve<proto::delivery::Message>(
+        proto::delivery::conversation, {Role::smtp_client, Role::local},
+        [this](ipc::Peer peer, auto channel) { agents_.attach(peer, std::move(channel)); });
+    listener_->serve<proto::categorize::Message>(
+        proto::categorize::conversation, {Role::categorizer},
+        [this](ipc::Peer, auto channel) { categorizer_.attach(std::move(channel)); });
+    listener_->serve<proto::route::Message>(
+        proto::route::conversation, {Role::router},
+        [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
+    listener_->serve<proto::report::Message>(
+        proto::report::conversation, {Role::bounce},
+        [this](ipc::Peer, auto channel) { reports_.attach(std::move(channel)); });
+}
+
+void QueueManager::recall_pauses() {
+    auto pauses = load_pauses(*disk_);
+    if (!pauses) {
+        const auto& why = pauses.error().what;
+        log_.critical("pauses: {}: all delivery is paused; set the pauses again, then run \"postrider resume all\"",
+                      why);
+        problems_.report("pauses", "the earlier pauses are not known (" + why + "): everything is paused");
+        pauses = Pauses{{decide::queue::Scope::everything, "", "queue-manager", why, Loop::now().wall}};
+    }
+    for (const Pause& each : *pauses)
+        driver_.tell(
+            [&](auto& engine, smtp::Now now, auto& out) { engine.pause(each.scope, each.name, now, out); });
+    pauses_.replace(*std::move(pauses));
+}
+
+void QueueManager::all_loaded() {
+    results_.spool_loaded();
+    log_.info("spool: loaded: {} messages", driver_.engine().counts().messages);
+    keys_.all_seen();
+    pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
+    listing_->serve();
+    scrub_.every(config_->spool.scrub_interval);
+    cleaner_.soon();
+}
+
+// ---- while it runs ----
+
+void QueueManager::end_of_turn() {
+    loader_.begin();
+    stops_.look();
+    store_.flush();
+    driver_.arm_timer();
+}
+
+void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
+    config_.replace(daemon_config.config);
+    cleaner_.limit(config_->spool);
+    keys_.reconfigure(daemon_config.config.idempotency);
+    if (listener_) {
+        listener_->expect(std::move(daemon_config.expected)); // the sockets themselves stay as they are
+    } else {
+        handed_ = std::move(daemon_config.listeners);
+        expected_ = std::move(daemon_config.expected);
+    }
+    driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
+        engine.configure(engine_settings(*config_), now, out);
+    });
+    announce_modes();
+    driver_.tell([](auto& engine, smtp::Now now, auto& out) { engine.routes_changed(now, out); });
+    if (!listener_ || scanner_.loading()) return;
+    scrub_.every(config_->spool.scrub_interval);
+    cleaner_.soon();
+}
+
+void QueueManager::announce_modes() {
+    announce_mode("soft_bounce", soft_bounce_notice(*config_));
+    announce_mode("withhold_reports", dry_bounce_notice(*config_));
+}
+
+void QueueManager::announce_mode(const std::string& key, std::string_view notice) {
+    const bool was = problems_.contains(key);
+    if (!notice.empty() && !was) log_.warning("{}", notice);
+    if (notice.empty() && was) log_.info("bounce.{} is off again", key);
+    problems_.report(key, std::string(notice));
+}
+
+void QueueManager::process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
+    agents_.process_ended(role, instance, crashed);
+}
+
+// ---- stop ----
+
+void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
+    stopping_ = true;
+    writers_.stop();
+    lock_retry_.stop();
+    scrub_.every(0s);
+    suppressions_.flush();
+    driver_.tell([](auto& engine, smtp::Now now, auto& out) {
+        engine.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
+    });
+    drain_then(Loop::now().monotonic + within - within / 10, std::move(done));
+}
+
+void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done) {
+    files_.write_all();
+    store_.flush();
+    const bool idle = driver_.engine().counts().active == 0 && store_.outstanding() == 0;
+    if (idle || Loop::now().monotonic >= until) {
+        save_state();
+        return done();
+    }
+    // Renewed from within the timer's own callback: a new one takes its place once the turn has ended.
+    context_.loop.defer([this, until, done = std::move(done)] {
+        stopper_ =
+            std::make_unique<common::Timer>(context_.loop, [this, until, done] { drain_then(until, done); });
+        stopper_->start(drain_pause);
+    });
+}
+
+void QueueManager::save_state() {
+    if (!lock_) return;
+    if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
+        log_.warning("index/snapshot: {}: links and queues will start without their history next time", saved.error().what);
+}
+
+// ---- how it stands ----
+
+std::string QueueManager::not_accepting() const {
+    if (stopping_) return "postrider is stopping";
+    if (!writers_.any()) return "no process that accepts mail is connected (smtpd, pickup)";
+    if (auto full = space_obstacle(*disk_, config_->spool); !full.empty()) return full;
+    return writers_.obstacle();
+}
+
+std::string QueueManager::not_delivering() const {
+    if (stopping_) return "postrider is stopping";
+    if (const auto paused = pauses_.everything()) return *paused;
+    if (agents_.empty()) return "no delivery agent is connected";
+    if (!router_.present()) return "the router is not connected";
+    if (!categorizer_.present()) return "the categorizer is not connected";
+    return "";
+}
+
+QueueStatus QueueManager::queue_status() {
+    const auto now = Loop::now();
+    QueueStatus out;
+    out.loading = scanner_.loading();
+    out.stopping = stopping_;
+    out.not_accepting = not_accepting();
+    out.not_delivering = not_delivering();
+    out.in = intake_.per_second(now.monotonic);
+    out.out = executor_.removed_per_second(now.monotonic);
+    out.services = {{"categorizer", categorizer_.present()},
+                    {"router", router_.present()},
+                    {"bounce", reports_.present()}};
+    out.problems = problems_.texts();
+    for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
+    return out;
+}
+
+std::string QueueManager::status_text() {
+    const auto now = queue_status();
+    const auto counts = driver_.engine().counts();
+    std::string text = fmt::format("{} message{} queued{}", counts.messages, counts.messages == 1 ? "" : "s",
+                                   now.loading ? " so far, reading the spool" : "");
+    if (counts.active > 0) text += fmt::format(", {} being delivered", counts.active);
+    if (!now.not_accepting.empty()) text += "; accepting no mail: " + now.not_accepting;
+    if (!now.not_delivering.empty()) text += "; delivering nothing: " + now.not_delivering;
+    return text;
+}
+
+void QueueManager::update_gauges(common::Metrics& metrics) {
+    using common::MetricId;
+    const auto now = queue_status();
+    metrics.set(MetricId::queue_loading, now.loading);
+    metrics.set(MetricId::accepting, now.not_accepting.empty());
+    metrics.set(MetricId::delivering, now.not_delivering.empty());
+    spool_gauges_.take(*disk_, cleaner_, metrics);
+    queue_metrics_.take(driver_.engine(), config_->metrics.links, metrics);
+}
+
+} // namespace queue_manager

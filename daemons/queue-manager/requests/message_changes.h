@@ -1,0 +1,66 @@
+// Operators' changes to messages: hold, release, remove, expire, reprioritise, reroute, requeue, force. Each
+// is written to the message's file and synced, then the engine is told; what is in flight is stopped before
+// it is removed. Knows the engine's commands and the messages' records; must not know how messages are
+// selected.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/queue-manager/control/delivery_stops.h"
+#include "daemons/queue-manager/engine_driver/current_config.h"
+#include "daemons/queue-manager/engine_driver/engine_driver.h"
+#include "daemons/queue-manager/engine_driver/message_intake.h"
+#include "daemons/queue-manager/requests/message_selection.h"
+#include "daemons/queue-manager/requests/replies.h"
+#include "daemons/queue-manager/spool/message_files.h"
+#include "libspool/disk/commit_pool.h"
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace queue_manager {
+
+class MessageChanges {
+public:
+    struct Dependencies { // all outlive it
+        common::Log& log;
+        const CurrentConfig& config;
+        EngineDriver& driver;
+        spool::CommitPool& pool;
+        MessageFiles& files;
+        const MessageIntake& intake;
+        DeliveryStops& stops;
+        const MessageSelection& selection;
+    };
+    MessageChanges(const Dependencies& dependencies, Replies replies)
+        : deps_(dependencies), replies_(replies) {}
+    MessageChanges(const MessageChanges&) = delete;
+
+    // `operation`: one of proto::control::op.
+    void change(const Request& request, const nlohmann::json& body, std::string operation);
+
+private:
+    // One request's change, and what it has come to.
+    struct Change;
+    using Shared = std::shared_ptr<Change>;
+    using Walk = std::shared_ptr<MessageWalk>;
+
+    std::string error_in(const Change& change, const nlohmann::json& body) const; // "" none
+    void take(const Shared& change, const Walk& walk, std::vector<SelectedMessage> selected);
+    // Why it is not changed; "" it is.
+    std::string why_not(const Change& change, const SelectedMessage& selected) const;
+    void stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected, bool stopped);
+    // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery goes on.
+    void write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
+               const std::vector<std::uint32_t>& open, bool goes_on);
+    void execute(Change& change, spool::QueueId id); // and counts it
+    bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
+    bool paused(spool::QueueId id) const; // all of it
+    void through(const Shared& change, const Walk& walk); // with one message of the batch
+    void finish(const Change& change, bool by_filter);
+
+    Dependencies deps_;
+    Replies replies_;
+};
+
+} // namespace queue_manager

@@ -1,0 +1,302 @@
+#include "daemons/queue-manager/requests/queue_inspector.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/load.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/queue-manager/control/configured_names.h"
+#include "daemons/queue-manager/control/control_json.h"
+#include "daemons/queue-manager/control/reload_effects.h"
+#include "libsmtp/message/address.h"
+#include "libspool/message/message_reader.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace queue_manager {
+
+namespace code = proto::control::code;
+using decide::queue::Ages;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t most_links_shown = 20;
+
+json suppression_counts(const Suppressions::Figures& figures) {
+    return {{"entries", figures.entries},
+            {"automatic_today", figures.automatic_today},
+            {"loading", figures.loading},
+            {"error", figures.why_not}};
+}
+
+json set_aside_in(const std::vector<QuarantineCleaner::Place>& places) {
+    json out = json::array();
+    for (const auto& each : places)
+        out.push_back({{"directory", each.directory},
+                       {"messages", each.kept.files},
+                       {"bytes", each.kept.bytes},
+                       {"deleted", each.kept.removed}});
+    return out;
+}
+
+// Those that are not told apart: the sum of each.
+json sums_of(std::span<const decide::queue::LinkInfo> links) {
+    using decide::queue::LinkInfo;
+    const auto sum = [&](auto member) {
+        return std::accumulate(links.begin(), links.end(), std::uint64_t{0},
+                               [&](auto so_far, const auto& link) { return so_far + link.*member; });
+    };
+    return {{"links", links.size()},
+            {"due", sum(&LinkInfo::due)},
+            {"waiting", sum(&LinkInfo::waiting)},
+            {"deliveries", sum(&LinkInfo::deliveries)}};
+}
+
+} // namespace
+
+// ---- status ----
+
+void QueueInspector::send_status(const Request& request) const {
+    replies_.send(request, status());
+    replies_.finish(request);
+}
+
+// {"links": the longest, "other_links": the sums of all others}
+json QueueInspector::links_with_mail() const {
+    auto links = deps_.engine.links(common::Loop::now());
+    // All that waits is in some line: of those that are not told apart, the sum.
+    std::erase_if(links, [this](const auto& link) {
+        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready &&
+               deps_.resting.of(link.name, common::Loop::now()).empty();
+    });
+    std::ranges::stable_sort(links, std::ranges::greater{},
+                             [](const auto& link) { return std::pair(link.due, link.waiting); });
+    const std::size_t named = std::min(links.size(), most_links_shown);
+    json shown = json::array();
+    for (std::size_t n = 0; n < named; ++n) shown.push_back(line_of(links[n]));
+    return {{"links", std::move(shown)}, {"other_links", sums_of(std::span(links).subspan(named))}};
+}
+
+json QueueInspector::status() const {
+    const auto now = common::Loop::now();
+    const auto counts = deps_.engine.counts();
+    const auto queue_status = deps_.status();
+    auto links = links_with_mail();
+    json pauses = json::array(), services = json::object();
+    for (const auto& pause : deps_.pauses.all()) pauses.push_back(json_of(pause));
+    json unlinked = json::array();
+    for (const auto& mail : deps_.engine.unrouted(most_links_shown)) unlinked.push_back(json_of(mail));
+    for (const auto& [name, present] : queue_status.services) services[name] = present;
+    json oldest = {{"id", ""}, {"arrival", 0}};
+    if (const auto message = deps_.engine.oldest(now))
+        oldest = {{"id", message->id.text()}, {"arrival", seconds_of(message->arrival)}};
+    const auto left = static_cast<double>(counts.free + counts.active);
+    const double drain = left == 0 ? 0 : queue_status.out > 0 ? left / queue_status.out : -1;
+    return {{"messages", counts.messages},
+            {"loading", queue_status.loading},
+            {"accepting", queue_status.not_accepting.empty()},
+            {"accepting_reason", queue_status.not_accepting},
+            {"delivering", queue_status.not_delivering.empty()},
+            {"delivering_reason", queue_status.not_delivering},
+            {"rates", {{"in", queue_status.in}, {"out", queue_status.out}}},
+            {"oldest", oldest},
+            {"states",
+             {{"new", counts.uncategorized},
+              {"scheduled", counts.scheduled},
+              {"held", counts.held},
+              {"paused", counts.paused},
+              {"routing", counts.routing},
+              {"retrying", counts.retrying},
+              {"due", counts.free},
+              {"active", counts.active},
+              {"report", counts.reports}}},
+            {"drain_seconds", static_cast<std::int64_t>(drain)},
+            {"uncategorized", counts.uncategorized},
+            {"waiting", counts.waiting},
+            {"due", counts.due},
+            {"active", counts.active},
+            {"held", counts.held},
+            {"reports", counts.reports},
+            {"retained", set_aside_in(queue_status.put_aside)},
+            {"connections", counts.connections},
+            {"services", std::move(services)},
+            {"links", std::move(links["links"])},
+            {"other_links", std::move(links["other_links"])},
+            {"unrouted", std::move(unlinked)},
+            {"pauses", std::move(pauses)},
+            {"suppression", suppression_counts(deps_.suppressions.figures(now.wall))},
+            {"problems", queue_status.problems}};
+}
+
+json QueueInspector::resting(const std::string& link) const {
+    auto out = json::array();
+    for (const auto& rest : deps_.resting.of(link, common::Loop::now()))
+        out.push_back({{"source", rest.source}, {"until", seconds_of(rest.until)}, {"reason", rest.why}});
+    return out;
+}
+
+json QueueInspector::line_of(const decide::queue::LinkInfo& link) const {
+    auto line = json_of(link);
+    if (link.paused_by) line["idle_reason"] = pause_text(*link.paused_by, deps_.pauses.all());
+    line["backing_off"] = resting(link.name);
+    return line;
+}
+
+json QueueInspector::line_of(const decide::queue::QueueInfo& queue) const {
+    auto line = json_of(queue);
+    if (queue.paused_by) line["idle_reason"] = pause_text(*queue.paused_by, deps_.pauses.all());
+    return line;
+}
+
+void QueueInspector::send_links(const Request& request, const std::string& name) const {
+    bool known = name.empty();
+    for (const auto& link : deps_.engine.links(common::Loop::now(), Ages::yes)) {
+        if (!name.empty() && link.name != name) continue;
+        known = true;
+        auto line = line_of(link);
+        if (!name.empty()) line["history"] = json_of(deps_.engine.failures_of(name), {});
+        replies_.send(request, line);
+    }
+    if (!known)
+        return replies_.refuse(
+            request,
+            fmt::format("there is no link \"{}\": no mail uses it; \"postrider link list\" shows the links",
+                        name),
+            code::unknown);
+    if (!name.empty())
+        for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
+            if (queue.link == name) replies_.send(request, line_of(queue));
+    replies_.finish(request);
+}
+
+void QueueInspector::send_queues(const Request& request, const std::string& name) const {
+    bool known = name.empty();
+    for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes)) {
+        if (!name.empty() && queue.name != name) continue;
+        known = true;
+        replies_.send(request, line_of(queue));
+    }
+    if (!known)
+        return replies_.refuse(
+            request,
+            fmt::format("there is no queue \"{}\": no mail is queued for that domain; \"postrider "
+                        "queue list\" shows the queues",
+                        name),
+            code::unknown);
+    replies_.finish(request);
+}
+
+// ---- one message ----
+
+struct QueueInspector::FileContents {
+    std::optional<spool::MessageState> state; // nothing: `error`
+    HeaderFacts header;
+    std::string error;
+};
+
+void QueueInspector::send_message(const Request& request, const json& body, View view) const {
+    const auto name = text_field(body, "id");
+    const auto id = spool::QueueId::parse(name);
+    if (!id)
+        return replies_.refuse(request, fmt::format("\"{}\" is not a queue id such as 0C5D183A07F310", name),
+                               code::bad_request);
+    const auto info = deps_.engine.message(*id, common::Loop::now());
+    if (!info) {
+        const bool loading = deps_.status().loading;
+        return replies_.refuse(request,
+                               fmt::format("there is no message \"{}\"{}", name,
+                                           loading ? " yet: the spool is still being read" : ""),
+                               loading ? code::loading : code::unknown);
+    }
+    deps_.pool.post([this, request, id = *id, location = info->location, view] {
+        auto reader = spool::MessageReader::open(deps_.pool.disk(), id, location, spool::ReadLock::none);
+        FileContents file;
+        if (reader) {
+            file.state = reader->state();
+            const auto header = view == View::explanation ? spool::ReadResult<std::string>()
+                                                          : reader->read_header(longest_header);
+            if (header) file.header = facts_of(*header);
+        } else {
+            file.error = spool::text_of(reader.error());
+        }
+        deps_.pool.complete(
+            [this, request, id, view, file = std::move(file)] { send_read(request, id, view, file); });
+    });
+}
+
+void QueueInspector::send_read(const Request& request, spool::QueueId id, View view,
+                               const FileContents& file) const {
+    auto now = deps_.engine.message(id, common::Loop::now());
+    if (now) deps_.pauses.set_reasons(*now);
+    if (!file.state)
+        return replies_.refuse(request, fmt::format("{}: {}", id.text(), file.error), code::failed);
+    if (!now)
+        return replies_.refuse(request, fmt::format("{} has just left the queue", id.text()), code::unknown);
+    const auto user = agent_user(*deps_.config);
+    if (view == View::explanation) {
+        for (auto& line : explained(id, deps_.engine.explain(id), *file.state, deps_.pauses.all(), user)) {
+            line["backing_off"] = resting(line["link"].get<std::string>());
+            replies_.send(request, line);
+        }
+    } else {
+        auto line = json_of(*now, *file.state, file.header, Detail::everything, user);
+        for (auto& recipient : line["recipients"])
+            recipient["link_failures"] =
+                json_of(deps_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
+        replies_.send(request, line);
+    }
+    replies_.finish(request);
+}
+
+// ---- what would be ----
+
+void QueueInspector::send_reload_effects(const Request& request, const json& body) const {
+    const auto to_be = config::parse(text_field(body, "configuration"), text_field(body, "file"));
+    if (!to_be)
+        return replies_.refuse(request, "the configuration is invalid: see \"postrider check\"",
+                               code::bad_request);
+    if (deps_.status().loading)
+        return replies_.refuse(request,
+                               "the spool is still being read: the effect on mail is not known yet",
+                               code::loading);
+    json totals = json::object();
+    for (const auto& effect :
+         reload_effects(*deps_.config, *to_be, deps_.engine.queues(common::Loop::now()))) {
+        auto& total = totals[std::string(word_of(effect.what))];
+        total = (total.is_null() ? std::uint64_t{0} : total.get<std::uint64_t>()) + effect.deliveries;
+        replies_.send(request, {{"effect", word_of(effect.what)},
+                                {"queue", effect.queue},
+                                {"link", effect.link},
+                                {"messages", effect.deliveries},
+                                {"detail", effect.how}});
+    }
+    replies_.send(request, {{"totals", std::move(totals)}, {"limit", deps_.config->master.reload_limit}});
+    replies_.finish(request);
+}
+
+void QueueInspector::send_routes(const Request& request, const std::string& address) const {
+    if (!smtp::Mailbox::parse(address))
+        return replies_.refuse(request, fmt::format("\"{}\" is not an address", address), code::bad_request);
+    deps_.route_query.ask(address, "", [this, request](const RouteQuery::Findings& findings) {
+        send_findings(request, findings);
+    });
+}
+
+void QueueInspector::send_findings(const Request& request, const RouteQuery::Findings& findings) const {
+    if (!findings.error.empty()) return replies_.refuse(request, findings.error, code::unavailable);
+    const auto links = deps_.engine.links(common::Loop::now());
+    for (const auto& recipient_route : findings.routes) {
+        auto line = json_of(recipient_route);
+        const auto known = std::ranges::find(links, line.value("link", ""), &decide::queue::LinkInfo::name);
+        line["link_state"] = known == links.end() ? "" : json_of(*known)["state"];
+        line["paused"] = known != links.end() && known->paused;
+        line["last_error"] = known == links.end() ? "" : known->last_error.text;
+        replies_.send(request, line);
+    }
+    replies_.finish(request);
+}
+
+} // namespace queue_manager

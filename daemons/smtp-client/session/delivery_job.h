@@ -1,0 +1,77 @@
+// One delivery of a connection: its order, its message once that is open, and the message's content as it goes to the
+// current server; or a transaction without a message. Knows no session, and not what became of it.
+#pragma once
+#include "daemons/common/proto/delivery.h"
+#include "daemons/smtp-client/context/client_context.h"
+#include "daemons/smtp-client/message/content.h"
+#include "daemons/smtp-client/tls/tls_negotiation.h"
+#include "libsmtp/session/client_session.h"
+#include "libspool/message/message_reader.h"
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace smtp_client {
+
+class DeliveryJob {
+public:
+    explicit DeliveryJob(proto::delivery::Deliver order) : order_(std::move(order)) {}
+    // A transaction without a message. `secure`, `sts`: as of Deliver.
+    DeliveryJob(smtp::Transaction probe, bool secure, const proto::route::StsPolicy& sts);
+    DeliveryJob(const DeliveryJob&) = delete;
+    DeliveryJob& operator=(const DeliveryJob&) = delete;
+
+    std::uint64_t id() const { return order_.delivery; }
+    const proto::delivery::Deliver& order() const { return order_; }
+    const std::optional<smtp::Transaction>& probe() const { return probe_; } // then there is no message
+    bool is_open() const { return message_.has_value(); }
+    const spool::MessageReader& message() const { return *message_; } // only if it is open
+
+    enum class Reach : bool { abroad, local }; // local: the mail does not leave this system
+    // What the mail needs on its way to such a host. A message that is not open is only looked into: a delivery that waits
+    // for a server needs no descriptor.
+    TlsNeeds needs(ClientContext& context, Reach reach);
+    // The address of the pool that it came from when a server last answered it with 4xx: greylisting counts the time
+    // for each address. "": none.
+    std::string last_deferral_source(ClientContext& context);
+
+    // Opens the message, unless it is open.
+    spool::ReadResult<> open(ClientContext& context);
+    // Reads the whole of a small message that is open: its damage is found before the server hears of it.
+    spool::ReadResult<> verify_small();
+    // Goes on to find what the content will be for this server; not_yet: call again. As Content::prepare().
+    spool::ReadResult<Content::Prepared> prepare(Content::Server server, const std::shared_ptr<const Signing>& signing,
+                                                 smtp::WallTime now);
+    // Of a message whose content is prepared.
+    spool::ReadResult<smtp::Transaction> transaction(Reach reach);
+    const std::string& unsigned_because() const { return content_->unsigned_because(); } // prepared
+    // The next piece of the prepared content; is_last: there is none after it. Damage is remembered.
+    struct Piece {
+        std::string_view bytes;
+        bool is_last = false;
+    };
+    enum class From : bool { here, start };
+    spool::ReadResult<Piece> next_piece(From from);
+    bool is_damaged() const { return damaged_; }
+
+    // The next server may take the content in another form.
+    void drop_content() { content_.reset(); }
+    void close();
+    std::optional<spool::MessageReader> take_message();
+
+    // It ends when the server asks for its content: another delivery's reply is awaited before.
+    void cut() { cut_ = true; }
+    bool is_cut() const { return cut_; }
+
+private:
+    TlsNeeds needs_abroad(ClientContext& context);
+
+    proto::delivery::Deliver order_;
+    std::optional<smtp::Transaction> probe_;
+    std::optional<TlsNeeds> needs_;
+    std::optional<spool::MessageReader> message_;
+    std::unique_ptr<Content> content_; // of the message, for the current session's server
+    bool damaged_ = false, cut_ = false;
+};
+
+} // namespace smtp_client

@@ -1,0 +1,68 @@
+#include "daemons/smtp-client/session/tls_needs.h"
+#include "daemons/common/text/idn.h"
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace smtp_client {
+
+using decide::TlsLevel;
+
+namespace {
+
+std::string domain_of(std::string_view address) {
+    return idn::ascii_domain(address.substr(address.rfind('@') + 1));
+}
+
+TlsLevel level_of_domain(const ClientContext& context, std::string_view domain) {
+    const auto otherwise = context.settings.tls;
+    return context.tls_routes ? context.tls_routes->tls_level(domain, otherwise) : otherwise;
+}
+
+} // namespace
+
+TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule) {
+    const auto otherwise = context.settings.tls;
+    return context.tls_routes ? context.tls_routes->tls_level_of(rule, otherwise) : otherwise;
+}
+
+TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction) {
+    TlsNeeds needs{context.settings.tls, ""};
+    std::optional<TlsLevel> strictest;
+    for (const auto& recipient : transaction.recipients) {
+        needs.domain = domain_of(recipient.address);
+        strictest = std::max(strictest.value_or(TlsLevel::none), level_of_domain(context, needs.domain));
+    }
+    needs.level = strictest.value_or(needs.level);
+    return needs;
+}
+
+// The recipients are of one domain, unless an operator rerouted the message: then the strictest counts.
+TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& message,
+                      const std::vector<std::uint32_t>& numbers) {
+    const auto& recipients = message.state().recipients;
+    const auto otherwise = context.settings.tls;
+    std::optional<TlsLevel> strictest;
+    TlsNeeds needs{otherwise, ""};
+    for (const auto number : numbers) {
+        if (number >= recipients.size()) continue;
+        const auto domain = domain_of(recipients[number].address);
+        const auto level = level_of_domain(context, domain);
+        if (!strictest) {
+            needs.domain = domain;
+            const auto& reporter = context.tls_reports_from;
+            needs.of_report = !reporter.empty() && message.state().reverse_path_of(recipients[number]) == reporter;
+        }
+        strictest = std::max(strictest.value_or(level), level);
+        if (!context.tls_routes) break;
+    }
+    const auto& envelope = message.envelope();
+    const auto wish = envelope.require_tls    ? decide::TlsRequirement::required
+                      : envelope.tls_optional ? decide::TlsRequirement::optional
+                                              : decide::TlsRequirement::none;
+    needs.level = level_for(wish, strictest.value_or(otherwise));
+    needs.by_message = needs.level > strictest.value_or(otherwise);
+    return needs;
+}
+
+} // namespace smtp_client

@@ -1,0 +1,21 @@
+// How much TLS mail needs: from the levels of its recipients' domains and of the route, and from what the message
+// itself says. Reads the shared context; knows no host and no connection.
+#pragma once
+#include "daemons/smtp-client/context/client_context.h"
+#include "daemons/smtp-client/tls/tls_negotiation.h"
+#include "libspool/message/message_reader.h"
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace smtp_client {
+
+// Of a link that is tried without mail: what the route of that pattern demands.
+decide::TlsLevel tls_level_of_route(const ClientContext& context, std::string_view rule);
+// Of a transaction without a message.
+TlsNeeds tls_needs_of(const ClientContext& context, const smtp::Transaction& transaction);
+// Of a message for these of its recipients.
+TlsNeeds tls_needs_of(const ClientContext& context, const spool::MessageReader& message,
+                      const std::vector<std::uint32_t>& recipients);
+
+} // namespace smtp_client

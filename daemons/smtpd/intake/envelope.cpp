@@ -1,0 +1,53 @@
+#include "daemons/smtpd/intake/envelope.h"
+#include "daemons/common/submission/lifetime.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/text/text.h"
+#include <chrono>
+#include <fmt/format.h>
+
+namespace smtpd {
+
+std::string schedule_of(const smtp::MailParameters& parameters) {
+    if (parameters.hold_for) return fmt::format("for {}", *parameters.hold_for);
+    return parameters.hold_until ? smtp::rfc3339_date(*parameters.hold_until) : std::string();
+}
+
+spool::Envelope make_envelope(const Rules& rules, const Client& client, const Reception& reception,
+                              const smtp::event::Mail& mail, std::string reverse_path, smtp::WallTime now) {
+    spool::Envelope envelope;
+    envelope.reverse_path = std::move(reverse_path);
+    envelope.arrival = now;
+    envelope.lifetime = common::lifetime_of(envelope.reverse_path, rules.config->queue);
+    envelope.submitter = "net:" + client.network;
+    if (mail.path.mailbox) envelope.submitter += " " + smtp::lowered(mail.path.mailbox->domain);
+    if (!client.user.empty()) {
+        envelope.submitter = "sasl:" + client.user;
+        envelope.sasl_method = client.auth_method;
+        envelope.sasl_user = client.user;
+    }
+    envelope.sasl_sender = mail.parameters.auth;
+    if (mail.parameters.hold_for) // never early: the queue counts in whole seconds
+        envelope.not_before =
+            std::chrono::ceil<std::chrono::seconds>(now + std::chrono::seconds(*mail.parameters.hold_for));
+    if (mail.parameters.hold_until) envelope.not_before = mail.parameters.hold_until;
+    envelope.priority = mail.parameters.priority;
+    envelope.listener = rules.listener.name;
+    envelope.client_name = client.name;
+    envelope.client_address = client.address_text;
+    envelope.client_port = client.port;
+    envelope.helo = smtp::printable(reception.helo, 255);
+    envelope.protocol = reception.protocol;
+    if (reception.tls) {
+        envelope.tls_version = reception.tls->version;
+        envelope.tls_cipher = reception.tls->cipher;
+        envelope.tls_peer = reception.tls->peer_name;
+    }
+    if (mail.parameters.body == smtp::Body::eight_bit_mime) envelope.body = spool::Body::eight_bit;
+    envelope.smtputf8 = mail.parameters.smtputf8;
+    envelope.require_tls = mail.parameters.require_tls;
+    envelope.ret = mail.parameters.ret;
+    envelope.envid = mail.parameters.envid;
+    return envelope;
+}
+
+} // namespace smtpd

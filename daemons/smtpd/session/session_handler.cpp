@@ -1,0 +1,481 @@
+#include "daemons/smtpd/session/session_handler.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "daemons/smtpd/session/policy_sources.h"
+#include "daemons/smtpd/session/session_metrics.h"
+#include "daemons/smtpd/session/session_replies.h"
+#include "libsmtp/text/text.h"
+#include <chrono>
+#include <utility>
+
+namespace smtpd {
+
+using namespace std::chrono_literals;
+using smtp::Reply;
+using smtp::Verb;
+using Verdict = proto::recipient_check::Verdict;
+
+static constexpr std::size_t max_announced = 100'000; // durable messages the queue-manager has not taken yet
+
+SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::ServerSession& session,
+                               Client client, Driver& driver)
+    : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)),
+      peer_(client_), counted_network_(client_.network), number_(worker.next_session()),
+      log_(worker.log, worker.metrics, number_, session, client_) {
+    // By the connection's own address, not by a client it describes; so it may describe one after the other.
+    session_.grant({common::contains(rules_.listener.xclient_networks, peer_.address),
+                    common::contains(rules_.listener.xforward_networks, peer_.address),
+                    common::contains(rules_.config->smtpd.bare_newline_networks, peer_.address)});
+}
+
+SessionHandler::~SessionHandler() {
+    if (recipient_check_ != 0) worker_.checker.cancel(recipient_check_);
+    if (flush_request_ != 0) worker_.submission_queue.cancel(flush_request_);
+}
+
+void SessionHandler::handle(smtp::ServerEvent& event) {
+    std::visit([this](auto& each) { on(each); }, event);
+}
+
+void SessionHandler::answer(const Reply& reply) { session_.answer(reply, common::Loop::now().monotonic); }
+
+void SessionHandler::reject(Verb command, const Reply& reply, std::string_view to) {
+    const bool of_mail = command == Verb::mail || command == Verb::rcpt || command == Verb::end_of_message;
+    const Reply said = of_mail ? with_soft_bounce(reply, rules_) : reply;
+    log_.rejected_unless_protocol_error(command, said, message_.get(), to);
+    answer(said);
+}
+
+void SessionHandler::answer_or_reject(Verb command, const Reply& reply) {
+    if (reply.positive()) return answer(reply);
+    reject(command, reply);
+}
+
+// --- connecting
+
+void SessionHandler::on(smtp::event::Connect&) {
+    if (named_by_proxy_ || !wants_name(*rules_.config, client_.address)) return greet();
+    name_lookup_ = std::make_unique<NameLookup>(worker_.resolver, worker_.deadlines, client_.address,
+                                                common::Loop::now().monotonic +
+                                                    rules_.config->smtpd.reverse_name_timeout,
+                                                [this](const std::string& name) {
+                                                    if (!name.empty())
+                                                        client_.name = smtp::printable(name, 255);
+                                                    greet();
+                                                    driver_.resume();
+                                                });
+}
+
+void SessionHandler::greet() {
+    if (session_.proxied())
+        log_.lines().info("XCLIENT from {}: the client is {}", peer_.peer(), client_.peer());
+    else
+        log_.lines().info("connect from {}", client_.peer());
+    if (admission_ != ClientLimits::Admission::admitted) {
+        const auto& reply = rules_.rejection_reply(admission_);
+        count_reject(worker_.metrics, Verb::connect, reply);
+        log_.lines().warning("{}", rules_.limit_exceeded_text(admission_, client_.peer()));
+        return answer(reply);
+    }
+    policy_chain_ = make_policy_chain(worker_, rules_, client_);
+    if (policy_chain_ && session_.greeted()) { // by the proxy
+        policy_chain_->context.helo = smtp::printable(session_.helo(), 255);
+        policy_chain_->context.protocol = session_.protocol();
+    }
+    if (rules_.listener.tls == config::ListenerTls::implicit && !tls_) return driver_.start_tls();
+    send_banner();
+}
+
+void SessionHandler::send_banner() {
+    with_policy_checks(Stage::connect, [this] { answer({220, {}, ""}); });
+}
+
+void SessionHandler::greet_unnamed() {
+    if (!naming()) return;
+    name_lookup_->abandon();
+    greet();
+}
+
+void SessionHandler::drop_greeting() {
+    if (naming()) log_.lines().info("connect from {}", client_.peer());
+    name_lookup_.reset();
+    policy_chain_.reset();
+}
+
+void SessionHandler::on(smtp::event::Helo& helo) {
+    xforward_.reset();
+    session_.apply_settings(worker_.settings_of(rules_), common::Loop::now().monotonic);
+    if (policy_chain_) {
+        policy_chain_->context.helo = smtp::printable(helo.name, 255);
+        policy_chain_->context.protocol = helo.extended ? "ESMTP" : "SMTP";
+    }
+    with_policy_checks(Stage::helo, [this] {
+        answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)});
+    });
+}
+
+// --- TLS
+
+void SessionHandler::on(smtp::event::StartTls&) {
+    answer({220, {2, 0, 0}, "Ready to start TLS"});
+    if (!session_.ending()) driver_.start_tls();
+}
+
+void SessionHandler::tls_unavailable() { // of a listener that must have it and cannot
+    log_.lines().warning("no TLS for {}", client_.peer());
+    if (session_.question_open())
+        answer({421, {4, 7, 0}, rules_.normal.hostname + " TLS is not available"});
+    else
+        session_.disconnected();
+}
+
+void SessionHandler::tls_established(const tls::Session& tls) {
+    tls_ = &tls;
+    tls_facts_ = tls.info();
+    worker_.metrics.count(common::MetricId::tls_sessions, common::tls_used(tls_facts_.version));
+    session_.tls_up(common::Loop::now().monotonic);
+    client_.user.clear(); // an identity from plain text may have been injected (RFC 3207, 4.2)
+    client_.auth_method.clear();
+    constexpr std::string_view kinds[] = {"Anonymous", "Untrusted", "Trusted"};
+    log_.lines().info("{} TLS connection established from {}{}: {}",
+                      kinds[static_cast<std::size_t>(tls_facts_.peer)], client_.peer(),
+                      tls_facts_.server_name.empty() ? "" : " to " + tls_facts_.server_name,
+                      tls_facts_.text());
+    if (rules_.listener.tls == config::ListenerTls::implicit) send_banner();
+}
+
+// An alert of OpenSSL still goes out to the client; no reply of ours does.
+void SessionHandler::tls_failed(std::string_view why) {
+    worker_.metrics.count(common::MetricId::tls_failures);
+    log_.lines().info("SSL_accept error from {}: {}", client_.peer(), why);
+    session_.disconnected();
+    if (session_.question_open())
+        answer({220, {}, ""}); // implicit TLS: lets the session see that the client is gone
+}
+
+// --- AUTH
+
+void SessionHandler::on(smtp::event::Auth& auth) {
+    if (!auth_)
+        auth_ = std::make_unique<AuthExchange>(
+            AuthExchange::Services{worker_.loop, worker_.deadlines, worker_.metrics, worker_.lockouts,
+                                   worker_.rates, worker_.auth_limiter},
+            rules_, client_, log_.lines(),
+            [this](const AuthExchange::Answer& answer) { authenticated(answer); });
+    auth_->start(std::move(auth.mechanism), auth.initial ? &*auth.initial : nullptr, tls_);
+}
+
+void SessionHandler::on(smtp::event::AuthLine& line) { auth_->respond(line.text); }
+
+void SessionHandler::authenticated(const AuthExchange::Answer& step) {
+    using Kind = AuthExchange::Answer::Kind;
+    if (step.kind == Kind::success) {
+        client_.user = step.user;
+        client_.auth_method = auth_->mechanism();
+    }
+    if (step.kind == Kind::rejection)
+        reject(Verb::auth, step.reply);
+    else
+        answer(step.reply);
+    driver_.resume();
+}
+
+// --- clients described by a listed peer: XCLIENT makes the session another client's, XFORWARD names the
+// earlier client of a message for the log. TLS stays as it is: it is between the peer and us. (The PROXY
+// protocol is over before there is a connection.)
+
+// Nothing of the former client is kept: limits, lists, filters and policy apply to the new one.
+void SessionHandler::on(smtp::event::Xclient& xclient) {
+    auto client = apply_xclient(client_, xclient.attributes);
+    if (!client) return reject(Verb::xclient, client.error());
+    if (const auto over = too_many_connections_of(client->user, rules_, worker_.rates))
+        return reject(Verb::xclient, *over);
+    client_ = *std::move(client);
+    named_by_proxy_ = xclient.attributes.name || !xclient.attributes.address;
+    if (name_lookup_)
+        worker_.loop.defer([gone = std::shared_ptr(std::move(name_lookup_))] {}); // it may be the caller
+    worker_.loop.defer(
+        [gone = std::shared_ptr(std::move(policy_chain_))] {}); // a check of it may be the caller
+    xforward_.reset();
+    log_.begin_row();
+    const auto& limits = rules_.listener.limits;
+    worker_.client_limits.release(counted_network_);
+    admission_ = worker_.client_limits.admit(client_.network,
+                                             {limits.sessions_per_network, limits.connections_per_minute},
+                                             common::Loop::now().monotonic);
+    counted_network_ = admission_ == ClientLimits::Admission::admitted ? client_.network : "";
+    answer({220, {}, ""});
+}
+
+void SessionHandler::on(smtp::event::Xforward& xforward) {
+    if (!xforward_) xforward_ = std::make_unique<smtp::ClientAttributes>();
+    using Part = smtp::ClientAttributes::Attribute smtp::ClientAttributes::*;
+    for (const Part part :
+         {&smtp::ClientAttributes::name, &smtp::ClientAttributes::address, &smtp::ClientAttributes::ident})
+        if (xforward.attributes.*part) xforward_.get()->*part = std::move(xforward.attributes.*part);
+    answer({250, {2, 0, 0}, "Ok"});
+}
+
+// --- policy
+
+void SessionHandler::run_policy_chain(Stage stage, std::function<void()> then) {
+    describe_session(stage, policy_chain_->context);
+    auto verdict = policy_chain_->ask(stage, [this, stage, then](const PolicyVerdict& late) {
+        apply_verdict(stage, late, then);
+        driver_.resume();
+    });
+    if (verdict) apply_verdict(stage, *verdict, then);
+}
+
+void SessionHandler::describe_session(Stage stage, PolicyContext& context) const {
+    context.stressed = worker_.stressed;
+    context.sasl_method = client_.auth_method;
+    context.sasl_user = client_.user;
+    context.tls_version = tls_facts_.version;
+    context.tls_cipher = tls_facts_.cipher;
+    context.tls_peer = tls_facts_.peer_name;
+    context.recipient.clear();
+    context.postmaster = false;
+    if (!message_) { // nothing of the previous one
+        context.queue_id.clear();
+        context.instance.clear();
+        context.sender.clear();
+        context.sasl_sender.clear();
+        context.recipients = 0;
+        context.size = 0;
+    } else {
+        const auto& envelope = message_->envelope();
+        context.helo = envelope.helo;
+        context.protocol = envelope.protocol;
+        context.queue_id = message_->id_text();
+        context.instance = fmt::format("{:x}.{}", number_, message_->id_text());
+        context.sender = envelope.reverse_path;
+        context.recipients = static_cast<std::uint32_t>(envelope.recipients.size());
+        context.sasl_sender = envelope.sasl_sender;
+        if (stage > Stage::rcpt && envelope.recipients.size() == 1)
+            context.recipient = envelope.recipients.front().address;
+        if (stage == Stage::end_of_data) context.size = session_.content_size();
+    }
+    if (stage == Stage::rcpt) {
+        context.recipient = rcpt_.path.text();
+        context.postmaster = smtp::same_ignoring_case(rcpt_.path.mailbox.local_part, "postmaster");
+    }
+}
+
+void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict,
+                                   const std::function<void()>& then) {
+    const auto command = verb_of(stage);
+    for (const auto& note : verdict.notes) log_.note(command, note, message_.get());
+    if (verdict.kind == PolicyVerdict::Kind::reject) {
+        const Reply said = with_soft_bounce(verdict.reply, rules_);
+        if (verdict.by != PolicySource::header_check) // its note has it
+            log_.rejected(command, said, message_.get(),
+                          stage == Stage::rcpt ? rcpt_.path.text() : std::string(), verdict.by);
+        answer(said);
+        if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
+        return;
+    }
+    if (message_) message_->apply(verdict);
+    then();
+}
+
+// --- envelope
+
+Reception SessionHandler::reception() const {
+    return {session_.helo(), session_.transaction_protocol(), tls_ ? &tls_facts_ : nullptr,
+            xforward_ != nullptr};
+}
+
+void SessionHandler::on(smtp::event::Mail& mail) {
+    auto decision = evaluate_sender(rules_, client_, mail.path);
+    const auto refuse = [&](const Reply& reply) { reject(Verb::mail, reply); };
+    if (decision.kind == RelayDecision::Kind::reject) return refuse(decision.reply);
+    if (worker_.submission_queue.waiting() > max_announced)
+        return refuse({451, {4, 3, 2}, "Error: queue overloaded, try again later"});
+    const auto now = common::Loop::now();
+    const std::chrono::seconds longest(session_.offered().future_release);
+    if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
+        return refuse({501, {5, 5, 4}, "HOLDUNTIL exceeds the offered maximum"});
+    const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
+    if (!id) return refuse(reply_for(id.error()));
+    message_ = std::make_unique<MessageIntake>(
+        MessageIntake::Services{worker_.spool_writer, worker_.submission_queue, worker_.keys, worker_.date},
+        rules_, client_, log_.lines(), *id,
+        make_envelope(rules_, client_, reception(), mail, std::move(decision.address), now.wall),
+        schedule_of(mail.parameters));
+    log_.begin_row();
+    if (policy_chain_) policy_chain_->context.size = mail.parameters.size.value_or(0);
+    with_policy_checks(Stage::mail, [this] {
+        static const Reply ok{250, {2, 1, 0}, "Ok"};
+        answer(ok);
+    });
+}
+
+// Long lists are refused first when memory is short.
+bool SessionHandler::room_for_recipient() const {
+    using Level = spool::ContentMemory::Level;
+    const auto level = worker_.spool_writer.memory().level();
+    return level < Level::scarce ||
+           (level == Level::scarce && message_->recipients_memory() < spool::ContentMemory::small);
+}
+
+void SessionHandler::on(smtp::event::Rcpt& rcpt) {
+    if (!room_for_recipient()) {
+        worker_.spool_writer.check_memory();
+        return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
+    }
+    auto decision = evaluate_recipient(rules_, client_, rcpt.path);
+    if (decision.kind == RelayDecision::Kind::reject)
+        return reject(Verb::rcpt, decision.reply, rcpt.path.text());
+    rcpt_ = std::move(rcpt);
+    const bool elsewhere =
+        decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
+    if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
+    check_recipient({decision.address, message_->envelope().reverse_path},
+                    [this, elsewhere, address = decision.address](const RecipientChecker::Answer& checked) {
+                        if (checked.verdict == Verdict::known ||
+                            (elsewhere && checked.verdict != Verdict::unknown))
+                            return take_recipient(address);
+                        const auto to = rcpt_.path.text();
+                        reject(Verb::rcpt, recipient_rejection(to, checked), to);
+                    });
+}
+
+void SessionHandler::check_recipient(RecipientChecker::Subject subject,
+                                     std::function<void(const RecipientChecker::Answer&)> then) {
+    const auto now = common::Loop::now().monotonic;
+    if (const auto* known = worker_.checker.cached(subject, now)) return then(*known);
+    recipient_check_ = worker_.checker.ask(
+        std::move(subject), now, [this, then = std::move(then)](const RecipientChecker::Answer& answer) {
+            recipient_check_ = 0;
+            then(answer);
+            driver_.resume();
+        });
+}
+
+void SessionHandler::take_recipient(std::string address) {
+    with_policy_checks(Stage::rcpt, [this, address = std::move(address)] {
+        static const Reply ok{250, {2, 1, 5}, "Ok"};
+        if (!message_->has_begun())
+            log_.lines().info("{}: client={}{}{}{}{}{}", message_->id_text(), client_.peer(),
+                              client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
+                              client_.user.empty() ? "" : ", sasl_username=", client_.user,
+                              forwarded_text(xforward_.get()));
+        message_->add_recipient(address, rcpt_);
+        answer(ok);
+    });
+}
+
+// --- content
+
+void SessionHandler::on(smtp::event::Data&) {
+    with_policy_checks(Stage::data, [this] {
+        static const Reply go_on{354, {}, "End data with <CR><LF>.<CR><LF>"};
+        message_->begin_content(reception(), [this] {
+            session_.reading_resumed(common::Loop::now().monotonic);
+            driver_.resume();
+        });
+        answer(go_on);
+    });
+}
+
+void SessionHandler::on(smtp::event::Chunk& chunk) { message_->append(chunk.bytes); }
+
+void SessionHandler::on(smtp::event::EndOfData&) {
+    if (const auto rejection = message_->finish()) {
+        reject(Verb::end_of_message, *rejection);
+        return end_transaction();
+    }
+    if (!message_->has_key()) return check_message();
+    message_->claim_key([this](const std::optional<MessageIntake::Ended>& ended) {
+        if (!ended) {
+            check_message();
+        } else {
+            if (ended->duplicate)
+                answer(ended->reply);
+            else
+                reject(Verb::end_of_message, ended->reply);
+            end_transaction();
+        }
+        driver_.resume();
+    });
+}
+
+void SessionHandler::check_message() {
+    const auto id = message_->message_id();
+    log_.lines_of_message().info("{}: message-id={}", message_->id_text(),
+                                 id.empty() ? "<>" : id); // also of a message that is refused
+    if (policy_chain_) policy_chain_->context.message = &message_->open_for_filters();
+    with_policy_checks(Stage::end_of_data, [this] { commit_message(); });
+}
+
+void SessionHandler::commit_message() {
+    const auto accept = [this] {
+        answer({250, {2, 0, 0}, "Ok: queued as " + message_->id_text()});
+        end_transaction();
+    };
+    if (!message_->is_kept()) return accept();
+    message_->commit([this, accept](std::optional<common::Unavailable> failure) {
+        if (failure) {
+            reject(Verb::end_of_message, reply_for(*failure));
+            end_transaction();
+            return driver_.resume();
+        }
+        accept(); // This is the instant: the message is durable, and that is what a 250 is made of.
+        driver_.resume();
+        CRASH_POINT("smtpd.after_reply");
+    });
+}
+
+void SessionHandler::end_transaction() {
+    message_.reset();
+    xforward_.reset();
+    if (policy_chain_) policy_chain_->transaction_over();
+}
+
+void SessionHandler::on(smtp::event::Reset&) { end_transaction(); }
+
+// --- VRFY, ETRN, unknown commands; the end
+
+void SessionHandler::on(smtp::event::Vrfy& vrfy) {
+    const auto address = recipient_to_verify(rules_, client_, vrfy.argument);
+    if (!address) return answer_or_reject(Verb::vrfy, address.error());
+    check_recipient({*address, ""}, [this, address = *address](const RecipientChecker::Answer& checked) {
+        answer_or_reject(Verb::vrfy, verified_reply(address, checked));
+    });
+}
+
+void SessionHandler::on(smtp::event::Etrn& etrn) {
+    const auto& listener = rules_.listener;
+    const bool may = (listener.etrn_users && !client_.user.empty()) ||
+                     common::contains(listener.etrn_networks, client_.address);
+    if (!may) return reject(Verb::etrn, etrn_not_allowed(etrn.name));
+    const auto now = common::Loop::now().monotonic;
+    if (!worker_.rates.take("e" + client_.network, rules_.config->smtpd.etrn_per_hour, 1h, now))
+        return reject(Verb::etrn, etrn_too_often(etrn.name));
+    flush_request_ = worker_.submission_queue.try_now(
+        etrn.name, etrn.scope == smtp::event::Etrn::Scope::with_subdomains,
+        [this, node = etrn.name](const proto::submission::DomainFlushed* flushed) {
+            flush_request_ = 0;
+            if (flushed && flushed->obstacle.empty())
+                log_.lines().info("etrn: {} from {}: {} deliveries", node, client_.peer(),
+                                  flushed->deliveries);
+            answer_or_reject(Verb::etrn, etrn_reply(node, flushed));
+            driver_.resume();
+        });
+}
+
+void SessionHandler::on(smtp::event::Unknown& unknown) {
+    if (policy_chain_)
+        policy_chain_->context.command =
+            unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
+    with_policy_checks(Stage::unknown,
+                       [this, reply = unknown_command_reply(unknown)] { // a filter may have its own
+                           reject(Verb::unknown, reply);
+                       });
+}
+
+void SessionHandler::on(smtp::event::Refused& refused) { log_.refused_by_session(refused, message_.get()); }
+
+void SessionHandler::on(smtp::event::Disconnect& disconnect) { log_.disconnected(disconnect.cause); }
+
+} // namespace smtpd

@@ -1,0 +1,95 @@
+#include "daemons/smtpd/session/session_log.h"
+#include "daemons/smtpd/session/session_metrics.h"
+#include "libsmtp/text/text.h"
+#include <fmt/format.h>
+
+namespace smtpd {
+
+using smtp::Reply;
+using smtp::Verb;
+
+// "from=<…> to=<…> proto=ESMTP helo=<…>"
+std::string SessionLog::envelope_text(const MessageIntake* message, std::string_view to) const {
+    std::string out;
+    if (message) out = fmt::format("from=<{}> ", message->envelope().reverse_path);
+    if (!to.empty())
+        out += fmt::format("to=<{}> ", to);
+    else if (message && message->envelope().recipients.size() == 1)
+        out += fmt::format("to=<{}> ", message->envelope().recipients.front().address);
+    return out +
+           fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
+}
+
+common::LogContext SessionLog::lines_of(PolicySource by, Verb command) const {
+    const bool whole = command == Verb::end_of_message;
+    return whole && by != PolicySource::policy ? lines_of_message() : lines();
+}
+
+void SessionLog::rejected(Verb command, const Reply& reply, const MessageIntake* message, std::string_view to,
+                          PolicySource by) {
+    count_reject(metrics_, command, reply);
+    lines_of(by, command)
+        .info("{}: {}reject: {} from {}: {}; {}",
+              message && message->has_begun() ? std::string_view(message->id_text()) : "NOQUEUE",
+              by == PolicySource::milter ? "milter-" : "", name_of(command), client_.peer(), reply.line(),
+              envelope_text(message, to));
+}
+
+// RFC 5321, 4.2.2 and 4.2.3: not this message was refused, the command was none or came out of turn.
+static bool breaks_protocol(const Reply& reply) {
+    constexpr smtp::EnhancedStatus invalid_command{5, 5, 1};
+    return (reply.code >= 500 && reply.code <= 504) || reply.code == 555 || reply.status == invalid_command;
+}
+
+void SessionLog::rejected_unless_protocol_error(Verb command, const Reply& reply,
+                                                const MessageIntake* message, std::string_view to) {
+    if (!breaks_protocol(reply)) return rejected(command, reply, message, to);
+    count_reject(metrics_, command, reply);
+    if (reply == last_refusal_) return;
+    last_refusal_ = reply;
+    const bool of_message = message && message->has_begun();
+    lines().warning("{}{}protocol error after {} from {}: {}", of_message ? message->id_text() : "",
+                    of_message ? ": " : "", name_of(command), client_.peer(), reply.line());
+}
+
+void SessionLog::refused_by_session(smtp::event::Refused& refused, const MessageIntake* message) {
+    if (refused.reply == last_refusal_) return;
+    rejected_unless_protocol_error(refused.command, refused.reply, message, {});
+    last_refusal_ = std::move(refused.reply);
+}
+
+void SessionLog::note(Verb command, const LogNote& note, const MessageIntake* message) {
+    const auto id = message ? std::string_view(message->id_text()) : "NOQUEUE";
+    const auto log = lines_of(note.by, command);
+    if (note.by == PolicySource::header_check)
+        return log.info("{}: {}: {} from {}; {}: {}", id, note.verb, note.subject, client_.peer(),
+                        envelope_text(message, {}), note.text);
+    log.info("{}: {}{}: {} from {}: {}", id, note.by == PolicySource::milter ? "milter-" : "", note.verb,
+             name_of(command), client_.peer(), note.text);
+}
+
+void SessionLog::disconnected(smtp::event::Disconnect::Cause cause) {
+    using Cause = smtp::event::Disconnect::Cause;
+    count_end(metrics_, cause);
+    const auto peer = client_.peer();
+    const auto after = session_.last_command();
+    const auto log = lines();
+    switch (cause) {
+    case Cause::lost: log.info("lost connection after {} from {}", after, peer); break;
+    case Cause::timed_out: log.info("timeout after {} from {}", after, peer); break;
+    case Cause::too_many_errors: log.info("too many errors after {} from {}", after, peer); break;
+    case Cause::not_smtp:
+        log.warning("non-SMTP command from {}: {}", peer, session_.unexpected_input());
+        break;
+    case Cause::too_early:
+        log.info("improper command pipelining after {} from {}: {}", after, peer,
+                 session_.unexpected_input());
+        break;
+    case Cause::quit:
+    case Cause::turned_away:
+    case Cause::shut_down: break;
+    }
+    log.info("disconnect from {} {}", peer, session_.statistics());
+}
+
+} // namespace smtpd

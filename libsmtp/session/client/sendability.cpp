@@ -1,0 +1,105 @@
+#include "libsmtp/session/client/sendability.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/session/client/verdicts.h"
+#include "libsmtp/text/utf8.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <string>
+
+namespace smtp {
+namespace {
+
+// Why the address must not be put into a command, "" if it may: what is not an address could end the command early, or
+// continue it as parameters.
+std::string not_sendable(std::string_view address) {
+    const auto mailbox = Mailbox::parse_bare_allowed(address);
+    return mailbox ? "" : mailbox.error().why;
+}
+
+// Does the message need the extension of RFC 6531 as it stands? What its sender only said is believed where
+// there may be UTF-8 in headers of its parts.
+bool needs_smtputf8(const Transaction& message) {
+    return message.utf8_header || !is_ascii(message.reverse_path) ||
+           (message.parameters.smtputf8 && message.parameters.body == Body::eight_bit_mime) ||
+           std::ranges::any_of(message.recipients, [](auto& to) { return !is_ascii(to.address); });
+}
+
+// Why the server cannot take the message, whoever its recipients are.
+std::optional<Verdict> refusal_of_message(const Transaction& message, const ServerTraits& server) {
+    const auto refuse = [](std::string_view status, std::string_view text) { return refusal(Stage::mail, status, text); };
+    const auto& [options, extensions, security] = server;
+    const auto size = message.parameters.size.value_or(0);
+    if (extensions.size_limit != 0 && size > extensions.size_limit)
+        return refuse("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
+                                           extensions.size_limit, options.peer));
+    const bool verified = security == ChannelSecurity::verified;
+    if (message.require_tls && !(verified && extensions.require_tls))
+        return refuse("5.7.30", fmt::format("message requires TLS on the whole path (REQUIRETLS), and host {} {}", options.peer,
+                                            security == ChannelSecurity::plain ? "was reached without"
+                                            : !verified ? "has no certificate that proves its name"
+                                                        : "does not offer REQUIRETLS"));
+    if (message.parameters.body == Body::eight_bit_mime && !extensions.eight_bit_mime)
+        return refuse(
+            "5.6.3",
+            message.conversion_error.empty()
+                ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options.peer)
+                : fmt::format(
+                      "message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
+                      message.conversion_error, options.peer));
+    if (const auto why = not_sendable(message.reverse_path); !message.reverse_path.empty() && !why.empty())
+        return refuse("5.1.7", "sender address cannot be sent: " + why);
+    return {};
+}
+
+// Does the address fit into ASCII? Its domain may become A-labels.
+bool fit_into_ascii(std::string& address, const ClientOptions& options) {
+    if (is_ascii(address)) return true;
+    auto mailbox = Mailbox::parse(address);
+    if (!mailbox || !is_ascii(mailbox->local_part) || !options.ascii_domain) return false;
+    mailbox->domain = options.ascii_domain(mailbox->domain);
+    if (mailbox->domain.empty()) return false;
+    address = mailbox->text();
+    return true;
+}
+
+// For a server without SMTPUTF8: domains become A-labels; what cannot be said in ASCII is refused (RFC 6531,
+// 3.2: never sent all the same).
+void convert_to_ascii(Transaction& message, std::vector<std::uint32_t>& pending, TransactionResult& result,
+                      const ClientOptions& options) {
+    const auto without = fmt::format("SMTPUTF8 was not offered by host {}", options.peer);
+    const auto refuse_all = [&](std::string_view status, std::string_view what) {
+        result.set_verdict(pending, refusal(Stage::mail, status, fmt::format("{}, and {}", what, without)));
+        pending.clear();
+    };
+    if (message.utf8_header) return refuse_all("5.6.9", "message has header fields that are not ASCII");
+    if (!fit_into_ascii(message.reverse_path, options)) return refuse_all("5.6.7", "sender address is not ASCII");
+    std::erase_if(pending, [&](std::uint32_t recipient) {
+        if (fit_into_ascii(message.recipients[recipient].address, options)) return false;
+        result.set_verdict({recipient}, refusal(Stage::rcpt, "5.6.7",
+                                                fmt::format("recipient address is not ASCII, and {}", without)));
+        return true;
+    });
+}
+
+} // namespace
+
+bool drop_unsendable(Transaction& message, std::vector<std::uint32_t>& pending, TransactionResult& result,
+                     const ServerTraits& server) {
+    if (auto why = refusal_of_message(message, server)) {
+        result.set_verdict(pending, *std::move(why));
+        pending.clear();
+        return false;
+    }
+    std::erase_if(pending, [&](std::uint32_t recipient) {
+        const auto why = not_sendable(message.recipients[recipient].address);
+        if (why.empty()) return false;
+        result.set_verdict({recipient}, refusal(Stage::rcpt, "5.1.3", "recipient address cannot be sent: " + why));
+        return true;
+    });
+    if (!needs_smtputf8(message)) return false;
+    if (!server.extensions.smtputf8) convert_to_ascii(message, pending, result, server.options);
+    return server.extensions.smtputf8;
+}
+
+} // namespace smtp
