@@ -112,9 +112,8 @@ std::vector<config::Problem> drop_rejected_quantities(ImportResult& imported, st
 int write_file(const std::string& path, const std::string& text) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST)
-        return print_error(fmt::format("{} already exists and is not overwritten: choose another file", path)),
-               cannot_create;
-    if (fd < 0) return print_error(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
+        return fail(cannot_create, fmt::format("{} already exists and is not overwritten: choose another file", path));
+    if (fd < 0) return fail(cannot_create, fmt::format("{}: {}", path, std::strerror(errno)));
     std::string_view rest = text;
     while (!rest.empty()) {
         const auto written = ::write(fd, rest.data(), rest.size());
@@ -157,7 +156,7 @@ int import_from_postfix(const Arguments& arguments) {
     const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr),
                                                                 std::free);
     if (!directory)
-        return print_error(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
+        return fail(data_error, fmt::format("{}: {}", arguments.words[0], std::strerror(errno)));
     environment.directory = directory.get();
     environment.hostname = config::System::here().hostname;
     environment.interfaces = interfaces();
@@ -165,7 +164,7 @@ int import_from_postfix(const Arguments& arguments) {
     environment.exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
     environment.user_name = user_name;
     auto imported = import_postfix(environment);
-    if (!imported) return print_error(imported.error().to_string()), data_error;
+    if (!imported) return fail(data_error, imported.error().to_string());
 
     const auto file = arguments.option("-o");
     std::string text;
@@ -178,13 +177,12 @@ int import_from_postfix(const Arguments& arguments) {
     if (arguments.json) print_json(as_json(*imported, text));
     for (const auto& problem : problems) print_error(problem.to_string());
     if (std::fflush(stdout) != 0)
-        return print_error(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
+        return fail(disk_error, fmt::format("standard output: {}", std::strerror(errno)));
     print_error(fmt::format("{}: imported {}, with remarks {}, without a counterpart {}", arguments.words[0],
                          imported->count(SettingResult::Kind::converted), imported->count(SettingResult::Kind::with_remark),
                          imported->count(SettingResult::Kind::unsupported)));
     if (!problems.empty())
-        return print_error("the result is incomplete: resolve the remarks above, then run postrider check"),
-               bad_config;
+        return fail(bad_config, "the result is incomplete: resolve the remarks above, then run postrider check");
     return ok;
 }
 

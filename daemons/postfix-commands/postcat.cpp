@@ -83,7 +83,7 @@ bool print_content(spool::MessageReader& message, Parts parts, std::string& why)
     ContentPrinter printer(parts);
     for (std::uint64_t at = 0; at < message.size() && !printer.done();) {
         const auto piece = message.piece(at);
-        if (!piece) return why = spool::text_of(piece.error()), false;
+        if (!piece) { why = spool::text_of(piece.error()); return false; }
         if (piece->empty()) break;
         printer.print(*piece);
         at += piece->size();

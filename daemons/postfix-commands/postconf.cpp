@@ -75,9 +75,9 @@ int postconf(const Invocation& invocation) {
                          fmt::format("-{} is not supported: settings are in postrider.toml; see "
                                      "postrider.toml(5), and run \"postrider check\" after a change",
                                      letter));
-    if (invocation.has('m')) return fmt::print("{}\n", kinds_of_tables), EX_OK;
-    if (invocation.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
-    if (invocation.has('a')) return fmt::print("dovecot\n"), EX_OK;
+    if (invocation.has('m')) { fmt::print("{}\n", kinds_of_tables); return EX_OK; }
+    if (invocation.has('l')) { fmt::print("fcntl\ndotlock\n"); return EX_OK; }
+    if (invocation.has('a')) { fmt::print("dovecot\n"); return EX_OK; }
     if (invocation.has('A')) return EX_OK;
     const auto config = parse_config(invocation);
     if (!config) return invocation.failure_status;

@@ -94,7 +94,7 @@ private:
     }
 
     std::int64_t one(const Action& action, const std::string& word) {
-        if (!may_be_queue_id(word)) return warning(invocation_, "invalid mail queue id: " + word), 0;
+        if (!may_be_queue_id(word)) { warning(invocation_, "invalid mail queue id: " + word); return 0; }
         const auto id = spool::QueueId::parse(word);
         if (!id || (!invocation_.words.empty() && !is_in_directories(id->text()))) return 0;
         const auto changed = ask(action, {{"ids", {id->text()}}});

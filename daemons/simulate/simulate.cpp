@@ -43,16 +43,15 @@ bool apply_options(const Arguments& arguments, simulate::ScenarioContext& contex
     if (const auto text = arguments.option("--seed")) {
         const auto seed = arguments.number("--seed");
         if (!seed || *seed > 1'000'000'000)
-            return print_error(fmt::format("--seed {}: expected a whole number up to 1000000000", *text)), false;
+            return fail(false, fmt::format("--seed {}: expected a whole number up to 1000000000", *text));
         context.seed = static_cast<std::uint32_t>(*seed);
     }
     if (const auto text = arguments.option("--until")) {
         context.duration = config::parse_duration(*text);
         if (!context.duration || *context.duration < simulate::min_duration || *context.duration > simulate::max_duration)
-            return print_error(fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"",
+            return fail(false, fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"",
                                         *text, config::print_duration(simulate::min_duration),
-                                        config::print_duration(simulate::max_duration))),
-                   false;
+                                        config::print_duration(simulate::max_duration)));
     }
     return true;
 }
@@ -86,7 +85,7 @@ bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
     if (!line.empty()) log.take(line);
     log.end();
     if (in.eof() && (file == "-" || named.is_open())) return true;
-    return print_error(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO))), false;
+    return fail(false, fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO)));
 }
 
 Exit simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config,
@@ -96,10 +95,9 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
     if (!read_log(file, log)) return data_error;
     const from_log::TrafficGroups groups(log);
     if (groups.groups().empty())
-        return print_error(fmt::format(
+        return fail(data_error, fmt::format(
                    "{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
-                   file, log.counts().lines)),
-               data_error;
+                   file, log.counts().lines));
     const auto text = from_log::scenario_text(log, groups, file);
     if (arguments.has("--print-scenario")) {
         fmt::print("{}", text);
@@ -130,11 +128,10 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
 int run_simulation(const Arguments& arguments) {
     const auto file = arguments.option("--world"), log = arguments.option("--from-log");
     if (file.has_value() == log.has_value())
-        return print_error(
-                   "one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"),
-               usage;
+        return fail(usage, 
+                   "one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both");
     if (file && arguments.has("--print-scenario"))
-        return print_error("--print-scenario requires --from-log"), usage;
+        return fail(usage, "--print-scenario requires --from-log");
     simulate::ScenarioContext context;
     if (!apply_options(arguments, context)) return usage;
     const auto config = parse_config(arguments);

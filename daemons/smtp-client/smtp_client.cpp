@@ -216,7 +216,7 @@ void SmtpClient::return_deliveries(const Cancel& cut) {
 
 void SmtpClient::begin(Probe&& order) {
     const auto attempt = order.attempt;
-    if (stopped_) return to_queue_manager_.send(stopped_probe(attempt)), void();
+    if (stopped_) { to_queue_manager_.send(stopped_probe(attempt)); return; }
     auto probe = std::make_unique<DeliveryProbe>(
         client_context_, std::move(order),
         DeliveryProbe::Callbacks{[this](const ProbeStep& step) { to_queue_manager_.send(step); },

@@ -77,7 +77,7 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
     }
     if (scram_ && step == 2) {
         if (auto verified = scram_->verify(challenge); !verified)
-            return --step_, std::unexpected(verified.error());
+            { --step_; return std::unexpected(verified.error()); }
         return Secret();
     }
     step_ = step; // what was not proven stays so

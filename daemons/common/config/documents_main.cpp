@@ -7,7 +7,7 @@
 int main(int argc, char** argv) {
     const std::string_view what = argc == 2 ? argv[1] : "";
     if (what != "sample" && what != "manual")
-        return std::fputs("usage: config-documents sample|manual\n", stderr), 64;
+        { std::fputs("usage: config-documents sample|manual\n", stderr); return 64; }
     const auto text = what == "sample" ? config::sample() : config::manual();
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 74;
 }

@@ -79,18 +79,18 @@ Decoder::Progress Decoder::end_of_list() {
 
 bool Decoder::attribute(std::string_view name, std::string_view value) {
     if (name == "protocol") return value == "mail_queue_list_protocol";
-    if (name == "queue_name") return entry_.queue = value, true;
-    if (name == "queue_id") return entry_.queue_id = value, true;
+    if (name == "queue_name") { entry_.queue = value; return true; }
+    if (name == "queue_id") { entry_.queue_id = value; return true; }
     if (name == "time") return number(value, entry_.arrived);
     if (name == "size") return number(value, entry_.size);
-    if (name == "forced_expire") return entry_.forced_expire = value == "1", true;
-    if (name == "sender") return entry_.sender = value, true;
+    if (name == "forced_expire") { entry_.forced_expire = value == "1"; return true; }
+    if (name == "sender") { entry_.sender = value; return true; }
     if (name == "recipient") {
         if (entry_.recipients.size() == max_recipients) return false;
-        return entry_.recipients.emplace_back().address = value, true;
+        entry_.recipients.emplace_back().address = value; return true;
     }
     if (entry_.recipients.empty()) return false;
-    if (name == "reason") return entry_.recipients.back().reason = value, true;
+    if (name == "reason") { entry_.recipients.back().reason = value; return true; }
     return false;
 }
 

@@ -12,6 +12,11 @@ void print_error(std::string_view text) {
     fmt::print(stderr, "postrider: {}\n", text);
 }
 
+int fail(int status, std::string_view text) {
+    print_error(text);
+    return status;
+}
+
 void print_json(const nlohmann::json& line) {
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }

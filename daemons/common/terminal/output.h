@@ -9,6 +9,9 @@ namespace postrider {
 // One line on standard error, "postrider: …".
 void print_error(std::string_view text);
 
+// The same, and returns the command's exit status: return fail(usage, "…").
+int fail(int status, std::string_view text);
+
 // One line on standard output; what is not UTF-8 in it is replaced.
 void print_json(const nlohmann::json& line);
 

@@ -29,7 +29,7 @@ std::optional<LookupRequest> FairLookupQueue::take_from(Source& source, Line& li
         const auto user = user_of(waiting->first);
         if (!user.empty()) {
             auto& in_flight = source.in_flight_of_user[user];
-            if (in_flight >= max_per_user) return must_wait = true, std::nullopt;
+            if (in_flight >= max_per_user) { must_wait = true; return std::nullopt; }
             ++in_flight;
         }
         auto question = std::move(line.requests.front());

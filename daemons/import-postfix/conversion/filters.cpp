@@ -41,7 +41,7 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
     if (const auto at = place.find('@'); place.starts_with("inet:") && at != place.npos)
         place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
     auto address = service_address(import, place);
-    if (address) return out.address = *std::move(address), out;
+    if (address) { out.address = *std::move(address); return out; }
     import.mark_unsupported(
         name, fmt::format("\"{}\": write the numeric address of the milter in a [milter.NAME]", word));
     return {};

@@ -230,7 +230,7 @@ std::string Import::file(std::string_view name, const std::string& path) {
     if (error) return "";
     const auto place = resolved_path(path);
     if (!environment.exists(place))
-        return mark_unsupported(name, fmt::format("{}: there is no such file", path)), "";
+        { mark_unsupported(name, fmt::format("{}: there is no such file", path)); return ""; }
     auto read = environment.read(place);
     if (read) return *std::move(read);
     fail(name, fmt::format("{}: {}", path, read.error()));

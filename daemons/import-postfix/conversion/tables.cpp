@@ -33,7 +33,7 @@ std::optional<std::string> file_table(Import& import, std::string_view name, con
         import.add_remark(name, fmt::format("{}: its patterns are now interpreted as Perl's (PCRE2)", path));
     if (!rules)
         if (const auto read = postfix::read_table(text, path); !read && !import.error)
-            return import.error = read.error(), std::nullopt;
+            { import.error = read.error(); return std::nullopt; }
     return fmt::format("{}:{}", type == "cidr" ? "cidr" : rules ? "regexp" : "text", path);
 }
 
@@ -107,9 +107,8 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
                 const auto bare = postfix::unbraced(pair);
                 const auto equals = bare.find('=');
                 if (equals == bare.npos)
-                    return import.fail(name,
-                                       fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))),
-                           std::nullopt;
+                    { import.fail(name,
+                                       fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))); return std::nullopt; }
                 out.push_back({std::string(trimmed(bare.substr(0, equals))),
                                std::string(trimmed(bare.substr(equals + 1))), 0});
             }
@@ -140,11 +139,11 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name) {
     for (std::size_t i = 0; i < open.size() && !import.error; ++i) {
         const auto word = open[i];
         if (out.size() > max_list_size)
-            return import.fail(name, fmt::format("more than {} words", max_list_size)), out;
+            { import.fail(name, fmt::format("more than {} words", max_list_size)); return out; }
         const auto table = postfix::parse_typed(word);
         if (word.starts_with('/')) {
             if (++files > max_list_files)
-                return import.fail(name, fmt::format("more than {} files in one list", max_list_files)), out;
+                { import.fail(name, fmt::format("more than {} files in one list", max_list_files)); return out; }
             const auto lines = postfix::logical_lines(import.file(name, word), import.resolved_path(word));
             if (!lines && !import.error) import.error = lines.error();
             if (import.error) return out;

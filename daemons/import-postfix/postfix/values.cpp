@@ -115,7 +115,7 @@ private:
     // "{text}", or without braces all there is; `rest` is what follows.
     bool branch(std::string_view in, std::string_view& branch, std::string_view& rest) {
         const auto begun = trimmed(in);
-        if (!begun.starts_with('{')) return branch = in, rest = {}, true;
+        if (!begun.starts_with('{')) { branch = in; rest = {}; return true; }
         const auto end = closing(begun, 0);
         if (end == begun.npos) return wrong(fmt::format("\"{}\": unclosed brace", excerpt(begun)));
         branch = begun.substr(1, end - 1);
@@ -178,7 +178,7 @@ private:
             is = order >= 0;
         else
             return wrong(fmt::format("\"{}\" compares nothing: ==, !=, <, <=, >, >= do", excerpt(sign)));
-        if (rest.empty()) return out += is ? "bool:true" : "", true; // Postfix's word for it
+        if (rest.empty()) { out += is ? "bool:true" : ""; return true; } // Postfix's word for it
         if (rest.front() != '?' && rest.front() != ':')
             return wrong(fmt::format("\"{}\": expected \"?\" or \":\"", excerpt(rest)));
         return chosen(is, rest, out);

@@ -7,7 +7,7 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
-    if (argc < 2 || std::string_view(argv[1]) != "--look") return fmt::print("{}", postrider::setting_map_manual()), 0;
+    if (argc < 2 || std::string_view(argv[1]) != "--look") { fmt::print("{}", postrider::setting_map_manual()); return 0; }
     for (std::string name; std::getline(std::cin, name);) {
         const auto* row = postrider::mapping_of(name);
         fmt::print("{} = {}\t{}\n", name, postrider::postfix::default_of(name).value_or("?"), row ? row->name : "?");

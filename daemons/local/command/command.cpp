@@ -88,7 +88,7 @@ bool Command::read_output() {
     char block[16 * 1024];
     const auto n = output_pipe_ ? read(output_pipe_.number(), block, sizeof block) : 0;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n <= 0) return output_pipe_.reset(), false;
+    if (n <= 0) { output_pipe_.reset(); return false; }
     output_.append(block, std::min(static_cast<std::size_t>(n), max_output - output_.size()));
     return true;
 }

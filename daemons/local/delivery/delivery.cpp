@@ -204,7 +204,7 @@ private:
                                                  smtp::printable(recipient.target, 128)));
         };
         if (!is_plain_name(name)) return unknown();
-        if (!settings_.switch_users) return user = own_identity(name), std::nullopt;
+        if (!settings_.switch_users) { user = own_identity(name); return std::nullopt; }
         auto found = common::look_up_user(name);
         if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
         if (found->uid == 0 || found->uid < settings_.local.minimum_uid)

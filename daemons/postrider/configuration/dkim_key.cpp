@@ -47,16 +47,16 @@ std::string quoted_strings(std::string_view text) {
 
 int dkim_key(const Arguments& arguments) {
     const auto domain = config::domain_name(arguments.words[0]), selector = config::domain_name(arguments.words[1]);
-    if (domain.empty()) return print_error(fmt::format("\"{}\" is not a domain", arguments.words[0])), usage;
-    if (selector.empty()) return print_error(fmt::format("\"{}\" is not a valid selector", arguments.words[1])), usage;
+    if (domain.empty()) return fail(usage, fmt::format("\"{}\" is not a domain", arguments.words[0]));
+    if (selector.empty()) return fail(usage, fmt::format("\"{}\" is not a valid selector", arguments.words[1]));
     const bool ed25519 = arguments.has("--ed25519");
-    if (ed25519 && arguments.has("--bits")) return print_error("--bits is for RSA keys"), usage;
+    if (ed25519 && arguments.has("--bits")) return fail(usage, "--bits is for RSA keys");
     const auto bits = smtp::parse_number(arguments.option("--bits").value_or(std::to_string(default_bits)), max_bits);
     if (!bits || *bits < dkim::min_rsa_bits)
-        return print_error(fmt::format("--bits: from {} to {}", dkim::min_rsa_bits, max_bits)), usage;
+        return fail(usage, fmt::format("--bits: from {} to {}", dkim::min_rsa_bits, max_bits));
 
     const auto key = ed25519 ? dkim::SigningKey::make_ed25519() : dkim::SigningKey::make_rsa(static_cast<int>(*bits));
-    if (!key) return print_error(key.error().what), software;
+    if (!key) return fail(software, key.error().what);
     const auto path = std::filesystem::absolute(
                           arguments.option("--file").value_or(fmt::format("{}.{}.pem", selector, domain)))
                           .string();

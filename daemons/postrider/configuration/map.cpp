@@ -60,7 +60,7 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
     for (const auto& name : names) {
         const auto answer = asker.ask(name, key);
         if (answer.status == tables::Answer::Status::none) continue;
-        if (answer.status == tables::Answer::Status::unavailable) return print_error(answer.why), try_again;
+        if (answer.status == tables::Answer::Status::unavailable) return fail(try_again, answer.why);
         if (arguments.json)
             print_json({{"version", 1}, {"table", name}, {"key", key}, {"value", answer.value}});
         else
@@ -144,12 +144,11 @@ int map(const Arguments& arguments) {
     std::vector<std::string> names;
     for (const auto& word : arguments.words) names.push_back(tables::absolute(word));
     const auto key = arguments.option("--query");
-    if (key && arguments.has("--check")) return print_error("--query and --check cannot be combined"), usage;
+    if (key && arguments.has("--check")) return fail(usage, "--query and --check cannot be combined");
     if (arguments.has("--check")) return check_tables(arguments, std::move(names));
     if (names.empty())
-        return print_error(key ? "name the tables to ask, such as text:/etc/postrider/virtual"
-                            : "name the files to compile, such as /etc/postrider/virtual"),
-               usage;
+        return fail(usage, key ? "name the tables to ask, such as text:/etc/postrider/virtual"
+                            : "name the files to compile, such as /etc/postrider/virtual");
     return key ? query(arguments, *key, names) : compile(arguments);
 }
 

@@ -48,11 +48,11 @@ std::optional<smtp::Secret> read_line(const char* prompt) {
 
 std::optional<smtp::Secret> new_password() {
     auto first = read_line("New password");
-    if (!first) return print_error("no password given; nothing was changed"), std::nullopt;
+    if (!first) { print_error("no password given; nothing was changed"); return std::nullopt; }
     if (::isatty(0) == 0) return first;
     const auto again = read_line("Repeat password");
     if (again && again->reveal() == first->reveal()) return first;
-    return print_error("the passwords differ; nothing was changed"), std::nullopt;
+    print_error("the passwords differ; nothing was changed"); return std::nullopt;
 }
 
 std::string read_text(const std::string& path) {
@@ -110,15 +110,15 @@ int passwd(const Arguments& arguments) {
     if (!config) return bad_config;
     const auto& path = config->auth.passwords;
     if (path.empty())
-        return print_error("no password file is configured: name one in auth.passwords"), bad_config;
+        return fail(bad_config, "no password file is configured: name one in auth.passwords");
     const auto user = auth::saslprep(arguments.words.front());
     if (!auth::is_user_name(user))
-        return print_error(fmt::format("\"{}\" is not a valid user name", user)), usage;
+        return fail(usage, fmt::format("\"{}\" is not a valid user name", user));
     auto text = read_text(path);
     const auto file = auth::PasswordFile::parse(text);
-    if (!file) return print_error(fmt::format("{}: {}; nothing is changed", path, file.error().why)), data_error;
+    if (!file) return fail(data_error, fmt::format("{}: {}; nothing is changed", path, file.error().why));
     if (arguments.has("--remove")) {
-        if (!file->find(user)) return print_error(fmt::format("{} has no user {}", path, user)), not_found;
+        if (!file->find(user)) return fail(not_found, fmt::format("{} has no user {}", path, user));
         replace_line(text, user, "");
         const int status = replace_password_file(path, text);
         if (status == ok) fmt::print("{}: {} is removed\n", path, user);
@@ -127,7 +127,7 @@ int passwd(const Arguments& arguments) {
     auto entry = file->find(user) ? *file->find(user) : auth::Entry{};
     if (const auto list = arguments.option("--addresses")) {
         const auto read = auth::PasswordFile::parse("x:::" + *list);
-        if (!read) return print_error(fmt::format("--addresses: {}", read.error().why)), usage;
+        if (!read) return fail(usage, fmt::format("--addresses: {}", read.error().why));
         entry.addresses = read->find("x")->addresses;
     }
     if (!arguments.has("--addresses") || !file->find(user)) {

@@ -330,7 +330,7 @@ int queue_ages(const Arguments& arguments) {
     const auto selector = parse_selector(arguments.words);
     if (!selector) return usage;
     const auto limit = arguments.number("--limit");
-    if (arguments.has("--limit") && limit.value_or(0) == 0) return print_error("--limit needs a number above 0"), usage;
+    if (arguments.has("--limit") && limit.value_or(0) == 0) return fail(usage, "--limit needs a number above 0");
     const bool by_sender = arguments.has("--by-sender");
     AgeTable table;
     const auto now = static_cast<std::int64_t>(std::time(nullptr));
@@ -342,7 +342,7 @@ int queue_ages(const Arguments& arguments) {
         });
         if (status != ok) return status;
     }
-    if (!arguments.json) return fmt::print("{}", table.text(limit.value_or(SIZE_MAX))), ok;
+    if (!arguments.json) { fmt::print("{}", table.text(limit.value_or(SIZE_MAX))); return ok; }
     auto rows = table.rows();
     rows.resize(std::min<std::uint64_t>(rows.size(), limit.value_or(rows.size())));
     for (const auto& row : rows) {
@@ -395,14 +395,13 @@ int message_list(const Arguments& arguments) {
     std::uint64_t limit = 0;
     if (arguments.has("--limit")) {
         const auto given = arguments.number("--limit");
-        if (!given || *given == 0) return print_error("--limit needs a number above 0"), usage;
+        if (!given || *given == 0) return fail(usage, "--limit needs a number above 0");
         limit = *given;
     }
     if (const auto id = arguments.option("--start-after")) base["after_id"] = *id;
     if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
     if ((base.contains("after_id") || base.contains("sort")) && !selector->ids.empty())
-        return print_error("--start-after and --sort apply to messages selected by filter words, not by ids"),
-               usage;
+        return fail(usage, "--start-after and --sort apply to messages selected by filter words, not by ids");
     if (arguments.has("--count")) return message_count(arguments, *selector, base);
     std::uint64_t shown = 0;
     std::string last;
@@ -420,7 +419,7 @@ int message_list(const Arguments& arguments) {
         });
         if (status != ok) return status;
     }
-    if (shown == 0 && !selector->selects_all()) return print_error("no message matches"), not_found;
+    if (shown == 0 && !selector->selects_all()) return fail(not_found, "no message matches");
     if (arguments.json) return ok;
     if (limit > 0 && shown == limit && selector->ids.empty())
         fmt::print("{}; there may be more: continue with --start-after {}\n",
@@ -433,11 +432,10 @@ int message_list(const Arguments& arguments) {
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
         if (word.contains('='))
-            return print_error(fmt::format(
+            return fail(usage, fmt::format(
                        "\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
                        "{0}\" finds messages",
-                       word)),
-                   usage;
+                       word));
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
         if (status != ok) return status;
     }
@@ -448,7 +446,7 @@ int message_cat(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
-    if (!id) return print_error(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
+    if (!id) return fail(usage, fmt::format("\"{}\" is not a queue id", arguments.words[0]));
     auto disk = spool::RealDisk::open_at(config->spool.directory);
     if (!disk) return report_read_error(id->text(), disk.error());
     auto reader = spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none);
@@ -470,9 +468,8 @@ int explain(const Arguments& arguments) {
     if (word.find('@') != word.npos)
         return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
-        return print_error(
-                   fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word)),
-               usage;
+        return fail(usage, 
+                   fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
 }
 

@@ -45,9 +45,8 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
     const auto selector = parse_selector(words);
     if (!selector) return usage;
     if (selector->selects_all())
-        return print_error("no messages given: expected queue ids, filter words (sender=, recipient=, "
-                           "domain=, link=, age=, size=, state=, reason=), or all"),
-               usage;
+        return fail(usage, "no messages given: expected queue ids, filter words (sender=, recipient=, "
+                           "domain=, link=, age=, size=, state=, reason=), or all");
     const bool dry = arguments.has("--dry-run");
     if (dry) base["dry_run"] = true;
     ChangeCounts total;
@@ -95,13 +94,11 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
     const auto& words = arguments.words;
     const bool all = words[0] == "all" || words[0] == "everything";
     if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
-        return print_error(fmt::format(
-                   "\"{}\" is not valid: expected queue NAME, link NAME, pool NAME or all", words[0])),
-               usage;
+        return fail(usage, fmt::format(
+                   "\"{}\" is not valid: expected queue NAME, link NAME, pool NAME or all", words[0]));
     if (all != (words.size() == 1))
-        return print_error(all ? "\"all\" must not be followed by a name"
-                               : fmt::format("the name of the {} is missing", words[0])),
-               usage;
+        return fail(usage, all ? "\"all\" must not be followed by a name"
+                               : fmt::format("the name of the {} is missing", words[0]));
     auto request = request_with_reason(op, arguments);
     request["scope"] = all ? "everything" : words[0];
     request["name"] = all ? "" : words[1];
@@ -153,15 +150,14 @@ int message_remove(const Arguments& a) {
             if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok)
                 return status;
         if (total.would_change > confirmation_threshold && ::isatty(0) == 0)
-            return print_error(fmt::format("{} would be removed: to confirm, repeat the command with --yes",
-                                           count_text(total.would_change, "message"))),
-                   usage;
+            return fail(usage, fmt::format("{} would be removed: to confirm, repeat the command with --yes",
+                                           count_text(total.would_change, "message")));
         if (total.would_change > confirmation_threshold) {
             std::cerr << fmt::format("{} would be removed without a report to the sender. Continue? [y/N] ",
                                      count_text(total.would_change, "message"));
             std::string answer;
             if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
-                return print_error("nothing was removed"), ok;
+                return fail(ok, "nothing was removed");
         }
     }
     return change_messages(a, a.words, std::move(request), "removed");
@@ -172,7 +168,7 @@ int message_restore(const Arguments& a) {
     if (!selector) return usage;
     const bool all = selector->filter == std::vector<std::string>{"all"};
     if (selector->ids.empty() && !all)
-        return print_error("no messages given: expected queue ids, or all"), usage;
+        return fail(usage, "no messages given: expected queue ids, or all");
     const json base = {{"op", op::restore}};
     auto requests = all ? std::vector<json>{base} : selector->requests(base);
     if (all) requests.front()["all"] = true;
@@ -197,7 +193,7 @@ int message_expire(const Arguments& a) {
     if (!after) return change_messages(a, a.words, std::move(request), "expired");
     const auto life = config::parse_duration(*after);
     if (!life || *life < std::chrono::seconds(1))
-        return print_error(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
+        return fail(usage, fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after));
     request["after"] = std::chrono::ceil<std::chrono::seconds>(*life).count();
     return change_messages(a, a.words, std::move(request), "set to expire after " + *after);
 }
@@ -219,8 +215,7 @@ int message_reroute(const Arguments& a) {
 int message_priority(const Arguments& a) {
     constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
     if (std::ranges::find(lanes, a.words[0]) == lanes.end())
-        return print_error(fmt::format("\"{}\" is not valid: expected high, normal or bulk", a.words[0])),
-               usage;
+        return fail(usage, fmt::format("\"{}\" is not valid: expected high, normal or bulk", a.words[0]));
     auto request = request_with_reason(op::reprioritise, a);
     request["lane"] = a.words[0];
     return change_messages(a, std::span(a.words).subspan(1), std::move(request),

@@ -145,7 +145,7 @@ int spool_export(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
-    if (!id) return print_error(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
+    if (!id) return fail(usage, fmt::format("\"{}\" is not a queue id", arguments.words[0]));
     const auto& to = arguments.words[1];
     auto disk = spool::RealDisk::open_at(config->spool.directory);
     if (!disk) return report_spool_error(config->spool.directory, disk.error());
@@ -154,9 +154,8 @@ int spool_export(const Arguments& arguments) {
     if (to_file) {
         file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file && errno == EEXIST)
-            return print_error(fmt::format("{} exists and is not overwritten: choose another file", to)),
-                   system_error;
-        if (!file) return print_error(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
+            return fail(system_error, fmt::format("{} exists and is not overwritten: choose another file", to));
+        if (!file) return fail(system_error, fmt::format("{}: {}", to, std::strerror(errno)));
     }
     const int fd = to_file ? file.number() : STDOUT_FILENO;
     spool::Result<> written;
@@ -165,7 +164,7 @@ int spool_export(const Arguments& arguments) {
     if (copied && to_file && ::fsync(fd) != 0) written = std::unexpected(spool::Error::from_errno("sync"));
     if (copied && written) return ok;
     if (to_file) ::unlink(to.c_str());
-    if (!written) return print_error(fmt::format("{}: {}", to, written.error().what)), system_error;
+    if (!written) return fail(system_error, fmt::format("{}: {}", to, written.error().what));
     return report_read_error(id->text(), copied.error());
 }
 
@@ -174,11 +173,11 @@ int spool_import(const Arguments& arguments) {
     if (!config) return bad_config;
     const auto& from = arguments.words[0];
     const auto location = locate_file(from);
-    if (!location) return print_error(location.error().what), no_input;
+    if (!location) return fail(no_input, location.error().what);
     auto reader = spool::MessageReader::open_path(*location->disk, location->name);
     if (!reader) {
         if (const auto* io_error = std::get_if<spool::Error>(&reader.error()))
-            return print_error(fmt::format("{}: {}", from, std::strerror(io_error->code))), no_input;
+            return fail(no_input, fmt::format("{}: {}", from, std::strerror(io_error->code)));
         print_error(fmt::format("{}: {}", from, spool::text_of(reader.error())));
         return data_error;
     }
@@ -197,8 +196,8 @@ int spool_import(const Arguments& arguments) {
         return data_error;
     }
     if (!answer)
-        return print_error("the connection to the mail system was lost; nothing was imported"), unavailable;
-    if (answer->status != EX_OK) return print_error(answer->text), answer->status;
+        return fail(unavailable, "the connection to the mail system was lost; nothing was imported");
+    if (answer->status != EX_OK) return fail(answer->status, answer->text);
     if (arguments.json)
         print_json({{"version", 1},
                     {"old_id", reader->queue_id().text()},

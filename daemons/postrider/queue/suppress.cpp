@@ -141,7 +141,7 @@ int suppress_remove(const Arguments& arguments) {
     int status = ok;
     if (std::ranges::any_of(arguments.words, is_filter)) {
         if (arguments.option("--sender"))
-            return print_error("with filter words, use sender=DOMAIN instead of --sender"), usage;
+            return fail(usage, "with filter words, use sender=DOMAIN instead of --sender");
         json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
         if (arguments.has("--dry-run")) request["dry_run"] = true;
         status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
@@ -173,7 +173,7 @@ int suppress_list(const Arguments& arguments) {
         char* end = nullptr;
         const auto number = std::strtoull(limit->c_str(), &end, 10);
         if (end == limit->c_str() || *end != '\0' || number == 0)
-            return print_error(fmt::format("--limit {}: expected a number", *limit)), usage;
+            return fail(usage, fmt::format("--limit {}: expected a number", *limit));
         request["limit"] = number;
     }
     auto table = entries_table();
@@ -216,7 +216,7 @@ int suppress_import(const Arguments& arguments) {
     std::ifstream file;
     if (name != "-") file.open(name);
     std::istream& from = name == "-" ? std::cin : file;
-    if (!from) return print_error(fmt::format("{}: {}", name, std::strerror(errno))), no_input;
+    if (!from) return fail(no_input, fmt::format("{}: {}", name, std::strerror(errno)));
     SuppressionReader reader;
     EntryBatch batch(arguments, op::suppress);
     std::string line;
@@ -251,7 +251,7 @@ int suppress_import(const Arguments& arguments) {
             one["reply"] = smtp::printable(line_entry.reply, common::SuppressionList::longest_text);
         if (const int status = batch.add(std::move(one)); status != ok) return status;
     }
-    if (from.bad()) return print_error(fmt::format("{}: read error before the end", name)), data_error;
+    if (from.bad()) return fail(data_error, fmt::format("{}: read error before the end", name));
     if (const int status = batch.send(); status != ok) return status;
     print_added(arguments, batch.total, wrong);
     return wrong > 0 ? data_error : ok;

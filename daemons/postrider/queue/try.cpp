@@ -39,11 +39,11 @@ void print_step(const json& line) {
 int try_address(const Arguments& arguments) {
     const auto& address = arguments.words[0];
     if (address.find('@') == address.npos)
-        return print_error(fmt::format("\"{}\" is not a valid address: it has no @", address)), usage;
+        return fail(usage, fmt::format("\"{}\" is not a valid address: it has no @", address));
     auto from = arguments.option("--from").value_or("");
     if (from == "<>") from.clear();
     const auto host = arguments.option("--host");
-    if (host && host->empty()) return print_error("--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT"), usage;
+    if (host && host->empty()) return fail(usage, "--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT");
     std::string worst = "temporary";
     const json request = {{"op", proto::control::op::attempt}, {"address", address},
                           {"from", from},                      {"host", host.value_or("")},

@@ -69,12 +69,12 @@ void print(const ReloadPreview& preview) {
 
 int reload(const Arguments& arguments) {
     const auto config = load_config(arguments);
-    if (!config) return print_error("nothing was changed: the configuration is invalid"), bad_config;
+    if (!config) return fail(bad_config, "nothing was changed: the configuration is invalid");
     const bool dry = arguments.has("--dry-run");
     if (dry || !arguments.has("--force")) {
         const auto preview = fetch_preview(*config);
         if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), config->mta);
-        if (!preview && dry) return print_error(preview.error().what), unavailable;
+        if (!preview && dry) return fail(unavailable, preview.error().what);
         if (!preview)
             print_error(
                 fmt::format("warning: the effect on queued mail is not known: {}", preview.error().what));
@@ -83,7 +83,7 @@ int reload(const Arguments& arguments) {
             print_json({{"totals", preview->totals}, {"limit", preview->limit}});
             return ok;
         }
-        if (dry) return print(*preview), ok;
+        if (dry) { print(*preview); return ok; }
         if (preview && preview->limit > 0 && preview->moved_or_returned() > preview->limit) {
             print_error(fmt::format(
                 "nothing was changed. With this configuration\n{}This is more than master.reload_limit ({}) "
@@ -97,7 +97,7 @@ int reload(const Arguments& arguments) {
     std::uint64_t generation = 0;
     const auto done =
         master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
-    if (!done) return print_error("nothing was changed: " + done.error().what), bad_config;
+    if (!done) return fail(bad_config, "nothing was changed: " + done.error().what);
     fmt::print("postrider has applied the configuration (generation {})\n", generation);
     return ok;
 }

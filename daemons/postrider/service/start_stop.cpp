@@ -100,11 +100,11 @@ int start(const Arguments& arguments) {
         return ok;
     }
     int ends[2];
-    if (pipe(ends) != 0) return print_error(std::strerror(errno)), system_error;
+    if (pipe(ends) != 0) return fail(system_error, std::strerror(errno));
     common::Fd read_end(ends[0]), announce(ends[1]);
     fcntl(read_end.number(), F_SETFD, FD_CLOEXEC);
     const pid_t child = fork();
-    if (child < 0) return print_error(std::strerror(errno)), system_error;
+    if (child < 0) return fail(system_error, std::strerror(errno));
     if (child == 0) {
         setsid();
         const common::Fd null_device(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -134,7 +134,7 @@ int stop(const Arguments& arguments) {
         static_cast<int>(timeout_seconds));
     // Master may be gone before its last word is read.
     if (!done && done.error().code != ECONNRESET) return report_socket_error(done.error(), config->mta);
-    if (!wait_for_exit(config->spool)) return print_error("master acknowledged the stop but is still running"), unavailable;
+    if (!wait_for_exit(config->spool)) return fail(unavailable, "master acknowledged the stop but is still running");
     fmt::print("postrider has stopped\n");
     return ok;
 }

@@ -75,9 +75,9 @@ int top(const Arguments& arguments) {
     const auto interval =
         arguments.has("--interval") ? arguments.number("--interval") : std::optional<std::uint64_t>(2);
     if (!interval || *interval < 1 || *interval > 3600)
-        return print_error("--interval needs 1 to 3600 seconds"), usage;
+        return fail(usage, "--interval needs 1 to 3600 seconds");
     if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
-        return print_error("\"top\" needs a terminal; \"postrider status\" prints the same once"), usage;
+        return fail(usage, "\"top\" needs a terminal; \"postrider status\" prints the same once");
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     if (const auto data = fetch_status(config->spool); !data) return report_socket_error(data.error(), config->mta);

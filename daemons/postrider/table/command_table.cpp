@@ -260,8 +260,8 @@ std::span<const Command> commands() { return table; }
 int run_command_line(const std::vector<std::string_view>& given) {
     const auto options = all_options();
     auto arguments = parse_arguments(given, options, renamed_options);
-    if (!arguments) return print_error(arguments.error() + "; \"postrider --help\" lists all commands"), usage;
-    if (arguments->version) return fmt::print("postrider {}\n", POSTRIDER_VERSION), ok;
+    if (!arguments) return fail(usage, arguments.error() + "; \"postrider --help\" lists all commands");
+    if (arguments->version) { fmt::print("postrider {}\n", POSTRIDER_VERSION); return ok; }
     if (!arguments->words.empty() && arguments->words[0] == "help") { // same as --help
         arguments->help = true;
         arguments->words.erase(arguments->words.begin());
@@ -272,7 +272,7 @@ int run_command_line(const std::vector<std::string_view>& given) {
         return ok;
     }
     if (arguments->words.empty())
-        return print_help(arguments->help ? stdout : stderr), arguments->help ? ok : usage;
+        { print_help(arguments->help ? stdout : stderr); return arguments->help ? ok : usage; }
     if (const auto* command = find_command(arguments->words); command != std::end(table))
         return run_command(*command, *std::move(arguments));
     const auto& word = arguments->words[0];

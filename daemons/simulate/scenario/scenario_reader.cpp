@@ -88,7 +88,7 @@ struct FaultKeys {
 TextKey preset_key(const FaultPreset*& value) {
     return {[&value](std::string_view text) -> Refusal {
                 const auto* found = std::ranges::find(presets, text, &FaultPreset::name);
-                if (found != std::end(presets)) return value = found, std::nullopt;
+                if (found != std::end(presets)) { value = found; return std::nullopt; }
                 std::string known;
                 for (const auto& each : presets)
                     known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);

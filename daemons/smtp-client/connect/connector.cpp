@@ -126,8 +126,8 @@ bool Connector::next_host() {
     const auto before = host_ ? host_->tier : decide::Tier::first;
     // Hosts of a worse preference are for when the better ones fail, not for when we ourselves fill those.
     if (best_at_limit_ && (hosts_.empty() || hosts_.front().rank().order() > *best_at_limit_))
-        return finish(End::at_limit), false;
-    if (hosts_.empty()) return finish(End::exhausted), false;
+        { finish(End::at_limit); return false; }
+    if (hosts_.empty()) { finish(End::exhausted); return false; }
     host_ = std::move(hosts_.front());
     hosts_.pop_front();
     const auto behind = static_cast<std::size_t>(std::ranges::count(hosts_, host_->tier, &proto::route::Host::tier));

@@ -45,7 +45,7 @@ ssize_t TlsStream::read(std::span<char> into) {
         switch (progress) {
         case Progress::done: return static_cast<ssize_t>(taken);
         case Progress::closed: return 0;
-        case Progress::failed: return errno = EPROTO, -1;
+        case Progress::failed: errno = EPROTO; return -1;
         case Progress::wants_more: break;
         }
         if (const auto n = read_encrypted(); n <= 0) return n;
@@ -70,7 +70,7 @@ ssize_t TlsStream::write(const std::vector<std::string_view>& views) {
         while (flushed == Flushed::all && !view.empty()) {
             const auto piece = view.substr(0, plain_at_a_time - gathered);
             view.remove_prefix(piece.size());
-            if (!tls_->write(piece)) return errno = EPROTO, -1; // a gap would pass for the message
+            if (!tls_->write(piece)) { errno = EPROTO; return -1; } // a gap would pass for the message
             taken += piece.size();
             gathered += piece.size();
             if (gathered < plain_at_a_time) continue;

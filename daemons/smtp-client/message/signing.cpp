@@ -68,9 +68,9 @@ const decide::SigningRule* Signing::rule_for(const spool::Envelope& envelope, st
 std::string Signing::fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
                             smtp::WallTime now, std::string& why) const {
     const auto block = smtp::scan_header(header);
-    if (block.end == smtp::HeaderEnd::not_a_field) return why = "its header does not end with an empty line", "";
+    if (block.end == smtp::HeaderEnd::not_a_field) { why = "its header does not end with an empty line"; return ""; }
     const auto names = smtp::dkim::signed_fields(block);
-    if (!names) return why = "it does not have exactly one From field, or has too many fields to sign", "";
+    if (!names) { why = "it does not have exactly one From field, or has too many fields to sign"; return ""; }
     std::string out;
     for (const auto& [selector, file] : rule.keys) {
         const auto key = keys_.find(file);

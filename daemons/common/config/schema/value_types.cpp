@@ -61,7 +61,7 @@ TextKey service_address(common::ServiceAddress& value) {
 
 TextKey duration_or_never(Duration& value, Duration min, Duration max) {
     return {[&value, min, max](std::string_view text) -> Refusal {
-                if (text == "never") return value = decide::queue::Settings::never, std::nullopt;
+                if (text == "never") { value = decide::queue::Settings::never; return std::nullopt; }
                 const auto read = parse_duration(text);
                 if (!read || *read < min || *read > max)
                     return fmt::format("\"{}\" is not valid: expected a duration from \"{}\" to \"{}\", or \"never\"", text,
