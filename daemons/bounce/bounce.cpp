@@ -13,8 +13,8 @@ using proto::report::Outcome;
 using proto::report::Reported;
 using spool::Result;
 
-constexpr std::size_t max_active = 64;      // reports being made; more wait
-constexpr std::size_t max_answers = 4096; // for questions that come again …
+constexpr std::size_t max_active = 64;       // reports being made; more wait
+constexpr std::size_t max_answers = 4096;    // for questions that come again …
 constexpr std::size_t max_numbers = 250'000; // … and numbers of recipients in them
 constexpr std::uint64_t header_read_limit = 64 * 1024;
 
@@ -49,8 +49,8 @@ StoreLimits store_limits_of(const config::Spool& settings) {
 Result<std::unique_ptr<Bounce>> Bounce::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
     auto spool_writer =
         TRY(common::SpoolWriter::open(context.loop, context.log, for_reports(daemon_config.config.spool),
-                                 static_cast<std::uint8_t>(context.instance()), context.report_problem,
-                                 context.metrics, common::MailSource::report));
+                                      static_cast<std::uint8_t>(context.instance()), context.report_problem,
+                                      context.metrics, common::MailSource::report));
     return std::unique_ptr<Bounce>(new Bounce(context, daemon_config.config, std::move(spool_writer)));
 }
 
@@ -59,8 +59,8 @@ Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
     : log_(context.log), settings_(settings_of(config.bounce, config.mta, config.queue, texts_of(config.bounce, log_))),
       store_limits_(store_limits_of(config.spool)), spool_writer_(std::move(spool_writer)),
       submission_queue_(context.loop, log_, context.run_directory, context.identity),
-      queue_manager_(context.loop, log_, context.run_directory + "/private/queue-manager",
-                     proto::report::conversation, context.identity,
+      queue_manager_(context.loop, log_, context.run_directory + "/private/queue-manager", proto::report::conversation,
+                     context.identity,
                      {[this](proto::report::Message&& message) {
                           if (auto* report = std::get_if<proto::report::Report>(&message))
                               on_request_part(std::move(*report));
@@ -91,11 +91,10 @@ void Bounce::on_request_part(proto::report::Report&& part) {
     auto question = questions_.add(std::move(part));
     if (!question) return; // more of it follows
     if (question->complete) return on_request(std::move(question->message));
-    send_answer(
-        {.request = question->message.request,
-         .outcome = Outcome::try_later,
-         .text = fmt::format("reports that are being written have too many recipients (more than {} MiB)",
-                             proto::report::largest_questions >> 20)});
+    send_answer({.request = question->message.request,
+                 .outcome = Outcome::try_later,
+                 .text = fmt::format("reports that are being written have too many recipients (more than {} MiB)",
+                                     proto::report::largest_questions >> 20)});
 }
 
 // While the connection is down it is asked again, and remembered.
@@ -146,7 +145,8 @@ void Bounce::start_next() {
             spool_writer_->pool().complete([this, work] {
                 if (work->state) work->addressees = addressees_of(work->report, *work->state);
                 auto copies = postmaster_copies(settings_, work->report.kind, work->addressees);
-                if (const auto before = reported_.remove_reported(work->report, work->addressees)) work->answer = *before;
+                if (const auto before = reported_.remove_reported(work->report, work->addressees))
+                    work->answer = *before;
                 // They come last, and what is answered is what became of the senders'.
                 work->addressees.insert(work->addressees.begin(), copies.begin(), copies.end());
                 report_next(work);
@@ -168,10 +168,11 @@ void Bounce::report_next(const WorkPtr& work) {
 void Bounce::store_undeliverable(const WorkPtr& work, const Addressee& addressee) {
     std::string why;
     for (const auto& r : addressee.recipients)
-        why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
-                           work->state->recipients[r.number].address, r.reason.status, r.reason.text);
+        why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n", work->state->recipients[r.number].address,
+                           r.reason.status, r.reason.text);
     spool_writer_->pool().post([this, work, addressee, why = std::move(why), limits = store_limits_] {
-        const auto copied = copy_to_bad(spool_writer_->disk(), work->report.queue_id, work->report.location, why, limits);
+        const auto copied =
+            copy_to_bad(spool_writer_->disk(), work->report.queue_id, work->report.location, why, limits);
         CRASH_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
         const bool header = copied && *copied == CopiedPart::header;
@@ -195,15 +196,14 @@ void Bounce::write_report(const WorkPtr& work, const Addressee& addressee) {
         work->why = id.error() == common::Unavailable::full ? "the spool is full" : "the spool cannot be written";
         return answer(work);
     }
-    const Composition made =
-        compose(settings_, work->report, addressee, *work->state, work->original, *id, clock);
+    const Composition made = compose(settings_, work->report, addressee, *work->state, work->original, *id, clock);
     if (settings_.dry && work->report.kind != smtp::ReportKind::status)
         return store_unsent_report(work, addressee, *id, made);
     spool::MessageWriter writer = spool_writer_->write(*id, made.envelope);
     writer.append(made.content);
     CRASH_POINT("bounce.before_commit");
     spool_writer_->commit(writer, [this, work, addressee, message_id = made.envelope.message_id,
-                             envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
+                                   envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
         CRASH_POINT("bounce.durable");
         written(work, receipt, addressee, message_id, envelope);
     });
@@ -267,7 +267,8 @@ void Bounce::answer(const WorkPtr& work) {
         answered_[work->question] = reported;
         answered_order_.push_back(work->question);
         remembered_numbers_ += work->question.recipients.size();
-        while (answered_order_.size() > max_answers || (remembered_numbers_ > max_numbers && answered_order_.size() > 1)) {
+        while (answered_order_.size() > max_answers ||
+               (remembered_numbers_ > max_numbers && answered_order_.size() > 1)) {
             remembered_numbers_ -= answered_order_.front().recipients.size();
             answered_.erase(answered_order_.front());
             answered_order_.pop_front();

@@ -2,15 +2,15 @@
 // commits them to the spool like any writer, and says so. Does not decide who gets one beyond what RFC 3461
 // rules.
 #pragma once
-#include "daemons/bounce/undeliverable_store.h"
 #include "daemons/bounce/composition.h"
 #include "daemons/bounce/reported_recipients.h"
-#include "daemons/common/process/daemon.h"
-#include "daemons/common/submission/spool_writer.h"
+#include "daemons/bounce/undeliverable_store.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/submission/submission_queue.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/report.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/submission/submission_queue.h"
 #include "libspool/message/message_state.h"
 #include <deque>
 #include <map>
@@ -40,8 +40,8 @@ private:
         std::optional<spool::MessageState> state;
         OriginalMessage original;
         std::vector<Addressee> addressees; // not yet told
-        std::string why;                 // of the world's failure, for try_later
-        proto::report::Reported answer;  // so far
+        std::string why;                   // of the world's failure, for try_later
+        proto::report::Reported answer;    // so far
     };
     using WorkPtr = std::shared_ptr<Work>;
 
@@ -55,7 +55,8 @@ private:
     void report_next(const WorkPtr& work); // the next addressee, or the end
     void store_undeliverable(const WorkPtr& work, const Addressee& addressee);
     void write_report(const WorkPtr& work, const Addressee& addressee);
-    void store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id, const Composition& made);
+    void store_unsent_report(const WorkPtr& work, const Addressee& addressee, spool::QueueId id,
+                             const Composition& made);
     void written(const WorkPtr& work, const spool::Result<spool::DurableReceipt>& receipt, const Addressee& addressee,
                  const std::string& message_id, const std::string& envelope);
     void answer(const WorkPtr& work);
@@ -69,13 +70,12 @@ private:
     std::map<ReportKey, WorkPtr> active_;
     std::deque<WorkPtr> waiting_;
     std::size_t running_ = 0;
-    std::map<ReportKey, proto::report::Reported>
-        answered_; // lately: a question may come again on a new connection
+    std::map<ReportKey, proto::report::Reported> answered_; // lately: a question may come again on a new connection
     std::deque<ReportKey> answered_order_;
     std::size_t remembered_numbers_ = 0; // of recipients, in answered_order_
     ipc::PartAssembler<proto::report::Report, &proto::report::Report::recipients> questions_{
         proto::report::largest_questions}; // of which parts have come
-    ReportedRecipients reported_; // of questions that failed half-way, which come again
+    ReportedRecipients reported_;          // of questions that failed half-way, which come again
     std::function<void()> stopped_;
     ipc::Connector<proto::report::Message> queue_manager_;
 };

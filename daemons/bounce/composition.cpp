@@ -3,8 +3,8 @@
 #include "daemons/common/text/idn.h"
 #include "daemons/decide/message/dsn_requests.h"
 #include "libsmtp/message/address.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
@@ -31,9 +31,7 @@ smtp::dsn::Action action_of(ReportKind fared, spool::Trace trace) {
     return good ? Action::deliverable : fared == ReportKind::expanded ? Action::expanded : Action::undeliverable;
 }
 
-smtp::WallTime time_of(std::int64_t microseconds) {
-    return smtp::WallTime(std::chrono::microseconds(microseconds));
-}
+smtp::WallTime time_of(std::int64_t microseconds) { return smtp::WallTime(std::chrono::microseconds(microseconds)); }
 
 smtp::dsn::Return returns_of(const Settings& settings, const Addressee& addressee, const spool::Envelope& envelope,
                              bool of_list) {
@@ -63,9 +61,8 @@ smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spoo
                                  "(postrider suppress remove {}).",
                                  out.final_recipient);
     if (reported.reason.remote_reply.empty() && key_was_reused(state.envelope))
-        out.advice =
-            "The program that sent it identifies its messages by keys (Idempotency-Key:), and has already "
-            "used this key for another message. Each message needs a key of its own.";
+        out.advice = "The program that sent it identifies its messages by keys (Idempotency-Key:), and has already "
+                     "used this key for another message. Each message needs a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
     return out;
 }

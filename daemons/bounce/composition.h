@@ -3,9 +3,9 @@
 #pragma once
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/system/mta.h"
-#include "daemons/decide/queue/settings.h"
-#include "daemons/common/proto/report.h"
 #include "daemons/common/delivery/report_texts.h"
+#include "daemons/common/proto/report.h"
+#include "daemons/decide/queue/settings.h"
 #include "libsmtp/dsn/dsn.h"
 #include "libspool/message/message_state.h"
 #include <array>
@@ -24,8 +24,8 @@ struct Settings {
     std::uint64_t full_content_limit = 0;
     bool over_quota_few_headers = true;
     std::uint32_t lifetime = 0; // of a report, as its envelope has it
-    bool dry = false; // no report is sent
-    struct PostmasterCopy { // of which reports
+    bool dry = false;           // no report is sent
+    struct PostmasterCopy {     // of which reports
         bool failed = false, delayed = false, undeliverable = false;
     } postmaster_copy;
     Wordings wordings; // by kind; empty ones mean the default
@@ -45,7 +45,7 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
 
 // The copies that the postmaster wants of what those are told, and of what they cannot be told.
 std::vector<Addressee> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
-                                        const std::vector<Addressee>& addressees);
+                                         const std::vector<Addressee>& addressees);
 
 // How much of the message is needed: its content up to the limit, or only its header.
 bool needs_content(const proto::report::Report& report, const spool::MessageState& state);

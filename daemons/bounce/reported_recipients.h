@@ -20,7 +20,7 @@ public:
     void add(const proto::report::Report& question, const Addressee& addressee, const proto::report::Reported& by);
     // Takes out of `addressees` those who know. What they know by, if there were any.
     std::optional<proto::report::Reported> remove_reported(const proto::report::Report& question,
-                                                     std::vector<Addressee>& addressees) const;
+                                                           std::vector<Addressee>& addressees) const;
     // The question is answered and will not come again.
     void forget(const proto::report::Report& question);
 

@@ -31,7 +31,8 @@ Result<> write_why(spool::Disk& disk, const std::string& name, std::string_view 
 
 } // namespace
 
-static Result<CopiedPart> keep_header(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why) {
+static Result<CopiedPart> keep_header(spool::Disk& disk, spool::QueueId id, spool::Location hint,
+                                      std::string_view why) {
     auto reader = spool::MessageReader::open(disk, id, hint, spool::ReadLock::none);
     if (!reader) return std::unexpected(spool::Error{EIO, spool::text_of(reader.error())});
     auto header = reader->read_header(longest_header);
@@ -47,7 +48,7 @@ static Result<CopiedPart> keep_header(spool::Disk& disk, spool::QueueId id, spoo
 }
 
 Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
-                           const StoreLimits& limits) {
+                               const StoreLimits& limits) {
     const spool::File from = TRY(open_message(disk, id, hint));
     const auto size = TRY(disk.size(from));
     if (size > limits.message || TRY(spool::check_free_space(disk, limits.floor, size)) != spool::FreeSpace::enough)

@@ -1,9 +1,9 @@
 // bad/: where mail ends whose sender can neither get it delivered nor be told. Blocking; for a pool's thread.
 #pragma once
 #include "libspool/disk/disk.h"
+#include "libspool/disk/reserve.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
-#include "libspool/disk/reserve.h"
 #include <string_view>
 
 namespace bounce {
@@ -19,7 +19,7 @@ enum class CopiedPart : std::uint8_t { whole, header };
 // <that>.why, both on stable storage. The message itself stays: the queue-manager removes it when it has recorded
 // this. Doing it again is harmless.
 spool::Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
-                                  const StoreLimits& limits = {});
+                                      const StoreLimits& limits = {});
 
 // A report that nobody is to be sent: the message as bad/<id>.eml, why in bad/<id>.eml.why, on stable storage.
 spool::Result<> store_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why);

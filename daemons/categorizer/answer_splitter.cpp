@@ -3,8 +3,8 @@
 
 namespace categorizer {
 
-using spool::ResolvedRecipient;
 using proto::categorize::Categorized;
+using spool::ResolvedRecipient;
 
 void AnswerSplitter::add(std::uint64_t request, std::vector<ResolvedRecipient>&& recipients) {
     answers_.push_back({request, std::move(recipients), 0, {}});

@@ -1,7 +1,7 @@
 #include "daemons/categorizer/categorizer.h"
+#include "daemons/categorizer/settings.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/runtime/destroy_later.h"
-#include "daemons/categorizer/settings.h"
 #include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
 #include <utility>
@@ -16,7 +16,7 @@ using proto::recipient_check::Verdict;
 namespace {
 constexpr auto recheck_interval = std::chrono::seconds(5);
 constexpr std::size_t steps_per_turn = 500; // a few milliseconds
-}
+} // namespace
 
 spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::DaemonContext& context,
                                                                 common::DaemonConfig daemon_config) {
@@ -73,8 +73,7 @@ void Categorizer::listen(common::DaemonConfig& daemon_config) {
     if (listener_) return listener_->expect(daemon_config.expected); // the socket in force stays
     auto fd = daemon_config.take("categorizer");
     if (!fd) return;
-    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd),
-                                                daemon_config.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd), daemon_config.expected);
     listener_->serve<proto::recipient_check::Message>(
         proto::recipient_check::conversation, {proto::Role::smtpd},
         [this](ipc::Peer, std::unique_ptr<CheckChannel> client) { add_client(std::move(client)); });
@@ -97,23 +96,23 @@ void Categorizer::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Categorizer::check_stopped() {
-    if (stopped_ && waiting_.empty() && working_.empty() && answers_to_send_.empty()) std::exchange(stopped_, nullptr)();
+    if (stopped_ && waiting_.empty() && working_.empty() && answers_to_send_.empty())
+        std::exchange(stopped_, nullptr)();
 }
 
 void Categorizer::add_client(std::unique_ptr<CheckChannel> client) {
     const auto number = ++last_client_;
     client->set_callbacks({[this, number](proto::recipient_check::Message&& message) {
-                                auto* question = std::get_if<proto::recipient_check::Check>(&message);
-                                if (question)
-                                    start(Check{number, std::move(*question)});
-                                else
-                                    check_channels_.at(number)->fail(
-                                        "unexpected message: only Check is accepted here");
-                            },
-                            [this, number](const std::string&) {
-                                auto gone = check_channels_.extract(number); // its callback is running
-                                common::destroy_later(context_.loop, std::move(gone.mapped()));
-                            }});
+                               auto* question = std::get_if<proto::recipient_check::Check>(&message);
+                               if (question)
+                                   start(Check{number, std::move(*question)});
+                               else
+                                   check_channels_.at(number)->fail("unexpected message: only Check is accepted here");
+                           },
+                           [this, number](const std::string&) {
+                               auto gone = check_channels_.extract(number); // its callback is running
+                               common::destroy_later(context_.loop, std::move(gone.mapped()));
+                           }});
     client->send(proto::recipient_check::Suppressions{suppressions_.any()});
     check_channels_.emplace(number, std::move(client));
 }
@@ -122,10 +121,9 @@ void Categorizer::on_request_part(Categorize&& part) {
     auto question = questions_.add(std::move(part));
     if (!question) return; // more of it follows
     if (question->complete) return start(std::move(question->message));
-    answers_to_send_.refuse(
-        question->message.request,
-        fmt::format("its recipients exceed the {} MiB that the categorizer can handle at a time",
-                    proto::categorize::largest_questions >> 20));
+    answers_to_send_.refuse(question->message.request,
+                            fmt::format("its recipients exceed the {} MiB that the categorizer can handle at a time",
+                                        proto::categorize::largest_questions >> 20));
     reply();
 }
 
@@ -135,7 +133,8 @@ void Categorizer::update_problems() {
 }
 
 void Categorizer::announce_suppressions() {
-    for (auto& [number, client] : check_channels_) client->send(proto::recipient_check::Suppressions{suppressions_.any()});
+    for (auto& [number, client] : check_channels_)
+        client->send(proto::recipient_check::Suppressions{suppressions_.any()});
 }
 
 static std::string sender_of(const auto& question) {
@@ -249,7 +248,7 @@ void Categorizer::on_known(const decide::LookupRequest& need) {
         if (at == waiting_.end()) continue;
         auto& waiting = *at->second;
         const bool lasting = need.kind == decide::LookupRequest::Kind::suppressed; // never forgotten
-        if (!lasting && !waiting.memo.look_up(need, sources_.tables())) { // forgotten already: fetched again
+        if (!lasting && !waiting.memo.look_up(need, sources_.tables())) {          // forgotten already: fetched again
             waiting_for_[need].push_back(number);
             lookup_queue_.add(number, need);
             continue;

@@ -1,21 +1,21 @@
 // The categorizer: tells the queue-manager who the recipients of a message really are, and smtpd whether a
-// recipient would be accepted. Keeps nothing between questions but what it has read. Fair to those who ask: a large list
-// is worked on a little in each turn of the loop, and what it must find out takes turns with what others must.
+// recipient would be accepted. Keeps nothing between questions but what it has read. Fair to those who ask: a large
+// list is worked on a little in each turn of the loop, and what it must find out takes turns with what others must.
 #pragma once
 #include "daemons/categorizer/answer_splitter.h"
+#include "daemons/categorizer/lookup/delivered_to_lookup.h"
 #include "daemons/categorizer/lookup/lookup_sources.h"
 #include "daemons/categorizer/lookup/suppressions.h"
-#include "daemons/categorizer/lookup/delivered_to_lookup.h"
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/ipc/parts.h"
+#include "daemons/common/logging/problems.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/runtime/timer.h"
-#include "daemons/common/logging/problems.h"
-#include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/answer_memo.h"
+#include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/fair_lookup_queue.h"
 #include <cstdint>
 #include <deque>

@@ -1,10 +1,10 @@
 // import-postfix: reads Postfix's configuration, prints ours, and checks what it prints as `check` would.
 #include "daemons/import-postfix/import_postfix.h"
+#include "daemons/common/commands/config_files_check.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/commands/config_files_check.h"
 #include "daemons/common/terminal/arguments.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/output.h"
@@ -12,9 +12,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <nlohmann/json.hpp>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,12 +27,11 @@ namespace {
 
 // A file of sane size; pipes and devices would never end.
 std::expected<std::string, std::string> read_regular(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     if (stat(path.c_str(), &info) != 0) return std::unexpected(std::string(std::strerror(errno)));
     if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("not a regular file"));
     if (static_cast<std::uint64_t>(info.st_size) > postfix::max_file_size)
-        return std::unexpected(
-            fmt::format("too large: {} bytes, limit {}", info.st_size, postfix::max_file_size));
+        return std::unexpected(fmt::format("too large: {} bytes, limit {}", info.st_size, postfix::max_file_size));
     auto text = common::read_file(path);
     if (!text) return std::unexpected(std::string(std::strerror(text.error().code)));
     return *std::move(text);
@@ -45,12 +44,10 @@ int prefix_of(const sockaddr* mask) {
         for (std::size_t i = 0; i < size; ++i) bits += __builtin_popcount(bytes[i]);
     };
     if (mask->sa_family == AF_INET) {
-        count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr),
-              4);
+        count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr), 4);
         return 96 + bits;
     }
-    count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr),
-          16);
+    count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr), 16);
     return bits;
 }
 
@@ -93,7 +90,8 @@ bool is_quantity(std::string_view value) {
 
 // Quantities that the check refuses are taken out again, with the reason; what else it refuses is for the
 // administrator.
-std::vector<config::Problem> drop_rejected_quantities(ImportResult& imported, std::string& text, const std::string& name) {
+std::vector<config::Problem> drop_rejected_quantities(ImportResult& imported, std::string& text,
+                                                      const std::string& name) {
     constexpr int most_rounds = 100;
     for (int round = 0;; ++round) {
         text = imported.text();
@@ -155,8 +153,7 @@ int import_from_postfix(const Arguments& arguments) {
     HostEnvironment environment;
     const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr),
                                                                 std::free);
-    if (!directory)
-        return fail(data_error, fmt::format("{}: {}", arguments.words[0], std::strerror(errno)));
+    if (!directory) return fail(data_error, fmt::format("{}: {}", arguments.words[0], std::strerror(errno)));
     environment.directory = directory.get();
     environment.hostname = config::System::here().hostname;
     environment.interfaces = interfaces();
@@ -176,11 +173,11 @@ int import_from_postfix(const Arguments& arguments) {
     }
     if (arguments.json) print_json(as_json(*imported, text));
     for (const auto& problem : problems) print_error(problem.to_string());
-    if (std::fflush(stdout) != 0)
-        return fail(disk_error, fmt::format("standard output: {}", std::strerror(errno)));
+    if (std::fflush(stdout) != 0) return fail(disk_error, fmt::format("standard output: {}", std::strerror(errno)));
     print_error(fmt::format("{}: imported {}, with remarks {}, without a counterpart {}", arguments.words[0],
-                         imported->count(SettingResult::Kind::converted), imported->count(SettingResult::Kind::with_remark),
-                         imported->count(SettingResult::Kind::unsupported)));
+                            imported->count(SettingResult::Kind::converted),
+                            imported->count(SettingResult::Kind::with_remark),
+                            imported->count(SettingResult::Kind::unsupported)));
     if (!problems.empty())
         return fail(bad_config, "the result is incomplete: resolve the remarks above, then run postrider check");
     return ok;

@@ -1,5 +1,5 @@
-// The command `postrider import-postfix`: reads the configuration of Postfix in a directory, prints ours, and checks it.
-// Changes nothing but the file named for the output.
+// The command `postrider import-postfix`: reads the configuration of Postfix in a directory, prints ours, and checks
+// it. Changes nothing but the file named for the output.
 #pragma once
 #include "daemons/common/terminal/arguments.h"
 

@@ -1,8 +1,8 @@
 // import-postfix: the program that `postrider import-postfix` runs.
-#include "daemons/import-postfix/import_postfix.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/program_options.h"
+#include "daemons/import-postfix/import_postfix.h"
 #include <algorithm>
 
 int main(int argc, char** argv) {

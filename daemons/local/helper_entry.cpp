@@ -1,7 +1,7 @@
 #include "daemons/local/helper_entry.h"
-#include "daemons/local/command/command.h"
 #include "daemons/local/as_user/user_file.h"
 #include "daemons/local/as_user/user_process.h"
+#include "daemons/local/command/command.h"
 
 namespace local {
 

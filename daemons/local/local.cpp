@@ -29,16 +29,15 @@ Result<std::unique_ptr<Local>> Local::create(common::DaemonContext& context, com
     return out;
 }
 
-Local::Local(common::DaemonContext& context, const config::Config& config,
-             std::unique_ptr<spool::RealDisk> disk)
+Local::Local(common::DaemonContext& context, const config::Config& config, std::unique_ptr<spool::RealDisk> disk)
     : context_(context), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
-      settings_(std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, common::Loop::now().wall))),
+      settings_(
+          std::make_shared<Settings>(settings_of(config.local, config.mta, config.bounce, common::Loop::now().wall))),
       next_number_(std::uint64_t{1} << 63), user_files_(context, unreaped_),
-      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
-                     conversation, context.identity,
+      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager", conversation,
+                     context.identity,
                      {[this](Message&& message) { on_message(message); }, [this] { on_connected(); },
-                      [this](const std::string&) { on_disconnected(); },
-                      [this] { to_queue_manager_.drained(); }}),
+                      [this](const std::string&) { on_disconnected(); }, [this] { to_queue_manager_.drained(); }}),
       to_queue_manager_(queue_manager_, [this] {
           context_.log.error("a message to the queue-manager is too long for a frame and was dropped");
       }) {
@@ -140,8 +139,8 @@ void Local::start(const Deliver& order) {
     job->settings = settings_;
     const auto work = [](uv_work_t* request) {
         auto* job = static_cast<Job*>(request->data);
-        job->finished = deliver(job->owner->messages_, job->order, *job->settings, job->owner->checks_,
-                                job->owner->unreaped_);
+        job->finished =
+            deliver(job->owner->messages_, job->order, *job->settings, job->owner->checks_, job->owner->unreaped_);
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
@@ -210,8 +209,7 @@ void Local::log(const Deliver& order, const DeliveryResult& finished) {
         out.to = line.to;
         out.original_to = line.original_to;
         out.relay = "local";
-        out.delays = common::Delays::of(arrived, queued, {}, smtp::Duration(finished.done.transmission),
-                                        line.finished);
+        out.delays = common::Delays::of(arrived, queued, {}, smtp::Duration(finished.done.transmission), line.finished);
         out.status = line.verdict.status;
         out.outcome = status_of(line.verdict.outcome);
         out.reason = line.verdict.text;

@@ -1,13 +1,13 @@
 // The local daemon: takes deliveries from the queue-manager, has threads carry them out, tells and logs how
 // they ended. Keeps every result until it is Acknowledged.
 #pragma once
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/ordered_sender.h"
 #include "daemons/common/ipc/parts.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/delivery.h"
-#include "daemons/local/delivery/delivery.h"
 #include "daemons/local/as_user/user_files.h"
+#include "daemons/local/delivery/delivery.h"
 #include "libspool/disk/real_disk.h"
 #include <map>
 #include <memory>
@@ -30,8 +30,7 @@ private:
     };
     struct Job;
 
-    Local(common::DaemonContext& context, const config::Config& config,
-          std::unique_ptr<spool::RealDisk> disk);
+    Local(common::DaemonContext& context, const config::Config& config, std::unique_ptr<spool::RealDisk> disk);
     void on_message(const proto::delivery::Message& message);
     void on_connected();
     void on_disconnected();
@@ -48,14 +47,15 @@ private:
     std::unique_ptr<spool::RealDisk> disk_;
     SharedMessages messages_; // for the threads
     std::shared_ptr<const Settings> settings_;
-    UnreapedProcesses unreaped_; // for the threads, too
-    TargetCheck checks_;    // for the threads
-    std::map<std::uint64_t, QueueConnection> connections_;                         // connections of this queue-manager
+    UnreapedProcesses unreaped_;                                    // for the threads, too
+    TargetCheck checks_;                                            // for the threads
+    std::map<std::uint64_t, QueueConnection> connections_;          // connections of this queue-manager
     std::map<std::uint64_t, proto::delivery::Done> unacknowledged_; // by delivery number
     std::uint64_t session_ = 0; // which connection to the queue-manager: numbers mean nothing on another
     std::uint64_t next_number_; // for results told to another queue-manager than asked
     std::size_t running_ = 0;
-    std::map<std::string, std::string> failing_mailboxes_; // mailboxes that nothing can be delivered into, and why: by user
+    std::map<std::string, std::string>
+        failing_mailboxes_; // mailboxes that nothing can be delivered into, and why: by user
     std::function<void()> stopped_;
     UserFiles user_files_;
     ipc::Connector<proto::delivery::Message> queue_manager_;

@@ -1,7 +1,7 @@
 #include "daemons/master/master.h"
-#include "daemons/common/config/load.h"
 #include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/commands/effective_config.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/process/programs.h"
@@ -51,11 +51,10 @@ json process_json(const Child& child) {
 
 Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
                Users users)
-    : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)),
-      config_(std::move(config)), runtime_directory_(log, std::move(users)),
+    : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
+      runtime_directory_(log, std::move(users)),
       keys_(runtime_directory_.users().service ? runtime_directory_.users().service->uid : geteuid()),
-      account_tokens_(loop, log,
-                      runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
+      account_tokens_(loop, log, runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
       log_file_(log), children_(loop, log, *this),
       orderly_stop_(loop, log, children_,
                     {[this](const Child& child) {
@@ -73,9 +72,8 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
       reload_bound_(loop,
                     [this] {
                         for (auto peer : std::exchange(reloading_, {}))
-                            control_->refuse(peer,
-                                             "not all processes have applied the new configuration yet: " +
-                                                 children_.unready_names(generation_));
+                            control_->refuse(peer, "not all processes have applied the new configuration yet: " +
+                                                       children_.unready_names(generation_));
                     }),
       since_(Loop::now().wall) {}
 
@@ -103,9 +101,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     if (watchdog_interval()) watchdog_.start(*watchdog_interval());
     log_.info("daemon started -- version {}, configuration {}: {} processes, spool {}{}", POSTRIDER_VERSION,
               config_.file, children_.all().size(), config_.spool.directory,
-              sockets_of_systemd == 0
-                  ? ""
-                  : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
+              sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
     report_status();
     for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
     log_warnings();
@@ -175,8 +171,8 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     orders.instance = plan.instance;
     for (const auto& server : common::process_plan(config_))
         if (std::ranges::find(server.expects, plan.role) != server.expects.end())
-            orders.tokens.push_back({std::string(proto::name_of(server.role)),
-                                     server_keys_.token(server.role, plan.role, plan.instance)});
+            orders.tokens.push_back(
+                {std::string(proto::name_of(server.role)), server_keys_.token(server.role, plan.role, plan.instance)});
     if (!plan.expects.empty()) orders.key = server_keys_.of(plan.role);
     for (const auto role : plan.expects) orders.expected.emplace_back(proto::name_of(role));
     orders.single_user = !runtime_directory_.users().service;
@@ -226,8 +222,7 @@ void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
     if (!news) return log_.error("{}", keys_.problem());
     for (const auto& file : keys_.renewed()) log_.info("{}: changed and applied", file);
-    if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
-        account_tokens_.use(keys_.credentials());
+    if (std::ranges::find(*news, proto::Role::smtp_client) != news->end()) account_tokens_.use(keys_.credentials());
     for (const auto& child : children_.all())
         if (std::ranges::find(*news, child->plan().role) != news->end()) child->resend_orders();
     if (!news->empty()) log_warnings();
@@ -307,16 +302,16 @@ void Master::report_status() {
 // Whoever was started again meanwhile has not asked.
 void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wanted) {
     if (child.plan().role != proto::Role::smtp_client) return;
-    account_tokens_.ask(
-        wanted.account, wanted.refused, Loop::now().monotonic,
-        [this, request = wanted.request, pid = child.pid()](const Tokens::Answer& answer) {
-            auto* asker = children_.with_pid(pid);
-            if (!asker) return;
-            supervision::AccessToken token{request, answer.number, answer.fresh, answer.problem};
-            auto file = answer.problem.empty() ? sealed(std::string(answer.text)) : Result<common::Fd>();
-            if (!file) token.problem = file.error().what;
-            asker->answer(token, file ? file->number() : -1);
-        });
+    account_tokens_.ask(wanted.account, wanted.refused, Loop::now().monotonic,
+                        [this, request = wanted.request, pid = child.pid()](const Tokens::Answer& answer) {
+                            auto* asker = children_.with_pid(pid);
+                            if (!asker) return;
+                            supervision::AccessToken token{request, answer.number, answer.fresh, answer.problem};
+                            auto file =
+                                answer.problem.empty() ? sealed(std::string(answer.text)) : Result<common::Fd>();
+                            if (!file) token.problem = file.error().what;
+                            asker->answer(token, file ? file->number() : -1);
+                        });
 }
 
 void Master::ended(Child& child, bool crashed) {
@@ -353,8 +348,7 @@ Result<> Master::reload() {
     children_.follow(common::process_plan(config_), config_.master.stop_timeout);
     children_.resend_orders();
     report_status();
-    log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file,
-              generation_);
+    log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file, generation_);
     return {};
 }
 
@@ -467,8 +461,7 @@ void Master::control(const ipc::JsonServer::Request& request, const json& body) 
         else
             control_->refuse(peer, done.error().what);
     } else {
-        control_->refuse(peer, "unknown operation \"" + op +
-                                   "\": expected status, stop, reload or reopen-logs");
+        control_->refuse(peer, "unknown operation \"" + op + "\": expected status, stop, reload or reopen-logs");
     }
 }
 

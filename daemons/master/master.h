@@ -65,7 +65,7 @@ private:
     void heartbeat();
     void refresh_keys();
     void log_warnings(); // says what will hurt one day; again every day
-    void publish();    // what commands need of the configuration
+    void publish();      // what commands need of the configuration
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);
@@ -106,7 +106,7 @@ private:
     std::uint64_t generation_ = 1;
     int not_ready_count_ = 0;
     std::vector<std::string> warnings_; // of today
-    std::string status_text_; // as systemd was told last
+    std::string status_text_;           // as systemd was told last
     bool announced_ = false, stopping_ = false;
     int status_ = 0;
 };

@@ -29,15 +29,13 @@ std::optional<std::string_view> fixed_key_changed(const config::Config& old, con
 // could never open.
 Result<> check_confinement(const config::Config& old, const config::Config& fresh) {
     for (const auto& process : common::process_plan(fresh)) {
-        const auto paths =
-            common::missing_rights(common::access_rights_of(process.role, process.instance, old),
-                                   common::access_rights_of(process.role, process.instance, fresh));
+        const auto paths = common::missing_rights(common::access_rights_of(process.role, process.instance, old),
+                                                  common::access_rights_of(process.role, process.instance, fresh));
         if (!paths.empty())
-            return std::unexpected(Error{
-                0,
-                fmt::format("the running {} has no access to {}: access rights of a process are set when it "
-                            "starts: this requires {}",
-                            process.name, paths.front(), restart)});
+            return std::unexpected(
+                Error{0, fmt::format("the running {} has no access to {}: access rights of a process are set when it "
+                                     "starts: this requires {}",
+                                     process.name, paths.front(), restart)});
     }
     return {};
 }

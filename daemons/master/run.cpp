@@ -1,11 +1,11 @@
 // From the command line to a running master: everything that can be checked is checked before anything starts.
 #include "daemons/common/config/load.h"
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/logging/log_destination.h"
-#include "daemons/master/system/activated_sockets.h"
-#include "daemons/master/master.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/process/programs.h"
+#include "daemons/master/master.h"
+#include "daemons/master/system/activated_sockets.h"
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -45,8 +45,10 @@ int run(const Options& given) {
     common::keep_standard_descriptors();
     if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
     auto handed = activated_sockets();
-    if (handed.empty()) common::close_descriptors_except(given.announce);
-    else common::close_descriptors_except(handed.front().fd.number(), handed.back().fd.number());
+    if (handed.empty())
+        common::close_descriptors_except(given.announce);
+    else
+        common::close_descriptors_except(handed.front().fd.number(), handed.back().fd.number());
     common::keep_memory_small();
     common::keep_memory_private();
     const auto descriptors = common::raise_descriptor_limit();

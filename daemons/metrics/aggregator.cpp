@@ -1,6 +1,6 @@
 #include "daemons/metrics/aggregator.h"
-#include "daemons/common/logging/metrics/registry.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/registry.h"
 #include <algorithm>
 #include <limits>
 

@@ -1,8 +1,8 @@
 // Rounds of asking all daemons for their metrics: begun when somebody wants to know, over when all have answered or
 // when patience ends. Who is late is left with what he said last. Without anybody who asks nothing happens here.
 #pragma once
-#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/proto/metrics.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/metrics/aggregator.h"
@@ -21,7 +21,8 @@ public:
     // Between the beginnings of two rounds: however much is scraped, the daemons are asked no oftener.
     static constexpr smtp::Duration interval = std::chrono::milliseconds(250);
 
-    // `own`: metrics of this process, which hands them over to the aggregator as everybody does; `measure` sets its gauges.
+    // `own`: metrics of this process, which hands them over to the aggregator as everybody does; `measure` sets its
+    // gauges.
     Collection(common::Loop& loop, Aggregator& aggregator, common::Metrics& own, std::function<void()> measure);
 
     void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
@@ -50,7 +51,7 @@ private:
     bool asking_ = false;
     smtp::Monotonic began_{};
     std::vector<std::function<void()>> waiting_, next_; // for this round; for the one after it
-    common::Timer timer_; // patience while asking, else until the next round may begin
+    common::Timer timer_;                               // patience while asking, else until the next round may begin
 };
 
 } // namespace metrics

@@ -130,8 +130,8 @@ struct HttpServer::Server {
 HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 HttpServer::~HttpServer() = default;
 
-spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd,
-                                                            std::string content_type, Ask ask) {
+spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd, std::string content_type,
+                                                            Ask ask) {
     auto server = std::make_unique<Server>(loop, std::move(content_type), std::move(ask));
     const auto handle = [](void* self, MHD_Connection* connection, const char* path, const char* method, const char*,
                            const char*, std::size_t* upload_size, void** context) -> MHD_Result {
@@ -141,11 +141,11 @@ spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, 
         static_cast<Server*>(self)->over(context);
     };
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
-        static_cast<MHD_AccessHandlerCallback>(handle), server.get(), MHD_OPTION_LISTEN_SOCKET,
-        static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT, max_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, patience_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, connection_memory,
-        MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(over), server.get(), MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, static_cast<MHD_AccessHandlerCallback>(handle),
+        server.get(), MHD_OPTION_LISTEN_SOCKET, static_cast<MHD_socket>(fd.number()), MHD_OPTION_CONNECTION_LIMIT,
+        max_connections, MHD_OPTION_CONNECTION_TIMEOUT, patience_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        connection_memory, MHD_OPTION_NOTIFY_COMPLETED, static_cast<MHD_RequestCompletedCallback>(over), server.get(),
+        MHD_OPTION_END);
     if (!server->daemon) return std::unexpected(spool::Error::from_errno("start the HTTP server"));
     static_cast<void>(fd.release());
     const auto* facts = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);

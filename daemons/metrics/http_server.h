@@ -20,7 +20,7 @@ public:
 
     // `fd`: bound, listening, non-blocking. `content_type`: of the text.
     static spool::Result<std::unique_ptr<HttpServer>> open(common::Loop& loop, common::Fd fd, std::string content_type,
-                                                    Ask ask);
+                                                           Ask ask);
     ~HttpServer(); // who still waits is hung up on
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

@@ -9,7 +9,8 @@ namespace metrics {
 using common::MetricId;
 using proto::Role;
 
-spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& context, common::DaemonConfig daemon_config) {
+spool::Result<std::unique_ptr<Metrics>> Metrics::create(common::DaemonContext& context,
+                                                        common::DaemonConfig daemon_config) {
     auto self = std::make_unique<Metrics>(context);
     self->reconfigure(std::move(daemon_config));
     return self;

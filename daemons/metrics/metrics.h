@@ -3,9 +3,9 @@
 // connection; its sockets are handed down by master.
 #pragma once
 #include "daemons/common/config/sections/system/metrics.h"
+#include "daemons/common/ipc/listener.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/process/metrics_reporter.h"
-#include "daemons/common/ipc/listener.h"
 #include "daemons/metrics/aggregator.h"
 #include "daemons/metrics/collection.h"
 #include "daemons/metrics/http_server.h"

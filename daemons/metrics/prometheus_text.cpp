@@ -16,8 +16,8 @@ constexpr std::string_view type_names[] = {"counter", "gauge", "histogram"};
 class Text {
 public:
     void family(std::string_view name, MetricType type, std::string_view help) {
-        out_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name,
-                            type_names[static_cast<std::size_t>(type)]);
+        out_ +=
+            fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type_names[static_cast<std::size_t>(type)]);
     }
     // `labels`: without braces, "" none.
     void sample(std::string_view name, std::string_view suffix, std::string_view labels, std::string_view value) {
@@ -92,7 +92,7 @@ void links(Text& text, const Aggregator& aggregator) {
 
     constexpr struct {
         std::string_view name, help;
-        std::uint64_t LinkState::*value;
+        std::uint64_t LinkState::* value;
     } gauges[] = {
         {"postrider_link_queued", "Deliveries in the queue, by link, for the links with the most.",
          &LinkState::deliveries},

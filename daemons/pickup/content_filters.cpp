@@ -32,8 +32,8 @@ FilterRun::FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const
           finish({smtp::Reply{451, {4, 7, 1}, "mail filters take too long, try again later"}});
       }) {
     for (const auto& milter : filters_->milters)
-        milters_.push_back(std::make_unique<milter::Client>(
-            loop, log, milter, milter::service_status_of(milter, *filters_->problems)));
+        milters_.push_back(std::make_unique<milter::Client>(loop, log, milter,
+                                                            milter::service_status_of(milter, *filters_->problems)));
     steps_ = {{Stage::connect, {}}, {Stage::helo, {}}, {Stage::mail, {}}};
     for (const auto& recipient : envelope.recipients) steps_.push_back({Stage::rcpt, recipient.address});
     steps_.push_back({Stage::data, {}});
@@ -59,7 +59,7 @@ void FilterRun::check_header() {
     for (const auto& trouble : judged.warnings) log_.warning("{}: {}", queue_id_, trouble);
     for (const auto& line : judged.lines)
         log_.context("cleanup").info("{}: {}: {} from local; {}: {}", queue_id_, line.verb, line.subject, from_to(),
-                                line.text);
+                                     line.text);
     if (judged.refusal || !judged.discard.empty()) return finish({judged.refusal, !judged.discard.empty()});
     if (!judged.hold.empty()) hold(judged.hold);
     run_next_step();
@@ -93,7 +93,7 @@ bool FilterRun::apply(const milter::Response& word) {
     const auto& step = steps_[step_];
     const auto note = [&](std::string_view verb, std::string_view text) {
         log_.context("cleanup").info("{}: milter-{}: {} from localhost[127.0.0.1]: {}; {}", queue_id_, verb,
-                                commands[static_cast<std::size_t>(step.stage)], text, from_to());
+                                     commands[static_cast<std::size_t>(step.stage)], text, from_to());
     };
     if (word.what == milter::Response::What::refuse) {
         note("reject", word.reply.line());

@@ -3,10 +3,10 @@
 // Knows no programs and no sockets but the filters'.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
-#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/filters/milter/client.h"
-#include "daemons/common/runtime/timer.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,7 +39,7 @@ public:
 
     // All of the content has been appended to `writer`; it and the others outlive this.
     FilterRun(common::Loop& loop, common::Log& log, std::shared_ptr<const ContentFilters> filters, std::string hostname,
-           std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope);
+              std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope);
     FilterRun(const FilterRun&) = delete;
 
     // `done`: once, at once or later; the FilterRun is not destroyed from within it. If the message is to be
@@ -68,7 +68,7 @@ private:
     std::vector<std::unique_ptr<milter::Client>> milters_;
     std::vector<Step> steps_;
     std::size_t step_ = 0, next_milter_ = 0; // under way; the milter to be told next
-    Done done_;                       // none: over
+    Done done_;                              // none: over
     common::Timer time_limit_;
 };
 

@@ -92,8 +92,7 @@ void Drop::next_file() {
 
 // Opened without following links; regular, one link, nobody writing to it.
 bool Drop::open_file(const std::string& name) {
-    common::Fd fd(
-        ::openat(directory_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    common::Fd fd(::openat(directory_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat st{};
     if (!fd || ::fstat(fd.number(), &st) != 0) {
         if (errno != ENOENT) context_.log.warning("drop/{} cannot be opened: {}", name, std::strerror(errno));
@@ -142,9 +141,9 @@ void Drop::read_more() {
 // It has no end (yet): the helper died, or the power went, before anybody was told that it was taken.
 void Drop::leave_in_place() {
     struct stat st{};
-    const bool old = ::fstat(file_.number(), &st) == 0 &&
-                     std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(st.st_mtime) >
-                         broken_off_after;
+    const bool old =
+        ::fstat(file_.number(), &st) == 0 &&
+        std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(st.st_mtime) > broken_off_after;
     if (old) {
         context_.log.warning("drop/{}: incomplete, so its acceptance was never reported", name_);
         finish_name("it is incomplete");
@@ -172,11 +171,11 @@ void Drop::answered(const Answer& answer) {
         return close_file();
     }
     if (submission_->mail_refused()) names_.clear(); // nothing can be taken now: all stay, for a look in a while
-    close_file();                        // it stays
+    close_file();                                    // it stays
 }
 
-// The file under way goes: for good, or with a reason to quarantine/incomplete/. If it cannot go now it is remembered, or
-// it would be submitted at every look.
+// The file under way goes: for good, or with a reason to quarantine/incomplete/. If it cannot go now it is remembered,
+// or it would be submitted at every look.
 void Drop::finish_name(const std::string& aside) {
     if (aside.empty()) {
         if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return;

@@ -2,8 +2,8 @@
 // socket. Looked through at start, when the kernel says that something came, and every so often. Whose a file
 // is, is its owner's word; everything else in it is distrusted like a stranger's.
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/pickup/submission.h"
 #include <deque>
@@ -40,11 +40,11 @@ private:
     common::Fd directory_, inotify_, file_;
     common::Handle<uv_poll_t> watch_;
     common::Timer timer_;
-    std::deque<std::string> names_; // still to be looked at
-    std::set<uid_t> throttled_users_;         // users who have submitted enough for now
+    std::deque<std::string> names_;   // still to be looked at
+    std::set<uid_t> throttled_users_; // users who have submitted enough for now
     std::map<std::string, std::string>
-        finished_names_;            // names that are dealt with but for going; why to quarantine/incomplete/, or ""
-    std::string name_;              // of the file under way
+        finished_names_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
+    std::string name_;   // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true); // for what runs at the end of a turn

@@ -9,11 +9,11 @@ using namespace std::chrono_literals;
 spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& context,
                                                       common::DaemonConfig daemon_config) {
     auto problems = std::make_unique<common::Problems>(context.report_problem);
-    auto spool_writer =
-        TRY(common::SpoolWriter::open(context.loop, context.log, daemon_config.config.spool,
-                                 static_cast<std::uint8_t>(context.instance()), problems->reporter("spool"),
-                                 context.metrics, common::MailSource::local));
-    std::unique_ptr<Pickup> pickup(new Pickup(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
+    auto spool_writer = TRY(common::SpoolWriter::open(
+        context.loop, context.log, daemon_config.config.spool, static_cast<std::uint8_t>(context.instance()),
+        problems->reporter("spool"), context.metrics, common::MailSource::local));
+    std::unique_ptr<Pickup> pickup(
+        new Pickup(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
     pickup->spool_writer_->on_status_change([submission_queue = &pickup->submission_queue_](const std::string& why) {
         submission_queue->report_status(why);
     });
@@ -22,22 +22,21 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
     return pickup;
 }
 
-Pickup::Pickup(common::DaemonContext& context, const config::Config& config,
-               std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
+Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
+               std::unique_ptr<common::SpoolWriter> spool_writer)
     : problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
       keys_(context.log, spool_writer_->pool(), config.idempotency, config.spool.directory,
             static_cast<std::uint8_t>(context.instance())),
       submission_queue_(context.loop, context.log, context.run_directory, context.identity),
-      context_{context.loop, context.log, std::make_shared<const Settings>(config),
-               *spool_writer_,          submission_queue_,          keys_,
-               {}},
+      context_{context.loop, context.log, std::make_shared<const Settings>(config), *spool_writer_, submission_queue_,
+               keys_,        {}},
       drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::DaemonConfig daemon_config) {
     context_.config = std::make_shared<const Settings>(daemon_config.config);
     context_.operators = daemon_config.operators;
     context_.filters = ContentFilters::configured(daemon_config.config.content, daemon_config.config.milters,
-                                                 problems_->new_reporter("advisers"));
+                                                  problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(daemon_config.config.spool);
     keys_.reconfigure(daemon_config.config.idempotency);
     const auto& spool = daemon_config.config.spool;

@@ -1,10 +1,10 @@
 // The pickup daemon: takes mail from programs on this host, over the submit socket and out of the drop
 // directory, and commits it to the spool like any writer.
 #pragma once
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/logging/problems.h"
-#include "daemons/pickup/submit_listener.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/pickup/drop.h"
+#include "daemons/pickup/submit_listener.h"
 
 namespace pickup {
 
@@ -17,8 +17,8 @@ public:
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    Pickup(common::DaemonContext& context, const config::Config& config,
-           std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer);
+    Pickup(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
+           std::unique_ptr<common::SpoolWriter> spool_writer);
     void check_stopped();
 
     std::unique_ptr<common::Problems> problems_;

@@ -1,7 +1,7 @@
 #include "daemons/pickup/returned.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/message/received.h"
 #include "libsmtp/message/submission_fixup.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -29,9 +29,8 @@ void ReturnedSubmission::keep(std::string_view beginning, std::uint64_t of) {
     whole_ = whole_ && of == beginning.size();
 }
 
-ReturnedSubmission::Made ReturnedSubmission::make(const config::Mta& mta, spool::Envelope known,
-                                                  spool::QueueId id, smtp::WallTime now, std::chrono::minutes zone,
-                                                  bool complete) {
+ReturnedSubmission::Made ReturnedSubmission::make(const config::Mta& mta, spool::Envelope known, spool::QueueId id,
+                                                  smtp::WallTime now, std::chrono::minutes zone, bool complete) {
     whole_ = whole_ && complete;
     Made made;
     auto& envelope = made.envelope;

@@ -1,9 +1,9 @@
 #include "daemons/pickup/submission.h"
-#include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/runtime/crash_point.h"
+#include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/lifetime.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/message/received.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is
 const char* reason_of(common::Unavailable why) {
     if (why == common::Unavailable::memory) return "too much mail is being received, try again later";
     return why == common::Unavailable::full ? "the mail queue is full, try again later"
-                                     : "the mail queue cannot be written, try again later";
+                                            : "the mail queue cannot be written, try again later";
 }
 
 } // namespace
@@ -39,7 +39,8 @@ void Submission::take(const Message& message) {
     if (const auto* piece = std::get_if<Import>(&message)) return import(*piece);
     if (stage_ == Stage::begin || stage_ == Stage::envelope) return refuse(EX_PROTOCOL, "no beginning");
     if (const auto* others = std::get_if<Recipients>(&message)) {
-        if (stage_ != Stage::header || taken_ > 0 || importing_) return refuse(EX_PROTOCOL, "recipients after the content");
+        if (stage_ != Stage::header || taken_ > 0 || importing_)
+            return refuse(EX_PROTOCOL, "recipients after the content");
         return static_cast<void>(add_recipients(others->recipients));
     }
     if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
@@ -54,7 +55,8 @@ void Submission::begin(const Begin& begin) {
     if (begin.version != version && notice_ == RejectionNotice::to_program) return refuse(EX_TEMPFAIL, other_version);
     sender_as_given_ = begin.sender.substr(0, 300);
     if (!passes(set_sender(envelope_, begin.sender, context_.config->mta.origin)) || !read_recipients(begin)) return;
-    if (begin.version != version) return refuse(EX_PROTOCOL, other_version); // what lies there will be no other tomorrow
+    if (begin.version != version)
+        return refuse(EX_PROTOCOL, other_version); // what lies there will be no other tomorrow
     if (!admit()) return;
     const auto now = common::Loop::now().wall;
     const auto zone = std::chrono::minutes(std::clamp(begin.zone, -24 * 60, 24 * 60));
@@ -70,16 +72,15 @@ void Submission::begin(const Begin& begin) {
     options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
     options.origin = context_.config->mta.origin;
     options.sender = envelope_.reverse_path;
-    options.full_name =
-        is_one_line(begin.full_name) && begin.full_name.size() < 500 ? begin.full_name : std::string();
+    options.full_name = is_one_line(begin.full_name) && begin.full_name.size() < 500 ? begin.full_name : std::string();
     options.queue_id = id_.text();
     options.now = now;
     options.zone = zone;
     fixup_.emplace(std::move(options));
     if (context_.config->idempotency.enabled) fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
     stage_ = Stage::header;
-    const auto local = smtp::received_field_for_local(context_.config->mta.hostname, uid_, id_.text(),
-                                                      smtp::rfc5322_date(now, zone));
+    const auto local =
+        smtp::received_field_for_local(context_.config->mta.hostname, uid_, id_.text(), smtp::rfc5322_date(now, zone));
     rewritten_ = local;
 }
 
@@ -152,8 +153,8 @@ void Submission::content(std::string_view bytes) {
         beginning_ +=
             bytes.substr(0, ReturnedSubmission::max_kept - std::min(ReturnedSubmission::max_kept, beginning_.size()));
     if (taken_ > context_.config->submit.message_size)
-        return refuse(EX_DATAERR, "the message is larger than " +
-                                      std::to_string(context_.config->submit.message_size) + " bytes",
+        return refuse(EX_DATAERR,
+                      "the message is larger than " + std::to_string(context_.config->submit.message_size) + " bytes",
                       "5.3.4");
     rewrite([&](std::string& content) { fixup_->feed(bytes, content); });
     if (header_complete()) write_rewritten();
@@ -227,10 +228,9 @@ void Submission::end() {
         write_rewritten();
         if (!writer_) return; // refused
         over_limit_ = !within_limits();
-        if (over_limit_)
-            return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
+        if (over_limit_) return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
-    if (importing_) return commit(); // accepted once, with all that was to be said of it
+    if (importing_) return commit();                              // accepted once, with all that was to be said of it
     if (envelope_.trace == spool::Trace::verify) return commit(); // nobody will ever read it
     envelope_.tls_optional = scan_.tls_optional();
     if (!read_key()) return;
@@ -238,8 +238,8 @@ void Submission::end() {
     proceed();
 }
 
-// ---- its Idempotency-Key: claimed once all of it is here, before filters see it. A duplicate ends there, with the queue
-// id of the first one.
+// ---- its Idempotency-Key: claimed once all of it is here, before filters see it. A duplicate ends there, with the
+// queue id of the first one.
 
 // False: refused.
 bool Submission::read_key() {
@@ -251,8 +251,8 @@ bool Submission::read_key() {
     }
     if (key->empty()) return true;
     envelope_.idempotency_key = *std::move(key);
-    envelope_.idempotency_digest = fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) +
-                                                        control_.value(common::pool_field));
+    envelope_.idempotency_digest =
+        fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) + control_.value(common::pool_field));
     return true;
 }
 
@@ -273,10 +273,9 @@ void Submission::claimed(common::idempotency::Decision decision) {
                           decision.duplicate_of->text(), envelope_.idempotency_key);
         stage_ = Stage::over;
         writer_.reset();
-        return answer(
-            {EX_OK, decision.duplicate_of->text(),
-             fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
-                         decision.duplicate_of->text())});
+        return answer({EX_OK, decision.duplicate_of->text(),
+                       fmt::format("not sent: according to its idempotency key it is a duplicate of {}",
+                                   decision.duplicate_of->text())});
     }
     deferred_ = !decision.reply.permanent();
     if (deferred_) return refuse(EX_TEMPFAIL, decision.reply.text);
@@ -299,8 +298,8 @@ void Submission::proceed() {
 void Submission::run_filters() {
     stage_ = Stage::filtering;
     context_.being_filtered.insert(shared_from_this());
-    filter_run_.emplace(context_.loop, context_.log, context_.filters, context_.config->mta.hostname, id_.text(), *writer_,
-                    envelope_);
+    filter_run_.emplace(context_.loop, context_.log, context_.filters, context_.config->mta.hostname, id_.text(),
+                        *writer_, envelope_);
     filter_run_->begin([this](const FilterRun::Outcome& outcome) {
         // The filters go when they have finished speaking.
         context_.loop.defer([self = shared_from_this()] {
@@ -312,8 +311,7 @@ void Submission::run_filters() {
 }
 
 void Submission::filters_finished(const FilterRun::Outcome& outcome) {
-    const bool permanent =
-        outcome.refusal && outcome.refusal->permanent() && !context_.config->bounce.soft_bounce;
+    const bool permanent = outcome.refusal && outcome.refusal->permanent() && !context_.config->bounce.soft_bounce;
     if (permanent && notice_ == RejectionNotice::by_report && !envelope_.recipients.empty())
         return report_refusal(*outcome.refusal);
     if (outcome.refusal) {
@@ -357,7 +355,8 @@ void Submission::abort_unreadable(std::string why) {
 void Submission::return_to_sender(bool complete) {
     if (!admit()) return; // a later look finds it again
     const auto now = common::Loop::now().wall;
-    auto made = returned_->make(context_.config->mta, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
+    auto made =
+        returned_->make(context_.config->mta, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
     envelope_ = std::move(made.envelope);
     context_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
     writer_.emplace(context_.spool_writer.write(id_, envelope_));
@@ -369,10 +368,9 @@ void Submission::commit() {
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::committing;
     CRASH_POINT("pickup.before_sync");
-    context_.spool_writer.commit(*writer_,
-                           [self = shared_from_this()](spool::Result<spool::DurableReceipt> receipt) {
-                               self->committed(receipt);
-                           });
+    context_.spool_writer.commit(*writer_, [self = shared_from_this()](spool::Result<spool::DurableReceipt> receipt) {
+        self->committed(receipt);
+    });
 }
 
 void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) {
@@ -384,7 +382,7 @@ void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) 
     context_.submission_queue.submit(*receipt, encoded_envelope_);
     if (hold_)
         return context_.keys.confirm(std::move(hold_),
-                                    [self = shared_from_this()] { self->answer({EX_OK, self->id_.text(), {}}); });
+                                     [self = shared_from_this()] { self->answer({EX_OK, self->id_.text(), {}}); });
     answer({EX_OK, id_.text(), {}});
 }
 
@@ -403,8 +401,7 @@ void Submission::refuse(std::uint8_t status, std::string text, std::string_view 
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
-    context_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_,
-                         text);
+    context_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_, text);
     if (notice_ == RejectionNotice::by_report && status != EX_TEMPFAIL) {
         returned_.emplace(std::string(code) + " " + text);
         returned_->keep(std::exchange(beginning_, {}), taken_);

@@ -2,16 +2,16 @@
 // committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
 // no files.
 #pragma once
+#include "daemons/common/ipc/operators.h"
+#include "daemons/common/proto/submit.h"
 #include "daemons/common/submission/idempotency/client.h"
 #include "daemons/common/submission/idempotency/fingerprint.h"
-#include "daemons/common/submission/spool_writer.h"
-#include "daemons/common/ipc/operators.h"
-#include "daemons/common/submission/submission_queue.h"
 #include "daemons/common/submission/pool_choice.h"
-#include "daemons/common/proto/submit.h"
 #include "daemons/common/submission/rate_limits.h"
-#include "daemons/pickup/returned.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/submission/submission_queue.h"
 #include "daemons/pickup/content_filters.h"
+#include "daemons/pickup/returned.h"
 #include "daemons/pickup/settings.h"
 #include "daemons/pickup/submitted_envelope.h"
 #include "libsmtp/message/control_fields.h"
@@ -38,8 +38,8 @@ struct SubmissionContext {
     common::SubmissionQueue& submission_queue;
     common::idempotency::Client& keys;
     common::RateLimiter rates = {};
-    common::Operators operators = {}; // who may import
-    std::shared_ptr<const ContentFilters> filters = {}; // of `config`
+    common::Operators operators = {};                                // who may import
+    std::shared_ptr<const ContentFilters> filters = {};              // of `config`
     std::set<std::shared_ptr<class Submission>> being_filtered = {}; // whether anybody waits for them or not
 };
 
@@ -81,7 +81,8 @@ public:
 private:
     // returning: it was refused, nobody waits, and the rest of it is still to come.
     enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
-    Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice, ImportPolicy import_policy)
+    Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice,
+               ImportPolicy import_policy)
         : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
           control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency)) {}
 

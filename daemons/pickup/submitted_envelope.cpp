@@ -51,8 +51,8 @@ Accepted add_recipients(spool::Envelope& envelope, const std::vector<Recipient>&
     return {};
 }
 
-Accepted add_recipient(spool::Envelope& envelope, const std::string& address, const std::string& orcpt, std::uint8_t notify,
-                       std::size_t max_recipients) {
+Accepted add_recipient(spool::Envelope& envelope, const std::string& address, const std::string& orcpt,
+                       std::uint8_t notify, std::size_t max_recipients) {
     if (const auto mailbox = smtp::Mailbox::parse(address); !mailbox)
         return refused(EX_DATAERR, "a recipient is not a valid address: " + mailbox.error().why);
     if (notify > 15 || ((notify & 1) != 0 && notify != 1) || orcpt.size() > 500 || !is_one_line(orcpt))

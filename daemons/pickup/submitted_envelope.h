@@ -30,8 +30,8 @@ Accepted set_sender(spool::Envelope& envelope, std::string_view given, std::stri
 Accepted add_recipients(spool::Envelope& envelope, const std::vector<proto::submit::Recipient>& given,
                         const AddressRules& rules);
 // A complete address.
-Accepted add_recipient(spool::Envelope& envelope, const std::string& address, const std::string& orcpt, std::uint8_t notify,
-                       std::size_t max_recipients);
+Accepted add_recipient(spool::Envelope& envelope, const std::string& address, const std::string& orcpt,
+                       std::uint8_t notify, std::size_t max_recipients);
 // RET, ENVID, BODY, SMTPUTF8 and REQUIRETLS.
 Accepted set_options(spool::Envelope& envelope, const proto::submit::Begin& begin);
 

@@ -1,9 +1,9 @@
 #include "daemons/postfix-commands/command.h"
 #include "daemons/common/commands/config_file.h"
-#include "daemons/common/ipc/json_lines.h"
-#include "daemons/common/process/privileges.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/process/privileges.h"
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -24,7 +24,7 @@ struct Program {
     const char* letters; // of getopt(3)
     std::string_view usage;
     int (*run)(const Invocation&); // EX_USAGE: wrong use, not complained about yet
-    int failure_status = 1; // Invocation::failure_status
+    int failure_status = 1;        // Invocation::failure_status
 };
 
 constexpr std::array programs = {
@@ -36,8 +36,7 @@ constexpr std::array programs = {
             "usage: postsuper [-v] [-c config_dir] [-d queue_id] [-e queue_id] [-f queue_id] [-h queue_id] "
             "[-H queue_id] [-r queue_id] [-p] [-s] [directory...]",
             postsuper},
-    Program{"postcat", "+bc:dehnoqrsv", "usage: postcat [-v] [-b] [-e] [-h] [-q] [file(s) or queue id(s)...]",
-            postcat},
+    Program{"postcat", "+bc:dehnoqrsv", "usage: postcat [-v] [-b] [-e] [-h] [-q] [file(s) or queue id(s)...]", postcat},
     Program{"postconf", "+aAbBc:C:deEfFhHlmMnopPqrtT:vxX#",
             "usage: postconf [-c config_dir] [-d | -n] [-h | -H] [parameter...]", postconf},
     Program{"postmap", "+bc:d:fFhimnNopq:rsuUvw",
@@ -83,13 +82,14 @@ namespace {
 
 std::string file_of(const Invocation& invocation) {
     auto file = common::config_file(invocation.value('c'));
-    struct stat is {};
+    struct stat is{};
     if (::stat(file.c_str(), &is) == 0 && S_ISDIR(is.st_mode)) file += "/postrider.toml";
     return file;
 }
 
 template <class T>
-std::optional<T> or_print_problems(const Invocation& invocation, std::expected<T, std::vector<config::Problem>> config) {
+std::optional<T> or_print_problems(const Invocation& invocation,
+                                   std::expected<T, std::vector<config::Problem>> config) {
     if (config) return *std::move(config);
     for (const auto& problem : config.error()) fatal(invocation, problem.to_string());
     return {};
@@ -108,7 +108,7 @@ std::optional<common::EffectiveConfig> load_effective_config(const Invocation& i
 }
 
 QueueReply ask_queue(const common::EffectiveConfig& config, const nlohmann::json& request,
-                 const std::function<void(const nlohmann::json&)>& on_line) {
+                     const std::function<void(const nlohmann::json&)>& on_line) {
     auto queue = ipc::JsonClient::connect(config.spool.directory + "/run/control");
     if (!queue) {
         const auto code = queue.error().code;
@@ -132,9 +132,8 @@ int run(std::vector<std::string> words) {
         invocation.program.erase(0, slash + 1);
     const auto program = std::ranges::find(programs, invocation.program, &Program::name);
     if (program == programs.end())
-        return fatal(invocation,
-                     "called by an unknown name: expected postqueue, postsuper, postcat, postconf, postmap "
-                     "or postalias");
+        return fatal(invocation, "called by an unknown name: expected postqueue, postsuper, postcat, postconf, postmap "
+                                 "or postalias");
 
     invocation.failure_status = program->failure_status;
     std::vector<char*> argv;

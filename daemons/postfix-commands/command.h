@@ -18,7 +18,7 @@ namespace postfix_commands {
 
 // The command line by getopt(3).
 struct Invocation {
-    std::string program; // "postqueue"
+    std::string program;                               // "postqueue"
     std::vector<std::pair<char, std::string>> options; // in their order; "" where there is no value
     std::vector<std::string> words;
     int failure_status = 1; // the exit status of all its errors, as Postfix's program has it
@@ -47,8 +47,8 @@ bool may_be_queue_id(std::string_view text);
 
 // -c names a directory with a postrider.toml, or the file itself. nullopt: the error was printed.
 std::optional<config::Config> parse_config(const Invocation& invocation);
-// The same for commands that talk to the MTA or its spool: from an invalid file they take the settings they need where that
-// is possible (common/commands/effective_config.h), with a warning.
+// The same for commands that talk to the MTA or its spool: from an invalid file they take the settings they need where
+// that is possible (common/commands/effective_config.h), with a warning.
 std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation);
 
 // Asks the queue-manager, line by line.
@@ -57,6 +57,6 @@ struct QueueReply {
     std::string error_code, text; // one of proto::control::code, "" without an answer; the error text
 };
 QueueReply ask_queue(const common::EffectiveConfig& config, const nlohmann::json& request,
-                 const std::function<void(const nlohmann::json&)>& on_line);
+                     const std::function<void(const nlohmann::json&)>& on_line);
 
 } // namespace postfix_commands

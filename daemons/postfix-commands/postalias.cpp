@@ -2,8 +2,8 @@
 // mail system, which notices when it changes.
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/common/text/idn.h"
 #include "daemons/postfix-commands/command.h"
 #include <fmt/format.h>
 #include <map>
@@ -32,10 +32,9 @@ std::string text_of(const std::vector<decide::AliasTarget>& targets) {
 int postalias(const Invocation& invocation) {
     for (const char letter : {'d', 'i', 'r'})
         if (invocation.has(letter))
-            return fatal(invocation,
-                         fmt::format("-{} is not supported: edit the file itself, which is read again when "
-                                     "it changes",
-                                     letter));
+            return fatal(invocation, fmt::format("-{} is not supported: edit the file itself, which is read again when "
+                                                 "it changes",
+                                                 letter));
     if (invocation.words.empty()) return EX_USAGE;
     bool any = false;
     for (const auto& word : invocation.words) {
@@ -55,7 +54,8 @@ int postalias(const Invocation& invocation) {
             return EX_OK;
         }
         if (invocation.has('s')) {
-            const std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(), table.entries.end());
+            const std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(),
+                                                                                 table.entries.end());
             for (const auto& [name, targets] : sorted) fmt::print("{}\t{}\n", name, text_of(targets));
         } else if (!invocation.has('w')) {
             for (const auto& each : common::lint_alias_file(file)) warning(invocation, each.text());

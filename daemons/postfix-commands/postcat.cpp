@@ -1,7 +1,7 @@
 // postcat(1): a message as the spool has it, by queue id or file name: envelope, header, body.
 #include "daemons/postfix-commands/command.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_reader.h"
 #include <algorithm>
 #include <cstring>
 #include <ctime>
@@ -13,9 +13,8 @@ namespace postfix_commands {
 namespace {
 
 std::string time_text(smtp::WallTime time) {
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(
-        std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(
-            time.time_since_epoch())));
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::time_point(
+        std::chrono::duration_cast<std::chrono::system_clock::duration>(time.time_since_epoch())));
     std::tm local{};
     ::localtime_r(&seconds, &local);
     char text[64];
@@ -83,7 +82,10 @@ bool print_content(spool::MessageReader& message, Parts parts, std::string& why)
     ContentPrinter printer(parts);
     for (std::uint64_t at = 0; at < message.size() && !printer.done();) {
         const auto piece = message.piece(at);
-        if (!piece) { why = spool::text_of(piece.error()); return false; }
+        if (!piece) {
+            why = spool::text_of(piece.error());
+            return false;
+        }
         if (piece->empty()) break;
         printer.print(*piece);
         at += piece->size();
@@ -122,8 +124,7 @@ int postcat(const Invocation& invocation) {
         std::string why;
         if ((parts.header || parts.body) && !print_content(*message, parts, why))
             return fatal(invocation, fmt::format("{}: {}", word, why));
-        if (parts.envelope)
-            fmt::print("*** HEADER EXTRACTED {} ***\n*** MESSAGE FILE END {} ***\n", word, word);
+        if (parts.envelope) fmt::print("*** HEADER EXTRACTED {} ***\n*** MESSAGE FILE END {} ***\n", word, word);
     }
     return std::fflush(stdout) == 0 ? EX_OK : invocation.failure_status;
 }

@@ -1,7 +1,7 @@
 // postconf(1): the parameters that scripts ask for, answered from our configuration. Nothing can be set: what
 // is read here is written in postrider.toml.
-#include "daemons/postfix-commands/command.h"
 #include "daemons/common/config/config.h"
+#include "daemons/postfix-commands/command.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <sysexits.h>
@@ -40,10 +40,9 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
         {"alias_maps", joined(config.local.aliases, as_is)},
         {"config_directory", directory.empty() ? "." : directory},
         {"home_mailbox", config.local.mailbox.path.starts_with("{home}/") ? config.local.mailbox.path.substr(7) : ""},
-        {"inet_interfaces", joined(config.listeners,
-                                   [](auto& l) {
-                                       return joined(l.addresses, [](auto& a) { return a.address.to_string(); });
-                                   })},
+        {"inet_interfaces",
+         joined(config.listeners,
+                [](auto& l) { return joined(l.addresses, [](auto& a) { return a.address.to_string(); }); })},
         {"mail_owner", config.mta.user},
         {"mail_version", POSTRIDER_VERSION},
         {"mailbox_size_limit", std::to_string(config.local.delivery.mailbox_size)},
@@ -71,13 +70,21 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
 int postconf(const Invocation& invocation) {
     for (const char letter : {'e', 'X', '#', 'M', 'P', 'F', 'b', 't', 'T'})
         if (invocation.has(letter))
-            return fatal(invocation,
-                         fmt::format("-{} is not supported: settings are in postrider.toml; see "
-                                     "postrider.toml(5), and run \"postrider check\" after a change",
-                                     letter));
-    if (invocation.has('m')) { fmt::print("{}\n", kinds_of_tables); return EX_OK; }
-    if (invocation.has('l')) { fmt::print("fcntl\ndotlock\n"); return EX_OK; }
-    if (invocation.has('a')) { fmt::print("dovecot\n"); return EX_OK; }
+            return fatal(invocation, fmt::format("-{} is not supported: settings are in postrider.toml; see "
+                                                 "postrider.toml(5), and run \"postrider check\" after a change",
+                                                 letter));
+    if (invocation.has('m')) {
+        fmt::print("{}\n", kinds_of_tables);
+        return EX_OK;
+    }
+    if (invocation.has('l')) {
+        fmt::print("fcntl\ndotlock\n");
+        return EX_OK;
+    }
+    if (invocation.has('a')) {
+        fmt::print("dovecot\n");
+        return EX_OK;
+    }
     if (invocation.has('A')) return EX_OK;
     const auto config = parse_config(invocation);
     if (!config) return invocation.failure_status;

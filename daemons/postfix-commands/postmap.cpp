@@ -1,12 +1,13 @@
-// postmap(1): compiles a lookup table, asks tables, lists and changes a compiled one. Postfix's names for kinds of files
-// are taken for what is here instead: "hash:FILE" and the like for FILE.lmdb, or for the text itself where that is newer.
-#include "daemons/common/runtime/read_file.h"
-#include "daemons/common/lookup/tables/blocking_tables.h"
+// postmap(1): compiles a lookup table, asks tables, lists and changes a compiled one. Postfix's names for kinds of
+// files are taken for what is here instead: "hash:FILE" and the like for FILE.lmdb, or for the text itself where that
+// is newer.
+#include "daemons/common/config/config.h"
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/runtime/read_file.h"
 #include "daemons/postfix-commands/command.h"
-#include "daemons/common/config/config.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
@@ -38,7 +39,7 @@ std::string compiled_file(const MapName& map) { return map.file + ".lmdb"; }
 
 // Was it made of the text as it is, or is there no text?
 bool is_current(const MapName& map) {
-    struct stat text {}, compiled {};
+    struct stat text{}, compiled{};
     if (::stat(compiled_file(map).c_str(), &compiled) != 0) return false;
     return ::stat(map.file.c_str(), &text) != 0 || compiled.st_mtim.tv_sec >= text.st_mtim.tv_sec;
 }
@@ -123,29 +124,31 @@ int create(const Invocation& invocation, const MapName& map) {
 }
 
 // Makes the table again with a change to what it holds.
-int change(const Invocation& invocation, const MapName& map, const std::function<spool::Result<>(tables::Writer&)>& change) {
+int change(const Invocation& invocation, const MapName& map,
+           const std::function<spool::Result<>(tables::Writer&)>& change) {
     if (!is_compiled(map)) return fatal(invocation, "unsupported map type for this operation: " + map.kind);
     const auto path = compiled_file(map);
     std::unique_ptr<tables::LmdbFile> old;
-    struct stat facts {};
+    struct stat facts{};
     if (const bool there = ::stat(path.c_str(), &facts) == 0; there || invocation.has('d')) {
         auto opened = tables::LmdbFile::open(path);
         if (!opened) return fatal(invocation, fmt::format("open {}: {}", path, opened.error()));
         old = *std::move(opened);
     }
-    const auto made = tables::write_compiled(path, old ? path : map.file, [&](tables::Writer& writer) -> spool::Result<> {
-        spool::Result<> result;
-        if (old) {
-            const auto copied = old->each([&](std::string_view key, std::string_view value) {
-                const auto put = writer.put(key, value);
-                if (!put) result = std::unexpected(put.error());
-                return bool(put);
-            });
-            if (!copied) return std::unexpected(spool::Error{0, fmt::format("read {}: {}", path, copied.error())});
-            TRY(result);
-        }
-        return change(writer);
-    });
+    const auto made =
+        tables::write_compiled(path, old ? path : map.file, [&](tables::Writer& writer) -> spool::Result<> {
+            spool::Result<> result;
+            if (old) {
+                const auto copied = old->each([&](std::string_view key, std::string_view value) {
+                    const auto put = writer.put(key, value);
+                    if (!put) result = std::unexpected(put.error());
+                    return bool(put);
+                });
+                if (!copied) return std::unexpected(spool::Error{0, fmt::format("read {}: {}", path, copied.error())});
+                TRY(result);
+            }
+            return change(writer);
+        });
     return made ? EX_OK : fatal(invocation, made.error().what);
 }
 
@@ -160,9 +163,7 @@ int insert(const Invocation& invocation, const MapName& map) {
             case tables::Writer::Put::there:
                 problems.add(entry->line, fmt::format("duplicate entry: \"{}\"", entry->key));
                 break;
-            case tables::Writer::Put::too_long:
-                problems.add(entry->line, "the key is too long; skipped");
-                break;
+            case tables::Writer::Put::too_long: problems.add(entry->line, "the key is too long; skipped"); break;
             }
         return {};
     });
@@ -186,7 +187,8 @@ int erase(const Invocation& invocation, const MapName& map) {
 
 } // namespace
 
-// -f, -n, -N, -o, -p, -u and -U have no meaning here: keys know no case, and a new table has the mode and owner of its text.
+// -f, -n, -N, -o, -p, -u and -U have no meaning here: keys know no case, and a new table has the mode and owner of its
+// text.
 int postmap(const Invocation& invocation) {
     for (const char letter : {'b', 'h', 'm', 'F'})
         if (invocation.has(letter))

@@ -21,7 +21,8 @@ struct Action {
     std::string_view letters, op, each, total; // total: "Deleted: 2 messages"
 };
 
-constexpr std::array actions = { // in the order of their totals
+constexpr std::array actions = {
+    // in the order of their totals
     Action{"r", control::op::requeue, "requeued", "Requeued"},
     Action{"d", control::op::remove, "removed", "Deleted"},
     Action{"ef", control::op::expire, "expired", "Force-expired"},
@@ -60,7 +61,8 @@ json filter_of(const std::vector<std::string>& directories) {
 
 class QueueEditor {
 public:
-    QueueEditor(const Invocation& invocation, const common::EffectiveConfig& config) : invocation_(invocation), config_(config) {}
+    QueueEditor(const Invocation& invocation, const common::EffectiveConfig& config)
+        : invocation_(invocation), config_(config) {}
 
     bool failed() const { return failed_; }
 
@@ -94,7 +96,10 @@ private:
     }
 
     std::int64_t one(const Action& action, const std::string& word) {
-        if (!may_be_queue_id(word)) { warning(invocation_, "invalid mail queue id: " + word); return 0; }
+        if (!may_be_queue_id(word)) {
+            warning(invocation_, "invalid mail queue id: " + word);
+            return 0;
+        }
         const auto id = spool::QueueId::parse(word);
         if (!id || (!invocation_.words.empty() && !is_in_directories(id->text()))) return 0;
         const auto changed = ask(action, {{"ids", {id->text()}}});
@@ -116,8 +121,8 @@ private:
         else
             check_reply(answer);
         if (in_flight > 0)
-            warning(invocation_, fmt::format("{} message{} being delivered and could no longer be stopped",
-                                             in_flight, in_flight == 1 ? " is" : "s are"));
+            warning(invocation_, fmt::format("{} message{} being delivered and could no longer be stopped", in_flight,
+                                             in_flight == 1 ? " is" : "s are"));
         return changed;
     }
 

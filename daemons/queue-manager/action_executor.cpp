@@ -37,25 +37,17 @@ void ActionExecutor::execute(const decide::queue::Deliver& action, const Step& s
     deps_.agents.deliver(action, step.of(action.numbers));
 }
 
-void ActionExecutor::execute(const decide::queue::CloseConnection& action, const Step&) {
-    deps_.agents.close(action);
-}
+void ActionExecutor::execute(const decide::queue::CloseConnection& action, const Step&) { deps_.agents.close(action); }
 
-void ActionExecutor::execute(const decide::queue::Recall& action, const Step&) {
-    deps_.agents.recall(action);
-}
+void ActionExecutor::execute(const decide::queue::Recall& action, const Step&) { deps_.agents.recall(action); }
 
-void ActionExecutor::execute(const decide::queue::CancelDelivery& action, const Step&) {
-    deps_.agents.cancel(action);
-}
+void ActionExecutor::execute(const decide::queue::CancelDelivery& action, const Step&) { deps_.agents.cancel(action); }
 
 void ActionExecutor::execute(const decide::queue::MakeReport& action, const Step& step) {
     deps_.reports.make(action, step.now);
 }
 
-void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) {
-    deps_.router.report_state(action);
-}
+void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) { deps_.router.report_state(action); }
 
 void ActionExecutor::execute(const decide::queue::LinkForgotten& action, const Step&) {
     deps_.router.forget_link(action.link);
@@ -76,8 +68,7 @@ void ActionExecutor::record(spool::QueueId id, spool::Property property, const S
 void ActionExecutor::execute(const decide::queue::RecordDeferral& action, const Step& step) {
     const auto numbers = step.of(action.numbers);
     const auto* result = step.event.result;
-    const bool tried =
-        result != nullptr && result->event().id == action.id; // else its link's or queue's failure
+    const bool tried = result != nullptr && result->event().id == action.id; // else its link's or queue's failure
     auto attempt = tried ? result->attempt(numbers) : std::nullopt;
     if (!attempt) { // no agent tried: the reason is our own
         const auto& reason = step.all.reasons[action.reason];
@@ -91,8 +82,7 @@ void ActionExecutor::execute(const decide::queue::RecordDeferral& action, const 
     attempt->failures = action.failures;
     std::vector<spool::Property> records;
     records.emplace_back(std::move(*attempt));
-    if (action.problem)
-        records.emplace_back(spool::ProblemMarked{true, action.message_failures, step.now.wall});
+    if (action.problem) records.emplace_back(spool::ProblemMarked{true, action.message_failures, step.now.wall});
     deps_.files.record(action.id, std::move(records), spool::Sync::no, step.event.acknowledgement);
 }
 
@@ -144,8 +134,7 @@ void ActionExecutor::execute(const decide::queue::RecordSuspect& action, const S
     const auto numbers = step.of(action.numbers);
     // Synced: the next try may kill again.
     record(action.id,
-           spool::AgentCrash{
-               {numbers.begin(), numbers.end()}, step.now.wall, "delivery agent", action.deaths > 0},
+           spool::AgentCrash{{numbers.begin(), numbers.end()}, step.now.wall, "delivery agent", action.deaths > 0},
            step, spool::Sync::yes);
 }
 
@@ -187,18 +176,17 @@ void ActionExecutor::execute(const decide::queue::Remove& action, const Step& st
     deps_.metrics.count(common::MetricId::messages_removed);
     deps_.undelivered.write(action.id);
     // What is still to be logged of it is in its file, and comes first.
-    deps_.loader.when_read(action.id, [this, id = action.id, location = action.location,
-                                       acknowledgement = step.event.acknowledgement] {
-        deps_.log.info("{}: removed", id.text());
-        deps_.files.remove(id, location, acknowledgement);
-    });
+    deps_.loader.when_read(
+        action.id, [this, id = action.id, location = action.location, acknowledgement = step.event.acknowledgement] {
+            deps_.log.info("{}: removed", id.text());
+            deps_.files.remove(id, location, acknowledgement);
+        });
 }
 
 // ---- the log ----
 
 void ActionExecutor::execute(const decide::queue::NoticeActive& action, const Step& step) {
-    assert(step.event.categorization !=
-           nullptr); // categorization makes a message active, and nothing else does
+    assert(step.event.categorization != nullptr); // categorization makes a message active, and nothing else does
     const auto& subject = step.event.categorization->subject;
     deps_.log.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", action.id.text(), subject.reverse_path,
                    subject.size, subject.addressed);
@@ -206,28 +194,25 @@ void ActionExecutor::execute(const decide::queue::NoticeActive& action, const St
 
 void ActionExecutor::execute(const decide::queue::NoticeExpired& action, const Step&) {
     deps_.metrics.count(common::MetricId::messages_expired);
-    deps_.loader.read(action.id, spool::Location::messages,
-                      [this, id = action.id](const spool::MessageState& state, std::uint64_t) {
-                          deps_.log.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
-                                         state.envelope.reverse_path);
-                      });
+    deps_.loader.read(
+        action.id, spool::Location::messages, [this, id = action.id](const spool::MessageState& state, std::uint64_t) {
+            deps_.log.info("{}: from=<{}>, status=expired, returned to sender", id.text(), state.envelope.reverse_path);
+        });
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeDiscarded& action, const Step& step) {
     assert(step.event.categorization != nullptr); // only the categorizer throws away
-    deps_.undelivered.write_discarded(action.id, *step.event.categorization, step.of(action.numbers),
-                                      step.now.wall);
+    deps_.undelivered.write_discarded(action.id, *step.event.categorization, step.of(action.numbers), step.now.wall);
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeSuspended& action, const Step& step) {
     const auto numbers = step.of(action.numbers);
     auto reason = step.all.reasons[action.reason];
     reason.text.insert(0, "delivery temporarily suspended: ");
-    reason.status =
-        reason.status.empty() ? "4.0.0" : "4" + reason.status.substr(1); // a link's refusal is no message's
-    deps_.undelivered.add(action.id, UndeliveredLog::Lines{{numbers.begin(), numbers.end()},
-                                                           decide::queue::Outcome::deferred,
-                                                           std::move(reason)});
+    reason.status = reason.status.empty() ? "4.0.0" : "4" + reason.status.substr(1); // a link's refusal is no message's
+    deps_.undelivered.add(
+        action.id,
+        UndeliveredLog::Lines{{numbers.begin(), numbers.end()}, decide::queue::Outcome::deferred, std::move(reason)});
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeUndelivered& action, const Step& step) {
@@ -240,27 +225,23 @@ void ActionExecutor::execute(const decide::queue::NoticeUndelivered& action, con
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeLink& action, const Step&) {
-    if (action.health == decide::queue::Health::ready)
-        return deps_.log.info("link={} state=ready", action.link);
-    deps_.log.warning("link={} state={} failures={} event={} next={} reason={}", action.link,
-                      word_of(action.health), action.failures, action.event,
-                      smtp::rfc3339_date(action.next_attempt),
+    if (action.health == decide::queue::Health::ready) return deps_.log.info("link={} state=ready", action.link);
+    deps_.log.warning("link={} state={} failures={} event={} next={} reason={}", action.link, word_of(action.health),
+                      action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
                       action.reason != nullptr ? action.reason->text : std::string());
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeQueue& action, const Step&) {
-    if (action.health == decide::queue::Health::ready)
-        return deps_.log.info("queue={} state=ready", action.queue);
-    deps_.log.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue,
-                      word_of(action.health), action.failures, action.event,
-                      smtp::rfc3339_date(action.next_attempt),
+    if (action.health == decide::queue::Health::ready) return deps_.log.info("queue={} state=ready", action.queue);
+    deps_.log.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue, word_of(action.health),
+                      action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
                       action.reason != nullptr ? action.reason->text : std::string());
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeReset& action, const Step&) {
     deps_.log.info("reset routes: event=4005 elapsed={}ms queues={} moved={}",
-                   std::chrono::duration_cast<std::chrono::milliseconds>(action.elapsed).count(),
-                   action.queues, action.moved);
+                   std::chrono::duration_cast<std::chrono::milliseconds>(action.elapsed).count(), action.queues,
+                   action.moved);
 }
 
 } // namespace queue_manager

@@ -38,8 +38,8 @@ public:
     ActionExecutor(const ActionExecutor&) = delete;
 
     // One of `all`; see EngineDriver::Callbacks::execute.
-    void execute(const decide::queue::Action& action, const decide::queue::Actions& all,
-                 const EventContext& event, smtp::Now now);
+    void execute(const decide::queue::Action& action, const decide::queue::Actions& all, const EventContext& event,
+                 smtp::Now now);
     double removed_per_second(smtp::Monotonic now) { return removed_.per_second(now); } // messages
 
 private:
@@ -78,10 +78,8 @@ private:
     void execute(const decide::queue::LinkState& action, const Step& step);
     void execute(const decide::queue::LinkForgotten& action, const Step& step);
     void execute(const decide::queue::DomainForgotten& action, const Step& step);
-    std::vector<spool::Property> records_of(const decide::queue::RecordOutcome& action,
-                                            const Step& step) const;
-    void record(spool::QueueId id, spool::Property property, const Step& step,
-                spool::Sync sync = spool::Sync::no);
+    std::vector<spool::Property> records_of(const decide::queue::RecordOutcome& action, const Step& step) const;
+    void record(spool::QueueId id, spool::Property property, const Step& step, spool::Sync sync = spool::Sync::no);
 
     Dependencies deps_;
     Rate removed_;

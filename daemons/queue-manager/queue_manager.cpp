@@ -94,9 +94,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
              {[this](std::uint32_t& cursor) { return driver_.engine().next_message(cursor, Loop::now()); },
               [this] { return driver_.engine().counts().messages; },
               [this](spool::QueueId id, const std::string& why) { intake_.found_damaged(id, why); }}),
-      route_query_(
-          {[this](const auto& question) { return categorizer_.send(question) == ipc::SendResult::yes; },
-           [this](const auto& question) { return router_.send(question) == ipc::SendResult::yes; }}),
+      route_query_({[this](const auto& question) { return categorizer_.send(question) == ipc::SendResult::yes; },
+                    [this](const auto& question) { return router_.send(question) == ipc::SendResult::yes; }}),
       categorizer_({.loop = context.loop,
                     .log = log_,
                     .config = config_,
@@ -106,11 +105,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                     .undelivered = undelivered_,
                     .route_query = route_query_,
                     .any_suppressions = [this] { return suppressions_.any(); }}),
-      router_({.loop = context.loop,
-               .log = log_,
-               .config = config_,
-               .driver = driver_,
-               .route_query = route_query_}),
+      router_({.loop = context.loop, .log = log_, .config = config_, .driver = driver_, .route_query = route_query_}),
       reports_({.loop = context.loop,
                 .log = log_,
                 .driver = driver_,
@@ -150,11 +145,10 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
     announce_modes();
     cleaner_.limit(config_->spool);
     using decide::queue::Presence;
-    for (auto service : {decide::queue::Service::categorizer, decide::queue::Service::router,
-                         decide::queue::Service::bounce})
-        driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
-            engine.service(service, Presence::down, now, out);
-        });
+    for (auto service :
+         {decide::queue::Service::categorizer, decide::queue::Service::router, decide::queue::Service::bounce})
+        driver_.tell(
+            [&](auto& engine, smtp::Now now, auto& out) { engine.service(service, Presence::down, now, out); });
 }
 
 QueueManager::~QueueManager() = default;
@@ -162,17 +156,16 @@ QueueManager::~QueueManager() = default;
 // ---- how the parts are connected ----
 
 Suppressions::Dependencies QueueManager::suppression_dependencies() {
-    return {
-        .loop = context_.loop,
-        .pool = pool_,
-        .spool = config_->spool.directory,
-        .report_problem =
-            [this](std::string text) {
-                if (!text.empty() && !problems_.contains("suppression", text)) log_.critical("{}", text);
-                problems_.report("suppression", std::move(text));
-            },
-        .added = [this](std::span<const decide::Suppression> entries) { suppression_checks_.added(entries); },
-        .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
+    return {.loop = context_.loop,
+            .pool = pool_,
+            .spool = config_->spool.directory,
+            .report_problem =
+                [this](std::string text) {
+                    if (!text.empty() && !problems_.contains("suppression", text)) log_.critical("{}", text);
+                    problems_.report("suppression", std::move(text));
+                },
+            .added = [this](std::span<const decide::Suppression> entries) { suppression_checks_.added(entries); },
+            .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
 }
 
 SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
@@ -184,8 +177,7 @@ SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
 
 EngineDriver::Callbacks QueueManager::driver_callbacks() {
     return {.execute = [this](const decide::queue::Action& action, const decide::queue::Actions& all,
-                              const EventContext& event,
-                              smtp::Now now) { executor_.execute(action, all, event, now); },
+                              const EventContext& event, smtp::Now now) { executor_.execute(action, all, event, now); },
             .executed =
                 [this] {
                     undelivered_.write();
@@ -221,8 +213,7 @@ DeliveryProbes::Dependencies QueueManager::probe_dependencies() {
             },
         .end = [this](DeliveryProbes::AgentId agent,
                       const proto::delivery::EndProbe& order) { agents_.send(agent, order); },
-        .obstacles =
-            [this](const proto::route::Routed& route) { return pauses_.obstacles(route, driver_.engine()); },
+        .obstacles = [this](const proto::route::Routed& route) { return pauses_.obstacles(route, driver_.engine()); },
         .agent_user = [this] { return agent_user(*config_); },
     };
 }
@@ -242,8 +233,7 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
                 },
             .go_on =
                 [this](spool::QueueId id) {
-                    driver_.tell(
-                        [&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+                    driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
                 }};
 }
 
@@ -252,15 +242,15 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
 // An earlier queue-manager may still be finishing (its master died): two must never work on one spool.
 void QueueManager::take_lock() {
     auto file = disk_->open("run/queue-manager.lock", spool::Open::upsert);
-    auto locked = file ? disk_->lock(*file, spool::Lock::exclusive)
-                       : spool::Result<spool::Locked>(std::unexpected(file.error()));
+    auto locked =
+        file ? disk_->lock(*file, spool::Lock::exclusive) : spool::Result<spool::Locked>(std::unexpected(file.error()));
     if (locked && *locked == spool::Locked::yes) {
         lock_ = std::move(*file);
         problems_.report("lock", "");
         return begin();
     }
-    const std::string why = locked ? "another queue-manager still uses this spool; waiting for it to exit"
-                                   : locked.error().what;
+    const std::string why =
+        locked ? "another queue-manager still uses this spool; waiting for it to exit" : locked.error().what;
     if (!problems_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
     problems_.report("lock", why);
     lock_retry_.start(lock_pause);
@@ -274,37 +264,34 @@ void QueueManager::begin() {
     };
     listener_ = std::make_unique<ipc::Listener>(context_.loop, log_, take("queue-manager"), expected_);
     serve_peers();
-    listing_ =
-        std::make_unique<Listing>(context_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
-            auto info = driver_.engine().next_message(cursor, Loop::now());
-            if (info) pauses_.set_reasons(*info);
-            return info;
-        });
+    listing_ = std::make_unique<Listing>(context_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
+        auto info = driver_.engine().next_message(cursor, Loop::now());
+        if (info) pauses_.set_reasons(*info);
+        return info;
+    });
     keys_.begin();
     suppressions_.open();
     auto recalled = recall_snapshot(*disk_, log_);
     router_.restore(std::move(recalled.links));
     if (recalled.health)
-        driver_.tell(
-            [&](auto& engine, smtp::Now now, auto& out) { engine.restore(*recalled.health, now, out); });
+        driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.restore(*recalled.health, now, out); });
     recall_pauses();
     if (auto fd = take("control"))
-        control_ =
-            std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
-                                                            .log = log_,
-                                                            .config = config_,
-                                                            .driver = driver_,
-                                                            .pool = pool_,
-                                                            .files = files_,
-                                                            .intake = intake_,
-                                                            .suppressions = suppressions_,
-                                                            .pauses = pauses_,
-                                                            .stops = stops_,
-                                                            .route_query = route_query_,
-                                                            .probes = probes_,
-                                                            .resting = resting_,
-                                                            .status = [this] { return queue_status(); }},
-                                      std::move(fd), operators_);
+        control_ = std::make_unique<Control>(Control::Dependencies{.loop = context_.loop,
+                                                                   .log = log_,
+                                                                   .config = config_,
+                                                                   .driver = driver_,
+                                                                   .pool = pool_,
+                                                                   .files = files_,
+                                                                   .intake = intake_,
+                                                                   .suppressions = suppressions_,
+                                                                   .pauses = pauses_,
+                                                                   .stops = stops_,
+                                                                   .route_query = route_query_,
+                                                                   .probes = probes_,
+                                                                   .resting = resting_,
+                                                                   .status = [this] { return queue_status(); }},
+                                             std::move(fd), operators_);
     handed_.clear();
     if (!recalled.first.empty())
         log_.info("spool: messages that were due next at the last stop are read first: {} messages",
@@ -322,12 +309,10 @@ void QueueManager::serve_peers() {
     listener_->serve<proto::categorize::Message>(
         proto::categorize::conversation, {Role::categorizer},
         [this](ipc::Peer, auto channel) { categorizer_.attach(std::move(channel)); });
-    listener_->serve<proto::route::Message>(
-        proto::route::conversation, {Role::router},
-        [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
-    listener_->serve<proto::report::Message>(
-        proto::report::conversation, {Role::bounce},
-        [this](ipc::Peer, auto channel) { reports_.attach(std::move(channel)); });
+    listener_->serve<proto::route::Message>(proto::route::conversation, {Role::router},
+                                            [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
+    listener_->serve<proto::report::Message>(proto::report::conversation, {Role::bounce},
+                                             [this](ipc::Peer, auto channel) { reports_.attach(std::move(channel)); });
 }
 
 void QueueManager::recall_pauses() {
@@ -340,8 +325,7 @@ void QueueManager::recall_pauses() {
         pauses = Pauses{{decide::queue::Scope::everything, "", "queue-manager", why, Loop::now().wall}};
     }
     for (const Pause& each : *pauses)
-        driver_.tell(
-            [&](auto& engine, smtp::Now now, auto& out) { engine.pause(each.scope, each.name, now, out); });
+        driver_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.pause(each.scope, each.name, now, out); });
     pauses_.replace(*std::move(pauses));
 }
 
@@ -374,9 +358,8 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
         handed_ = std::move(daemon_config.listeners);
         expected_ = std::move(daemon_config.expected);
     }
-    driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
-        engine.configure(engine_settings(*config_), now, out);
-    });
+    driver_.tell(
+        [&](auto& engine, smtp::Now now, auto& out) { engine.configure(engine_settings(*config_), now, out); });
     announce_modes();
     driver_.tell([](auto& engine, smtp::Now now, auto& out) { engine.routes_changed(now, out); });
     if (!listener_ || scanner_.loading()) return;
@@ -424,8 +407,7 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
     }
     // Renewed from within the timer's own callback: a new one takes its place once the turn has ended.
     context_.loop.defer([this, until, done = std::move(done)] {
-        stopper_ =
-            std::make_unique<common::Timer>(context_.loop, [this, until, done] { drain_then(until, done); });
+        stopper_ = std::make_unique<common::Timer>(context_.loop, [this, until, done] { drain_then(until, done); });
         stopper_->start(drain_pause);
     });
 }
@@ -433,7 +415,8 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 void QueueManager::save_state() {
     if (!lock_) return;
     if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
-        log_.warning("index/snapshot: {}: links and queues will start without their history next time", saved.error().what);
+        log_.warning("index/snapshot: {}: links and queues will start without their history next time",
+                     saved.error().what);
 }
 
 // ---- how it stands ----
@@ -463,9 +446,8 @@ QueueStatus QueueManager::queue_status() {
     out.not_delivering = not_delivering();
     out.in = intake_.per_second(now.monotonic);
     out.out = executor_.removed_per_second(now.monotonic);
-    out.services = {{"categorizer", categorizer_.present()},
-                    {"router", router_.present()},
-                    {"bounce", reports_.present()}};
+    out.services = {
+        {"categorizer", categorizer_.present()}, {"router", router_.present()}, {"bounce", reports_.present()}};
     out.problems = problems_.texts();
     for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     return out;

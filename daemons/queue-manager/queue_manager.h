@@ -61,8 +61,7 @@ public:
     void update_gauges(common::Metrics& metrics) override;
 
 private:
-    QueueManager(common::DaemonContext& context, const config::Config& config,
-                 std::unique_ptr<spool::RealDisk> disk);
+    QueueManager(common::DaemonContext& context, const config::Config& config, std::unique_ptr<spool::RealDisk> disk);
 
     // ---- how the parts are connected ----
     Suppressions::Dependencies suppression_dependencies();
@@ -127,12 +126,8 @@ private:
     ReportClient reports_;
     DeliveryProbes probes_{probe_dependencies()};
     DeliveryStops stops_{context_.loop, stop_dependencies()};
-    DeliveryOrders orders_{{.log = log_,
-                            .config = config_,
-                            .driver = driver_,
-                            .agents = agents_,
-                            .router = router_,
-                            .resting = resting_}};
+    DeliveryOrders orders_{
+        {.log = log_, .config = config_, .driver = driver_, .agents = agents_, .router = router_, .resting = resting_}};
     DeliveryResults results_;
     MessageWriters writers_;
     ActionExecutor executor_;

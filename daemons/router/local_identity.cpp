@@ -18,8 +18,7 @@ LocalIdentity::LocalIdentity(std::set<std::string, std::less<>> names, const std
             every_v4_.insert(endpoint.port);
             if (endpoint.address == any_v6) every_v6_.insert(endpoint.port);
             for (const auto& address : interfaces)
-                if (endpoint.address == any_v6 || address.is_v4())
-                    endpoints_.push_back({address, endpoint.port});
+                if (endpoint.address == any_v6 || address.is_v4()) endpoints_.push_back({address, endpoint.port});
         }
 }
 
@@ -27,8 +26,7 @@ LocalIdentity::LocalIdentity(std::set<std::string, std::less<>> names, const std
 bool LocalIdentity::is_address(const common::IpAddress& named, std::uint16_t port) const {
     const auto address = named.is_wildcard() ? *common::IpAddress::parse(named.is_v4() ? "127.0.0.1" : "::1") : named;
     if (address.is_loopback() && (address.is_v4() ? every_v4_ : every_v6_).contains(port)) return true;
-    return std::find(endpoints_.begin(), endpoints_.end(), common::Endpoint{address, port}) !=
-           endpoints_.end();
+    return std::find(endpoints_.begin(), endpoints_.end(), common::Endpoint{address, port}) != endpoints_.end();
 }
 
 std::vector<common::IpAddress> LocalIdentity::interfaces() {

@@ -94,8 +94,7 @@ void RouteLookup::look_up_addresses(const std::set<std::string>& hosts) {
 void RouteLookup::addresses_known() {
     const auto self = [this](const std::string& host) { return is_self(host); };
     auto decision = decide::decide_mx(name_, mx_.said, std::move(mx_.mx), mx_.why, port_, self);
-    if (decision.address_only)
-        decision.destination = decide::decide_address_only(name_, a_, aaaa_, why_, port_, self);
+    if (decision.address_only) decision.destination = decide::decide_address_only(name_, a_, aaaa_, why_, port_, self);
     finish(std::move(decision.destination));
 }
 

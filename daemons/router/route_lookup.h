@@ -3,8 +3,8 @@
 #pragma once
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/decide/hosts/mx.h"
-#include "daemons/decide/routing/routing.h"
 #include "daemons/decide/hosts/srv.h"
+#include "daemons/decide/routing/routing.h"
 #include "daemons/router/local_identity.h"
 #include <cstdint>
 #include <functional>
@@ -60,7 +60,8 @@ private:
     std::vector<dns::Lookup> lookups_;
     std::size_t open_ = 0;
     std::map<std::string, std::vector<common::IpAddress>> addresses_;
-    decide::LookupStatus a_ = decide::LookupStatus::failed, aaaa_ = decide::LookupStatus::failed; // for a domain without MX
+    decide::LookupStatus a_ = decide::LookupStatus::failed,
+                         aaaa_ = decide::LookupStatus::failed; // for a domain without MX
     std::string why_;
     std::uint32_t ttl_ = 0;
 };

@@ -39,7 +39,7 @@ Router::Router(common::DaemonContext& context, const config::Config& config, con
            {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); },
             [this](const std::string& domain, StsPolicies::Failure failure, const std::string& why) {
                 using decide::TlsResult;
-                const auto result = failure == StsPolicies::Failure::invalid     ? TlsResult::sts_policy_invalid
+                const auto result = failure == StsPolicies::Failure::invalid       ? TlsResult::sts_policy_invalid
                                     : failure == StsPolicies::Failure::certificate ? TlsResult::sts_webpki_invalid
                                                                                    : TlsResult::sts_policy_fetch_error;
                 decide::TlsOutcome outcome{.domain = domain, .policy = decide::TlsPolicyType::sts, .result = result};
@@ -91,7 +91,8 @@ void Router::apply(const config::Config& config) {
     set_reporter(config);
     tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
-    local_identity_ = LocalIdentity({config.mta.hostname, config.smtp_client.helo}, config.listeners, LocalIdentity::interfaces());
+    local_identity_ =
+        LocalIdentity({config.mta.hostname, config.smtp_client.helo}, config.listeners, LocalIdentity::interfaces());
     for (auto& [domain, job] : open)
         for (const auto& question : job.questions) on_question({question.request, domain, question.pool});
 }
@@ -116,8 +117,8 @@ void Router::set_reporter(const config::Config& config) {
     if (const auto made = common::make_state_directory(directory); !made)
         return context_.log.error("{}; no TLS reports are sent", made.error().what);
     if (!reporter_)
-        reporter_ = std::make_unique<TlsReporter>(context_.loop, context_.log, directory,
-                                                  context_.run_directory + "/submit");
+        reporter_ =
+            std::make_unique<TlsReporter>(context_.loop, context_.log, directory, context_.run_directory + "/submit");
     reporter_->use(resolver_.get(), https_.get(), config.tls_reports, config.mta.hostname);
 }
 
@@ -133,10 +134,10 @@ void Router::listen(common::DaemonConfig& daemon_config) {
 void Router::add_channel(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> channel) {
     const auto number = ++last_channel_;
     channel->set_callbacks({[this](proto::tls_results::Message&& message) {
-                               for (const auto& each : std::get<proto::tls_results::Results>(message).results)
-                                   count(each.outcome, each.sessions);
-                           },
-                           [this, number](const std::string&) { result_channels_.erase(number); }});
+                                for (const auto& each : std::get<proto::tls_results::Results>(message).results)
+                                    count(each.outcome, each.sessions);
+                            },
+                            [this, number](const std::string&) { result_channels_.erase(number); }});
     result_channels_.emplace(number, std::move(channel));
 }
 
@@ -156,8 +157,7 @@ std::string Router::authorities(const std::string& file) const {
     if (file.empty()) return "";
     auto text = common::read_file(file);
     if (text) return *std::move(text);
-    context_.log.warning("smtp_client.tls_ca_file: {}; no web server's certificate can be verified",
-                              text.error().what);
+    context_.log.warning("smtp_client.tls_ca_file: {}; no web server's certificate can be verified", text.error().what);
     return "";
 }
 
@@ -199,10 +199,10 @@ void Router::asked_by_name(proto::route::Route&& route) {
     }
     const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
-        return answer(question, route.domain,
-                      {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5",
-                                                   route.domain + " names no next hop"),
-                       3600});
+        return answer(
+            question, route.domain,
+            {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5", route.domain + " names no next hop"),
+             3600});
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(question, route.domain, route_of_rule(decide::configured({*hop}), 0));
     look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, question);
@@ -227,10 +227,10 @@ void Router::start_waiting() {
         const auto job = jobs_.find(domain);
         if (job == jobs_.end()) continue;
         job->second.ticket = limiter_.acquire();
-        if (const auto asked = policy_domain(domain, job->second); !asked.empty()) sts_.prefetch(asked); // beside its hosts
-        job->second.lookup =
-            std::make_unique<RouteLookup>(*resolver_, local_identity_, domain, *job->second.hop,
-                                          [this, domain](RouteResult what) { found(domain, what); });
+        if (const auto asked = policy_domain(domain, job->second); !asked.empty())
+            sts_.prefetch(asked); // beside its hosts
+        job->second.lookup = std::make_unique<RouteLookup>(*resolver_, local_identity_, domain, *job->second.hop,
+                                                           [this, domain](RouteResult what) { found(domain, what); });
     }
 }
 
@@ -262,8 +262,8 @@ std::string Router::policy_domain(const std::string& domain, const Job& job) con
 void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {
     const auto job = jobs_.extract(domain);
     const bool by_name = domain.starts_with(proto::route::via);
-    const auto* rule = by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size()))
-                               : routes_.find(domain);
+    const auto* rule =
+        by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size())) : routes_.find(domain);
     const auto sts = policy ? said(policy_domain, *policy) : proto::route::StsPolicy{};
     for (const auto& question : job.mapped().questions)
         answer(question, domain, job.mapped().found, rule ? rule->pattern : std::string(), sts);
@@ -271,8 +271,8 @@ void Router::finish(const std::string& domain, const std::string& policy_domain,
 
 void Router::policy_changed(const std::string& domain, const StsPolicy* policy) {
     // A policy is 64 KiB at most. Nothing is said while the queue-manager is away: it asks again for every domain.
-    static_cast<void>(
-        queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}}));
+    static_cast<void>(queue_manager_.send(
+        proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}}));
 }
 
 bool Router::is_this_system(const std::string& name, std::uint16_t port) const {
@@ -313,8 +313,8 @@ void Router::answer(const Question& question, const std::string& domain, const R
     routed.kind = destination.kind;
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)
-        routed.hosts.push_back(
-            {host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap, host.protocol, host.account});
+        routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap,
+                                host.protocol, host.account});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;

@@ -1,18 +1,18 @@
 // The router: answers the queue-manager's question where a domain's mail goes, by the configured routes and
 // the name system. Knows no message.
 #pragma once
-#include "daemons/common/process/daemon.h"
-#include "daemons/common/net/dns/resolver.h"
-#include "daemons/common/net/https.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/net/https.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/tls_results.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/router/local_identity.h"
-#include "daemons/router/route_lookup.h"
 #include "daemons/router/lookup_limiter.h"
+#include "daemons/router/route_lookup.h"
 #include "daemons/router/sts_policies.h"
 #include "daemons/router/tls_reporter.h"
 #include <cstdint>
@@ -44,7 +44,7 @@ private:
         std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
         LookupLimiter::Ticket ticket = 0;
-        RouteResult found;                         // while its domain's policy is asked for
+        RouteResult found; // while its domain's policy is asked for
     };
 
     Router(common::DaemonContext& context, const config::Config& config, const std::string& directory);
@@ -57,8 +57,7 @@ private:
     void asked_by_name(proto::route::Route&& route);
     std::string authorities(const std::string& file) const;
     RouteResult best(const decide::RouteRule& rule, const Question& question) const;
-    void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
-                 Question question);
+    void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections, Question question);
     void start_waiting();
     void found(const std::string& domain, RouteResult found);
     bool is_this_system(const std::string& name, std::uint16_t port) const;
@@ -77,16 +76,17 @@ private:
     LocalIdentity local_identity_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;
-    StsPolicies sts_; // its lookups end before the resolver
+    StsPolicies sts_;                              // its lookups end before the resolver
     decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
     std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
     std::unique_ptr<ipc::Listener> listener_;
-    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>> result_channels_; // smtp-clients
+    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>>
+        result_channels_; // smtp-clients
     std::uint64_t last_channel_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
-    common::TurnHook turn_; // begins waiting jobs, lets ended ones go
-    LookupLimiter limiter_;         // of jobs that have begun
+    common::TurnHook turn_;           // begins waiting jobs, lets ended ones go
+    LookupLimiter limiter_;           // of jobs that have begun
     std::vector<std::unique_ptr<RouteLookup>> ended_;
     ipc::Connector<proto::route::Message> queue_manager_;
 };

@@ -136,7 +136,7 @@ void StsPolicies::record_found(const std::string& domain, const dns::Answer& ans
 
 void StsPolicies::look_for_host(const std::string& domain, Check& check) {
     check.open = 2;
-    const auto look_up = [&](dns::Type type, std::vector<common::IpAddress> Check::*into) {
+    const auto look_up = [&](dns::Type type, std::vector<common::IpAddress> Check::* into) {
         return resolver_->look_up("mta-sts." + domain, type, [this, domain, into](const dns::Answer& answer) {
             auto& check = checks_.at(domain);
             check.*into = answer.addresses;
@@ -157,8 +157,8 @@ void StsPolicies::fetch(const std::string& domain, Check& check) {
     if (request.addresses.size() > max_addresses) request.addresses.resize(max_addresses);
     if (request.addresses.empty())
         return failed(domain, Failure::fetch, fmt::format("{} has no address", request.host));
-    check.exchange = https_->start(
-        request, [this, domain](const common::Https::Answer& answer) { fetched(domain, answer); });
+    check.exchange =
+        https_->start(request, [this, domain](const common::Https::Answer& answer) { fetched(domain, answer); });
 }
 
 void StsPolicies::fetched(const std::string& domain, const common::Https::Answer& answer) {
@@ -183,8 +183,7 @@ void StsPolicies::failed(const std::string& domain, Failure failure, const std::
     log_.warning("{}: the MTA-STS policy at https://mta-sts.{}/.well-known/mta-sts.txt is not available: {}; "
                  "mail is sent {}",
                  domain, domain, why,
-                 known ? fmt::format("under the previous policy (id {})", known->id)
-                       : "without a policy until it is");
+                 known ? fmt::format("under the previous policy (id {})", known->id) : "without a policy until it is");
     if (callbacks_.failed) callbacks_.failed(domain, failure, why);
     checks_.at(domain).valid = static_cast<std::uint32_t>(failed_for / 1s);
     finish(domain);
@@ -212,7 +211,8 @@ void StsPolicies::finish(const std::string& domain) {
 // --------------------------------------------------------------------------------------------------------
 
 void StsPolicies::store(const std::string& domain, decide::sts::Policy policy, const std::string& id) {
-    if (!policies_.contains(domain) && policies_.size() >= StsStore::max_policies) { // who has waited longest for mail goes
+    if (!policies_.contains(domain) &&
+        policies_.size() >= StsStore::max_policies) { // who has waited longest for mail goes
         const auto oldest = std::ranges::min_element(policies_, {}, [](auto& each) { return each.second.used; });
         store_.remove(oldest->first);
         remove_from_plan(oldest->first);
@@ -237,7 +237,8 @@ void StsPolicies::save(const std::string& domain) {
 smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& policy) const {
     const auto now = Loop::now();
     if (now.wall - policy.used >= forgotten_after) return policy.expires();
-    auto renew = policy.fetched + std::min<smtp::Duration>(renewed_after, std::chrono::seconds(policy.policy.max_age) / 2);
+    auto renew =
+        policy.fetched + std::min<smtp::Duration>(renewed_after, std::chrono::seconds(policy.policy.max_age) / 2);
     if (const auto failure = failed_.find(domain); failure != failed_.end())
         renew = std::max(renew, now.wall + (failure->second - now.monotonic));
     return std::min(renew, policy.expires());
@@ -280,7 +281,8 @@ void StsPolicies::maintain() {
 
 void StsPolicies::arm_timer() {
     if (!resolver_) return;
-    const smtp::Duration next = plan_.empty() ? smtp::Duration(1h) : smtp::Duration(plan_.begin()->first - Loop::now().wall);
+    const smtp::Duration next =
+        plan_.empty() ? smtp::Duration(1h) : smtp::Duration(plan_.begin()->first - Loop::now().wall);
     timer_.start(std::clamp<smtp::Duration>(next, 1s, 1h));
 }
 

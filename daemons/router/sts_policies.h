@@ -2,9 +2,9 @@
 // kept for as long as each says, renewed in the background before that, over restarts of the system as well.
 // Knows nothing of routes; what a policy means for a connection is smtp-client's business.
 #pragma once
+#include "daemons/common/logging/log.h"
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/net/https.h"
-#include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/router/lookup_limiter.h"
 #include "daemons/router/sts_store.h"
@@ -22,7 +22,7 @@ namespace router {
 
 class StsPolicies {
 public:
-    static constexpr std::size_t max_active = 50;    // domains being asked; more wait …
+    static constexpr std::size_t max_active = 50;  // domains being asked; more wait …
     static constexpr std::size_t max_slow = 1'000; // … beside those that take long
     // Mail waits no longer for the answer: it goes by no policy until there is one.
     static constexpr smtp::Duration patience = std::chrono::seconds(10);
@@ -61,8 +61,8 @@ private:
     // One domain being asked.
     struct Check {
         std::vector<Done> waiting;
-        std::string id; // of the record found
-        bool renew = false; // fetch, even if the id has not changed
+        std::string id;          // of the record found
+        bool renew = false;      // fetch, even if the id has not changed
         smtp::Monotonic asked{}; // when
         LookupLimiter::Ticket ticket = 0;
         dns::Lookup record, a, aaaa;
@@ -104,10 +104,10 @@ private:
     std::deque<std::pair<std::string, smtp::Monotonic>>
         waiting_since_; // domains that may have waited too long, in their order
     common::Timer overdue_timer_;
-    std::set<std::pair<smtp::WallTime, std::string>> plan_; // what is to be renewed or dropped next, and …
+    std::set<std::pair<smtp::WallTime, std::string>> plan_;   // what is to be renewed or dropped next, and …
     std::unordered_map<std::string, smtp::WallTime> planned_; // … where that stands
-    common::Timer timer_;   // for it
-    common::TurnHook turn_; // begins what waits
+    common::Timer timer_;                                     // for it
+    common::TurnHook turn_;                                   // begins what waits
 };
 
 } // namespace router

@@ -25,9 +25,9 @@ Json of_policy(const TlsReportSubject& of, const TlsPolicyTotals& totals) {
     if (!totals.text.empty()) policy["policy-string"] = totals.text;
     policy["policy-domain"] = of.domain;
     if (!totals.hosts.empty()) policy["mx-host"] = totals.hosts;
-    Json out{{"policy", std::move(policy)},
-             {"summary",
-              {{"total-successful-session-count", totals.good}, {"total-failure-session-count", totals.bad}}}};
+    Json out{
+        {"policy", std::move(policy)},
+        {"summary", {{"total-successful-session-count", totals.good}, {"total-failure-session-count", totals.bad}}}};
     auto details = Json::array();
     for (const auto& failures : totals.failures) {
         Json detail{{"result-type", word_of(failures.result)}};
@@ -54,17 +54,19 @@ std::string TlsReportSubject::file_name() const {
 }
 
 std::string report_json(const TlsReportSubject& of, const std::vector<TlsPolicyTotals>& policies) {
-    Json out{{"organization-name", of.organization},
-             {"date-range",
-              {{"start-datetime", smtp::rfc3339_date(of.day)}, {"end-datetime", smtp::rfc3339_date(of.day + last_second)}}},
-             {"contact-info", of.contact},
-             {"report-id", of.id()},
-             {"policies", Json::array()}};
+    Json out{
+        {"organization-name", of.organization},
+        {"date-range",
+         {{"start-datetime", smtp::rfc3339_date(of.day)}, {"end-datetime", smtp::rfc3339_date(of.day + last_second)}}},
+        {"contact-info", of.contact},
+        {"report-id", of.id()},
+        {"policies", Json::array()}};
     for (const auto& each : policies) out["policies"].push_back(of_policy(of, each));
     return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped, smtp::WallTime now) {
+std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped,
+                        smtp::WallTime now) {
     const auto boundary = fmt::format("report-{}-{}", unix_time(of.day), unix_time(now));
     const auto day = smtp::rfc3339_date(of.day).substr(0, 10);
     auto out = fmt::format("From: <{}>\nTo: <{}>\nDate: {}\n"

@@ -26,7 +26,8 @@ struct TlsReportSubject {
 std::string report_json(const TlsReportSubject& of, const std::vector<TlsPolicyTotals>& policies);
 
 // RFC 8460, 5.3: the whole message, with LF line ends.
-std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped, smtp::WallTime now);
+std::string report_mail(const TlsReportSubject& of, const std::string& to, std::string_view gzipped,
+                        smtp::WallTime now);
 
 std::string gzip(std::string_view bytes);
 

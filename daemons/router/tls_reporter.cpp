@@ -137,8 +137,7 @@ void TlsReporter::save() {
     for (auto& [day, totals] : days_) {
         if (!totals.dirty) continue;
         const auto saved = common::replace_file(directory_, smtp::iso_date(day) + ".json", totals.totals.encode());
-        if (!saved)
-            log_.warning("{}: the totals of TLS sessions will be lost at a restart", saved.error().what);
+        if (!saved) log_.warning("{}: the totals of TLS sessions will be lost at a restart", saved.error().what);
         totals.dirty = !saved;
     }
 }
@@ -164,7 +163,8 @@ void TlsReporter::maintain() {
                 end + smtp::Duration(std::uniform_int_distribution<std::int64_t>(0, settings_.delay.count())(chance));
         }
         if (now >= totals.due) start(day, totals);
-        const bool busy = std::ranges::any_of(sending_, [&, day = day](auto& each) { return each.second.of.day == day; });
+        const bool busy =
+            std::ranges::any_of(sending_, [&, day = day](auto& each) { return each.second.of.day == day; });
         if (!busy && !totals.totals.domains.empty() && totals.last.empty() && now - end > give_up_after) {
             log_.warning("TLS reports for {} could not be delivered to {} domains; given up", smtp::iso_date(day),
                          totals.totals.domains.size());
@@ -190,8 +190,9 @@ void TlsReporter::start(Day day, Totals& totals) {
         if (sending_.contains(domain)) continue; // of another day: next time
         auto& sending = sending_[domain];
         sending.of = {settings_.organization, settings_.contact, settings_.from, hostname_, domain, day};
-        sending.record = resolver_->look_up("_smtp._tls." + domain, dns::Type::txt,
-                                            [this, domain](const dns::Answer& answer) { record_found(domain, answer); });
+        sending.record =
+            resolver_->look_up("_smtp._tls." + domain, dns::Type::txt,
+                               [this, domain](const dns::Answer& answer) { record_found(domain, answer); });
     }
     if (domains.upper_bound(totals.last) == domains.end() && sending_.empty() && !domains.empty()) {
         totals.last.clear(); // all have had their turn
@@ -220,8 +221,9 @@ void TlsReporter::step(const std::string& domain) {
 
 void TlsReporter::mail(const std::string& domain, const std::string& to) {
     auto& sending = sending_.at(domain);
-    auto* work = new Submission{this, domain, to, submit_, settings_.from,
-                                report_mail(sending.of, to, sending.packed, Loop::now().wall), {}, {}};
+    auto* work = new Submission{
+        this, domain, to, submit_, settings_.from, report_mail(sending.of, to, sending.packed, Loop::now().wall),
+        {},   {}};
     submissions_.push_back(work);
     work->request.data = work;
     uv_queue_work(
@@ -239,8 +241,8 @@ void TlsReporter::mailed(const Submission& work) {
         log_.info("{}: TLS report for {} mailed to <{}>: {}", work.domain, smtp::iso_date(sending.of.day), work.to,
                   work.answer->queue_id);
     else
-        log_.warning("{}: TLS report for {} could not be mailed to <{}>: {}", work.domain, smtp::iso_date(sending.of.day),
-                     work.to, work.trouble);
+        log_.warning("{}: TLS report for {} could not be mailed to <{}>: {}", work.domain,
+                     smtp::iso_date(sending.of.day), work.to, work.trouble);
     sending.delivered = sending.delivered || work.trouble.empty();
     step(work.domain);
 }

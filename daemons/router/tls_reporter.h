@@ -3,9 +3,9 @@
 // Knows nothing of connections; what a report says is tls_report.h.
 #pragma once
 #include "daemons/common/config/sections/delivery/tls_reports.h"
+#include "daemons/common/logging/log.h"
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/net/https.h"
-#include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/decide/tls/tls_rpt.h"
 #include "daemons/router/tls_report.h"
@@ -19,9 +19,9 @@ namespace router {
 
 class TlsReporter {
 public:
-    static constexpr smtp::Duration save_interval = std::chrono::minutes(1); // at most this much is lost in a crash
+    static constexpr smtp::Duration save_interval = std::chrono::minutes(1);   // at most this much is lost in a crash
     static constexpr smtp::Duration retry_interval = std::chrono::minutes(30); // what could not be delivered
-    static constexpr smtp::Duration give_up_after = std::chrono::days(2);  // after the day's end
+    static constexpr smtp::Duration give_up_after = std::chrono::days(2);      // after the day's end
     static constexpr std::size_t max_active = 4;
 
     // `directory` exists; `submit`: path of pickup's socket.
@@ -43,8 +43,8 @@ private:
     struct Totals {
         TlsTotals totals;
         bool dirty = false;
-        smtp::WallTime due;       // its reports, once the day has ended
-        std::string last;         // domain whose report was begun last; they go in order
+        smtp::WallTime due; // its reports, once the day has ended
+        std::string last;   // domain whose report was begun last; they go in order
     };
     // One domain's report on its way.
     struct Sending {

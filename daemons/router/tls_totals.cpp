@@ -11,8 +11,8 @@ void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions,
                       const std::vector<std::string>& hosts) {
     if (!domains.contains(outcome.domain) && domains.size() >= max_domains) return;
     auto& policies = domains[outcome.domain];
-    auto policy = std::ranges::find_if(
-        policies, [&](auto& each) { return each.type == outcome.policy && each.text == text; });
+    auto policy =
+        std::ranges::find_if(policies, [&](auto& each) { return each.type == outcome.policy && each.text == text; });
     if (policy == policies.end()) {
         if (policies.size() >= max_policies) return;
         policies.push_back({outcome.policy, text, hosts, 0, 0, {}});
@@ -39,8 +39,10 @@ std::string TlsTotals::encode() const {
         for (const auto& policy : policies) {
             auto failures = nlohmann::json::array();
             for (const auto& f : policy.failures)
-                failures.push_back({static_cast<int>(f.result), f.sender, f.host, f.address, f.reason, f.sessions, f.helo});
-            list.push_back({static_cast<int>(policy.type), policy.text, policy.hosts, policy.good, policy.bad, failures});
+                failures.push_back(
+                    {static_cast<int>(f.result), f.sender, f.host, f.address, f.reason, f.sessions, f.helo});
+            list.push_back(
+                {static_cast<int>(policy.type), policy.text, policy.hosts, policy.good, policy.bad, failures});
         }
     }
     return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -24,8 +24,8 @@ struct TlsFailures { // alike
 
 struct TlsPolicyTotals {
     decide::TlsPolicyType type = decide::TlsPolicyType::none;
-    std::vector<std::string> text;  // tlsa: the records; sts: the policy's lines
-    std::vector<std::string> hosts; // sts: its mx
+    std::vector<std::string> text;   // tlsa: the records; sts: the policy's lines
+    std::vector<std::string> hosts;  // sts: its mx
     std::uint64_t good = 0, bad = 0; // sessions
     std::vector<TlsFailures> failures;
 };

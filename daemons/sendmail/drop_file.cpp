@@ -23,13 +23,13 @@ Result<DropFile> DropFile::create(const std::string& directory) {
     for (int n = 0;; ++n) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
         char name[64];
-        std::snprintf(name, sizeof name, "%014llx.%lu.%08x",
-                      static_cast<unsigned long long>(
-                          std::chrono::duration_cast<std::chrono::microseconds>(now).count()),
-                      static_cast<unsigned long>(::getpid()), random());
+        std::snprintf(
+            name, sizeof name, "%014llx.%lu.%08x",
+            static_cast<unsigned long long>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()),
+            static_cast<unsigned long>(::getpid()), random());
         // Others can read it if they get at it; only those who may enter the directory do.
-        drop.file_ = common::Fd(::openat(drop.directory_.number(), name,
-                                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+        drop.file_ = common::Fd(
+            ::openat(drop.directory_.number(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (drop.file_) {
             drop.name_ = name;
             break;

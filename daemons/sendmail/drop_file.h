@@ -2,8 +2,8 @@
 // returns. What pickup takes for a submission is a file with an end, so that a torn one is none. Used by
 // sendmail itself where nobody changes user, else by the set-gid helper.
 #pragma once
-#include "daemons/common/submission/drop_limits.h"
 #include "daemons/common/runtime/fd.h"
+#include "daemons/common/submission/drop_limits.h"
 #include "libspool/disk/result.h"
 #include <string>
 #include <string_view>

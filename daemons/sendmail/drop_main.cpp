@@ -59,9 +59,7 @@ int main() {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN); // beyond the caller's limit (ulimit -f): told, and nothing is left behind
     auto file = sendmail::DropFile::create(POSTRIDER_SPOOL "/drop");
-    if (!file)
-        return fail(EX_TEMPFAIL,
-                    file.error().what + (file.error().code == EACCES ? access_advice() : ""));
+    if (!file) return fail(EX_TEMPFAIL, file.error().what + (file.error().code == EACCES ? access_advice() : ""));
     ipc::FrameReader frames;
     FrameSequence sequence;
     std::array<char, 65536> buffer;
@@ -74,8 +72,7 @@ int main() {
         frames.feed(bytes);
         while (const auto frame = frames.next()) {
             const auto message = ipc::decode<proto::submit::Message>(*frame);
-            if (!message || !sequence.take(*message))
-                return fail(EX_DATAERR, "only sendmail may call this program");
+            if (!message || !sequence.take(*message)) return fail(EX_DATAERR, "only sendmail may call this program");
         }
         if (sequence.size() > file->limits().message_size)
             return fail(EX_DATAERR, "the message is larger than " + std::to_string(file->limits().message_size) +

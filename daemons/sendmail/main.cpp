@@ -3,6 +3,5 @@
 
 int main(int argc, char** argv) {
     return sendmail::run(argc > 0 ? argv[0] : "sendmail",
-                         argc > 1 ? std::vector<std::string>(argv + 1, argv + argc)
-                                  : std::vector<std::string>());
+                         argc > 1 ? std::vector<std::string>(argv + 1, argv + argc) : std::vector<std::string>());
 }

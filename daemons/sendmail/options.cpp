@@ -48,8 +48,7 @@ std::string take_queue(std::string_view text, Options& out) {
         return text.size() == 1 ? "-q" + std::string(text) + " requires a value" : std::string();
     }
     if (text.starts_with('S')) return "-qS is not supported";
-    if (out.mode == Mode::deliver)
-        out.mode = Mode::nothing; // -q30m: how often the queue is looked at is configured
+    if (out.mode == Mode::deliver) out.mode = Mode::nothing; // -q30m: how often the queue is looked at is configured
     return {};
 }
 
@@ -57,9 +56,7 @@ std::string take_setting(std::string_view text, Options& out) {
     const auto equals = text.find('=');
     const auto name = text.substr(0, equals);
     const auto value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
-    bool* setting = is(name, "smtputf8")     ? &out.smtputf8
-                    : is(name, "requiretls") ? &out.require_tls
-                                             : nullptr;
+    bool* setting = is(name, "smtputf8") ? &out.smtputf8 : is(name, "requiretls") ? &out.require_tls : nullptr;
     if (setting == nullptr) return {}; // all others are accepted and mean nothing here
     if (!is(value, "yes") && !is(value, "no")) return "-O " + std::string(name) + ": expected yes or no";
     *setting = is(value, "yes");
@@ -69,8 +66,7 @@ std::string take_setting(std::string_view text, Options& out) {
 std::string take(int letter, const std::string& value, Options& out) {
     switch (letter) {
     case 'B':
-        if (!is(value, "7BIT") && !is(value, "8BITMIME"))
-            return "-B " + value + ": expected 7BIT or 8BITMIME";
+        if (!is(value, "7BIT") && !is(value, "8BITMIME")) return "-B " + value + ": expected 7BIT or 8BITMIME";
         out.body = is(value, "7BIT") ? Body::seven_bit : Body::eight_bit;
         return {};
     case 'C': out.config = value; return {};
@@ -108,8 +104,7 @@ std::string take(int letter, const std::string& value, Options& out) {
 
 } // namespace
 
-std::expected<Options, std::string> parse_options(std::string_view name,
-                                                  const std::vector<std::string>& words) {
+std::expected<Options, std::string> parse_options(std::string_view name, const std::vector<std::string>& words) {
     Options out;
     out.mode = mode_by_name(name);
     std::vector<std::string> copies(words);
@@ -134,8 +129,7 @@ std::expected<Options, std::string> parse_options(std::string_view name,
             const char odd[] = {static_cast<char>(optopt), '\0'};
             return std::unexpected(std::string("-") + odd + " is not an option, or needs a value");
         }
-        if (auto complaint = take(letter, optarg == nullptr ? std::string() : optarg, out);
-            !complaint.empty())
+        if (auto complaint = take(letter, optarg == nullptr ? std::string() : optarg, out); !complaint.empty())
             return std::unexpected(complaint);
     }
     for (int n = optind; n < argc; ++n) out.recipients.push_back(copies[static_cast<std::size_t>(n)]);

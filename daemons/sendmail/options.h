@@ -25,23 +25,22 @@ enum class DotHandling : std::uint8_t { end_message, literal };
 
 struct Options {
     Mode mode = Mode::deliver;
-    std::string config;                // -C
-    std::optional<std::string> sender; // -f, -r: the last one; "" the null sender
-    std::string full_name;             // -F
-    DotHandling dots = DotHandling::end_message;     // -i, -oi
-    bool from_header = false;          // -t
+    std::string config;                          // -C
+    std::optional<std::string> sender;           // -f, -r: the last one; "" the null sender
+    std::string full_name;                       // -F
+    DotHandling dots = DotHandling::end_message; // -i, -oi
+    bool from_header = false;                    // -t
     std::vector<std::string> recipients;
     std::uint8_t notify = 0; // -N
     smtp::Ret ret = smtp::Ret::unspecified;
     std::string envid; // -V
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O
-    bool verbose = false; // -v: the sender is told what the first try came to
-    std::string only_message, only_site; // -qI<id>, -qR<site>
+    bool verbose = false;                       // -v: the sender is told what the first try came to
+    std::string only_message, only_site;        // -qI<id>, -qR<site>
 };
 
 // `name`: what the program was called. An error is a line for the user: exit 64.
-std::expected<Options, std::string> parse_options(std::string_view name,
-                                                  const std::vector<std::string>& words);
+std::expected<Options, std::string> parse_options(std::string_view name, const std::vector<std::string>& words);
 
 } // namespace sendmail

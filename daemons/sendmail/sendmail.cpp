@@ -1,10 +1,10 @@
 #include "daemons/sendmail/sendmail.h"
-#include "daemons/common/lookup/aliases/address_lint.h"
-#include "daemons/common/process/privileges.h"
+#include "daemons/common/commands/effective_config.h"
 #include "daemons/common/commands/queue_flush.h"
 #include "daemons/common/commands/queue_listing.h"
+#include "daemons/common/lookup/aliases/address_lint.h"
+#include "daemons/common/process/privileges.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/commands/effective_config.h"
 #include "daemons/sendmail/input.h"
 #include "daemons/sendmail/options.h"
 #include "daemons/sendmail/smtp.h"
@@ -36,8 +36,7 @@ struct User {
 User calling_user() {
     User user;
     const passwd* entry = ::getpwuid(::getuid());
-    user.name =
-        entry != nullptr && *entry->pw_name != '\0' ? entry->pw_name : fmt::format("uid{}", ::getuid());
+    user.name = entry != nullptr && *entry->pw_name != '\0' ? entry->pw_name : fmt::format("uid{}", ::getuid());
     if (const char* name = std::getenv("NAME"); name != nullptr && *name != '\0') {
         user.full_name = name;
     } else if (entry != nullptr) {
@@ -49,8 +48,7 @@ User calling_user() {
             }
             const auto at = user.full_name.size(); // stands for the login name with a capital
             user.full_name += user.name;
-            user.full_name[at] =
-                static_cast<char>(std::toupper(static_cast<unsigned char>(user.full_name[at])));
+            user.full_name[at] = static_cast<char>(std::toupper(static_cast<unsigned char>(user.full_name[at])));
         }
     }
     return user;
@@ -89,8 +87,7 @@ int deliver(const common::EffectiveConfig& config, const Options& options) {
         if (begin.trace != spool::Trace::none) fmt::print("{}: {}\n", program, answer.text);
         return EX_OK;
     }
-    if (options.verbose)
-        fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
+    if (options.verbose) fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
     if (begin.trace != spool::Trace::none && !begin.sender.empty())
         fmt::print("Mail Delivery Status Report will be mailed to <{}>.\n", begin.sender);
     return EX_OK;
@@ -137,9 +134,8 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     case Mode::deliver:
     case Mode::verify: return deliver(*config, *options);
     case Mode::smtp: return serve_smtp(*config);
-    case Mode::list: 
-        return common::list_queue(config->spool.directory + "/run/showq", common::QueueListing::Form::text,
-                                  program);
+    case Mode::list:
+        return common::list_queue(config->spool.directory + "/run/showq", common::QueueListing::Form::text, program);
     case Mode::aliases: return check_aliases(*config);
     case Mode::flush: return flush(*config, *options);
     case Mode::nothing: break;

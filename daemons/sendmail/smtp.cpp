@@ -50,8 +50,7 @@ public:
             if (session_.closed()) return EX_OK;
             const auto deadline = session_.next_deadline();
             const auto wait_ms =
-                deadline ? std::clamp<std::int64_t>((*deadline - now()).count() / 1000 + 1, 0, 3'600'000)
-                         : -1;
+                deadline ? std::clamp<std::int64_t>((*deadline - now()).count() / 1000 + 1, 0, 3'600'000) : -1;
             pollfd wait{0, POLLIN, 0};
             const bool wants = session_.wants_input();
             if (::poll(&wait, wants ? 1 : 0, static_cast<int>(wait_ms)) == 0) {
@@ -103,16 +102,13 @@ private:
         begin_.recipients.push_back({rcpt.path.text(), rcpt.parameters.orcpt, rcpt.parameters.notify.bits()});
         ok(250, {2, 1, 5});
     }
-    void on(const smtp::event::Data&) {
-        session_.answer(Reply{354, {}, "End data with <CR><LF>.<CR><LF>"}, now());
-    }
+    void on(const smtp::event::Data&) { session_.answer(Reply{354, {}, "End data with <CR><LF>.<CR><LF>"}, now()); }
     void on(const smtp::event::Chunk& chunk) { content_ += chunk.bytes; }
     void on(const smtp::event::EndOfData&) {
         const auto answer = submit(config_, begin_, content_);
         content_.clear();
         if (answer.status == EX_OK)
-            return ok(250, {2, 0, 0},
-                      answer.queue_id.empty() ? "Ok: queued" : "Ok: queued as " + answer.queue_id);
+            return ok(250, {2, 0, 0}, answer.queue_id.empty() ? "Ok: queued" : "Ok: queued as " + answer.queue_id);
         if (answer.status == EX_TEMPFAIL) return session_.answer(Reply{451, {4, 3, 0}, answer.text}, now());
         session_.answer(Reply{554, {5, 6, 0}, answer.text}, now());
     }
@@ -147,8 +143,7 @@ int serve_smtp(const common::EffectiveConfig& config) {
     settings.capabilities.smtputf8 = true;
     settings.message_size = config.submit.message_size;
     settings.recipients = config.submit.recipients;
-    settings.early_bytes =
-        smtp::ServerSettings::EarlyBytes::tolerate; // a program may write all it has at once
+    settings.early_bytes = smtp::ServerSettings::EarlyBytes::tolerate; // a program may write all it has at once
     settings.junk_commands = 1'000'000;
     settings.min_data_rate = 0;
     settings.command_time = settings.data_time = std::chrono::hours(1);

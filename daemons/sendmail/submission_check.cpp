@@ -30,7 +30,8 @@ std::optional<Answer> check_list(const std::string& list, const std::string& ori
 
 } // namespace
 
-std::optional<Answer> check_submission(const common::EffectiveConfig& config, const Begin& begin, std::string_view content) {
+std::optional<Answer> check_submission(const common::EffectiveConfig& config, const Begin& begin,
+                                       std::string_view content) {
     std::size_t senders = 0, recipients = 0;
     if (!begin.sender.empty()) {
         if (auto rejection = check_list(begin.sender, config.mta.origin, senders)) return rejection;
@@ -65,11 +66,13 @@ std::optional<Answer> check_submission(const common::EffectiveConfig& config, co
     if (scan.received() >= smtp::max_hops) return data_error("the message is looping"); // one more is added
     if (config.pools.empty()) return {}; // it may be that the configuration is not for us to read
     if (config.idempotency.enabled)
-        if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return data_error(key.error());
+        if (const auto key = decide::idempotency::key_in(control, common::key_field); !key)
+            return data_error(key.error());
     spool::Envelope envelope;
     envelope.reverse_path = begin.sender;
     const common::PoolRules pools(config.pools, config.pool_choice, config.local.recipient_delimiter);
-    if (auto wrong = common::choose_pool(pools, common::Submitter::trusted, control.value(common::pool_field), envelope);
+    if (auto wrong =
+            common::choose_pool(pools, common::Submitter::trusted, control.value(common::pool_field), envelope);
         !wrong.empty())
         return data_error(std::move(wrong));
     return {};

@@ -9,7 +9,7 @@
 
 namespace sendmail {
 
-std::optional<proto::submit::Answer> check_submission(const common::EffectiveConfig& config, const proto::submit::Begin& begin,
-                                               std::string_view content);
+std::optional<proto::submit::Answer> check_submission(const common::EffectiveConfig& config,
+                                                      const proto::submit::Begin& begin, std::string_view content);
 
 } // namespace sendmail

@@ -1,8 +1,8 @@
 // simulate: the program that `postrider simulate` runs.
-#include "daemons/simulate/simulate.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/program_options.h"
+#include "daemons/simulate/simulate.h"
 #include <algorithm>
 
 int main(int argc, char** argv) {

@@ -1,18 +1,18 @@
 // simulate: a scenario played against a configuration, in virtual time.
 #include "daemons/simulate/simulate.h"
-#include "daemons/common/config/config.h"
-#include "daemons/common/text/units.h"
 #include "daemons/common/commands/config_file.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/terminal/arguments.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/load_config.h"
 #include "daemons/common/terminal/output.h"
+#include "daemons/common/terminal/text.h"
+#include "daemons/common/text/units.h"
 #include "daemons/simulate/from_log/comparison.h"
 #include "daemons/simulate/from_log/scenario_text.h"
+#include "daemons/simulate/model/simulation.h"
 #include "daemons/simulate/report/report.h"
 #include "daemons/simulate/scenario/scenario.h"
-#include "daemons/simulate/model/simulation.h"
-#include "daemons/common/terminal/text.h"
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -48,10 +48,11 @@ bool apply_options(const Arguments& arguments, simulate::ScenarioContext& contex
     }
     if (const auto text = arguments.option("--until")) {
         context.duration = config::parse_duration(*text);
-        if (!context.duration || *context.duration < simulate::min_duration || *context.duration > simulate::max_duration)
-            return fail(false, fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"",
-                                        *text, config::print_duration(simulate::min_duration),
-                                        config::print_duration(simulate::max_duration)));
+        if (!context.duration || *context.duration < simulate::min_duration ||
+            *context.duration > simulate::max_duration)
+            return fail(false, fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"", *text,
+                                           config::print_duration(simulate::min_duration),
+                                           config::print_duration(simulate::max_duration)));
     }
     return true;
 }
@@ -95,9 +96,11 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
     if (!read_log(file, log)) return data_error;
     const from_log::TrafficGroups groups(log);
     if (groups.groups().empty())
-        return fail(data_error, fmt::format(
-                   "{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
-                   file, log.counts().lines));
+        return fail(
+            data_error,
+            fmt::format(
+                "{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
+                file, log.counts().lines));
     const auto text = from_log::scenario_text(log, groups, file);
     if (arguments.has("--print-scenario")) {
         fmt::print("{}", text);
@@ -128,10 +131,11 @@ Exit simulate_log(const Arguments& arguments, const std::string& file, const con
 int run_simulation(const Arguments& arguments) {
     const auto file = arguments.option("--world"), log = arguments.option("--from-log");
     if (file.has_value() == log.has_value())
-        return fail(usage, 
-                   "one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both");
-    if (file && arguments.has("--print-scenario"))
-        return fail(usage, "--print-scenario requires --from-log");
+        return fail(
+            usage,
+            "one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) "
+            "describes both");
+    if (file && arguments.has("--print-scenario")) return fail(usage, "--print-scenario requires --from-log");
     simulate::ScenarioContext context;
     if (!apply_options(arguments, context)) return usage;
     const auto config = parse_config(arguments);

@@ -1,5 +1,5 @@
-// The command `postrider simulate`: a scenario, or the traffic of a mail log, in virtual time with the queue engine and this
-// configuration. Sends nothing and does not ask the running Postrider.
+// The command `postrider simulate`: a scenario, or the traffic of a mail log, in virtual time with the queue engine and
+// this configuration. Sends nothing and does not ask the running Postrider.
 #pragma once
 #include "daemons/common/terminal/arguments.h"
 

@@ -1,7 +1,7 @@
 #include "daemons/smtp-client/smtp_client.h"
 #include "daemons/common/config/config.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/runtime/read_file.h"
 #include <algorithm>
 
 namespace smtp_client {
@@ -29,23 +29,23 @@ SmtpClient::SmtpClient(common::DaemonContext& context, std::unique_ptr<spool::Re
                        const common::DaemonConfig& daemon_config)
     : context_(context), disk_(std::move(disk)), deadlines_(context.loop), dns_(daemon_config.config.dns),
       client_context_{context.loop,
-              context.log,
-              deadlines_,
-              *disk_,
-              context.instance(),
-              daemon_config.config.smtp_client,
-              std::make_shared<dns::Resolver>(context.loop, daemon_config.config.dns),
-              {},
-              std::mt19937(std::random_device{}()),
-              0},
+                      context.log,
+                      deadlines_,
+                      *disk_,
+                      context.instance(),
+                      daemon_config.config.smtp_client,
+                      std::make_shared<dns::Resolver>(context.loop, daemon_config.config.dns),
+                      {},
+                      std::mt19937(std::random_device{}()),
+                      0},
       cleanup_hook_(context.loop,
-            [this] {
-                closed_connections_.clear();
-                finished_probes_.clear();
-                stopped_if_done();
-            }),
-      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager",
-                     conversation, context.identity,
+                    [this] {
+                        closed_connections_.clear();
+                        finished_probes_.clear();
+                        stopped_if_done();
+                    }),
+      queue_manager_(context.loop, context.log, context.run_directory + "/private/queue-manager", conversation,
+                     context.identity,
                      {[this](Message&& message) { on_message(std::move(message)); }, [this] { on_connected(); },
                       [this](const std::string&) { on_disconnected(); }, [this] { to_queue_manager_.drained(); }}),
       to_queue_manager_(queue_manager_, [this] {
@@ -86,8 +86,8 @@ void SmtpClient::configure_tls(const config::Config& config) {
         client_context_.tls_routes.emplace(config.routes);
 
     tls::ClientOptions options;
-    options.minimum = settings.tls_minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
-                                                                                  : tls::Version::tls_1_2;
+    options.minimum =
+        settings.tls_minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3 : tls::Version::tls_1_2;
     options.ciphers = settings.tls_ciphers;
     if (!settings.tls_authorities.empty()) {
         auto text = common::read_file(settings.tls_authorities);
@@ -95,16 +95,15 @@ void SmtpClient::configure_tls(const config::Config& config) {
             options.authorities = *std::move(text);
         else
             context_.log.warning("smtp_client.tls_ca_file: {}; no server's certificate can be verified",
-                                      text.error().what);
+                                 text.error().what);
     }
     auto context = tls::Context::client(options);
     client_context_.resumptions = {}; // they know how certificates were judged before
     client_context_.tls = context ? *std::move(context) : nullptr;
     if (!context)
-        context_.log.error("{}; mail that requires TLS waits, other mail is sent in plain text",
-                                context.error().what);
-    const bool dane = asks_dane(settings.tls) ||
-                      std::ranges::any_of(config.routes, [](auto& r) { return asks_dane(r.tls); });
+        context_.log.error("{}; mail that requires TLS waits, other mail is sent in plain text", context.error().what);
+    const bool dane =
+        asks_dane(settings.tls) || std::ranges::any_of(config.routes, [](auto& r) { return asks_dane(r.tls); });
     if (dane && !client_context_.resolver->trusts_ad())
         context_.log.warning("smtp_client.tls: DANE is not available: it requires a validating name server "
                              "on this host (dns.servers), and dns.trust_ad");
@@ -115,15 +114,14 @@ void SmtpClient::configure_accounts(const common::DaemonConfig& daemon_config) {
     auto read = auth::Credentials::parse(daemon_config.secrets_as<proto::secrets::Client>().credentials);
     if (!read) context_.log.error("smtp_client.credentials: {}", read.error().why); // master has read it, too
     client_context_.auth.use(std::make_shared<const auth::Credentials>(read ? *std::move(read) : auth::Credentials{}),
-                     daemon_config.config.routes);
+                             daemon_config.config.routes);
 }
 
 void SmtpClient::configure_reports(const config::Config& config) {
     client_context_.tls_reports_from = config.tls_reports.from;
     client_context_.tls_outcome = {};
     if (!config.tls_reports.enabled) return tls_results_.reset();
-    if (!tls_results_)
-        tls_results_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity);
+    if (!tls_results_) tls_results_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity);
     client_context_.tls_outcome = [this](const decide::TlsOutcome& outcome) { tls_results_->add(outcome); };
 }
 
@@ -178,16 +176,14 @@ void SmtpClient::on_message(Message&& message) {
         const auto found = connections_.find(deliver->connection);
         if (found != connections_.end() && !stopped_) found->second->deliver(std::move(*deliver));
     } else if (auto* close = std::get_if<Close>(&message)) {
-        if (auto found = connections_.find(close->connection); found != connections_.end())
-            found->second->close();
+        if (auto found = connections_.find(close->connection); found != connections_.end()) found->second->close();
     } else if (auto* recall = std::get_if<Recall>(&message)) {
         return_deliveries(*recall);
     } else if (auto* cut = std::get_if<Cancel>(&message)) {
         return_deliveries(*cut);
     } else if (auto* permission = std::get_if<ConnectReply>(&message)) {
         if (auto found = connections_.find(permission->connection); found != connections_.end())
-            found->second->permit(permission->granted ? Connection::Permit::yes
-                                                      : Connection::Permit::at_limit);
+            found->second->permit(permission->granted ? Connection::Permit::yes : Connection::Permit::at_limit);
     } else if (auto* acknowledged = std::get_if<Acknowledged>(&message)) {
         unacknowledged_.erase(acknowledged->delivery);
         stopped_if_done();
@@ -216,16 +212,18 @@ void SmtpClient::return_deliveries(const Cancel& cut) {
 
 void SmtpClient::begin(Probe&& order) {
     const auto attempt = order.attempt;
-    if (stopped_) { to_queue_manager_.send(stopped_probe(attempt)); return; }
+    if (stopped_) {
+        to_queue_manager_.send(stopped_probe(attempt));
+        return;
+    }
     auto probe = std::make_unique<DeliveryProbe>(
         client_context_, std::move(order),
         DeliveryProbe::Callbacks{[this](const ProbeStep& step) { to_queue_manager_.send(step); },
-                         [this, attempt](const ProbeResult& tried) {
-                             to_queue_manager_.send(tried);
-                             end_probe(attempt);
-                         }});
-    if (!probes_.try_emplace(attempt, std::move(probe)).second)
-        queue_manager_.fail("duplicate attempt number");
+                                 [this, attempt](const ProbeResult& tried) {
+                                     to_queue_manager_.send(tried);
+                                     end_probe(attempt);
+                                 }});
+    if (!probes_.try_emplace(attempt, std::move(probe)).second) queue_manager_.fail("duplicate attempt number");
 }
 
 void SmtpClient::end_probe(std::uint64_t attempt) {

@@ -2,14 +2,14 @@
 // acknowledged, over restarts of the queue-manager as well. Knows which connections and results there are;
 // not how mail is sent.
 #pragma once
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/ordered_sender.h"
 #include "daemons/common/ipc/parts.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/smtp-client/probe/delivery_probe.h"
 #include "daemons/smtp-client/session/connection.h"
 #include "daemons/smtp-client/tls/tls_results.h"
-#include "daemons/smtp-client/probe/delivery_probe.h"
 #include "libspool/disk/real_disk.h"
 #include <map>
 #include <memory>
@@ -57,8 +57,7 @@ private:
     void connected(Connection& connection) override;
     void source_refused(Connection& connection, proto::delivery::SourceRefused refused) override;
     void source_taken(Connection& connection, proto::delivery::SourceAccepted taken) override;
-    void done(Connection& connection, proto::delivery::Done done,
-              std::optional<spool::MessageReader> message) override;
+    void done(Connection& connection, proto::delivery::Done done, std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;
     bool is_current(const Connection& connection) const; // its number means something to the queue-manager
 
@@ -67,10 +66,10 @@ private:
     common::LoopDeadlines deadlines_;
     config::Dns dns_;
     ClientContext client_context_;
-    std::optional<TlsResults> tls_results_; // if there are to be reports
+    std::optional<TlsResults> tls_results_;                                      // if there are to be reports
     std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_; // of this queue-manager
     std::vector<std::unique_ptr<Connection>>
-        orphaned_connections_;                                  // of one that is gone; they finish what they have begun
+        orphaned_connections_; // of one that is gone; they finish what they have begun
     std::unordered_map<std::uint64_t, UnacknowledgedResult> unacknowledged_; // by the number it is acknowledged by
     std::uint64_t last_own_number_ = 0; // numbers given to results that a new queue-manager is told of
     std::map<std::uint64_t, std::unique_ptr<DeliveryProbe>> probes_;

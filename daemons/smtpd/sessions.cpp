@@ -28,14 +28,12 @@ Sessions::Sessions(WorkerContext& worker, std::function<void()> on_gone)
 
 // --- admission
 
-void Sessions::accepted(const std::shared_ptr<const Rules>& rules, common::Fd socket,
-                        const common::Endpoint& from) {
+void Sessions::accepted(const std::shared_ptr<const Rules>& rules, common::Fd socket, const common::Endpoint& from) {
     const auto& balancers = rules->listener.proxy_networks;
     if (balancers.empty()) return admit(rules, std::move(socket), client_of(from));
     if (common::contains(balancers, from.address)) return await_proxy_header(rules, std::move(socket), from);
-    reject_connection(
-        std::move(socket), client_of(from),
-        {554, {5, 7, 1}, rules->normal.hostname + " Error: connect through the load balancer"});
+    reject_connection(std::move(socket), client_of(from),
+                      {554, {5, 7, 1}, rules->normal.hostname + " Error: connect through the load balancer"});
 }
 
 void Sessions::await_proxy_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
@@ -65,8 +63,7 @@ void Sessions::await_proxy_header(const std::shared_ptr<const Rules>& rules, com
 void Sessions::admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client) {
     const auto& limits = rules->listener.limits;
     const auto admission = worker_.client_limits.admit(
-        client.network, {limits.sessions_per_network, limits.connections_per_minute},
-        common::Loop::now().monotonic);
+        client.network, {limits.sessions_per_network, limits.connections_per_minute}, common::Loop::now().monotonic);
     if (admission != ClientLimits::Admission::admitted)
         return reject_connection(std::move(socket), client, rules->rejection_reply(admission),
                                  rules->limit_exceeded_text(admission, client.peer()));
@@ -100,9 +97,8 @@ bool Sessions::make_room_for(const Rules& rules, const Client& newcomer) {
     for (const auto i : leaving) all[i]->evict();
     if (!leaving.empty() && now - last_eviction_log_ > 1s) {
         last_eviction_log_ = now;
-        worker_.log.warning(
-            "all {} sessions are in use: closing idle ones of the networks with the most sessions",
-            rules.listener.sessions);
+        worker_.log.warning("all {} sessions are in use: closing idle ones of the networks with the most sessions",
+                            rules.listener.sessions);
     }
     return connections_.size() < all.size();
 }
@@ -151,8 +147,8 @@ void Sessions::update_stress() {
 void Sessions::free_memory() {
     constexpr int at_a_time = 16;
     const auto now = common::Loop::now().monotonic;
-    for (int n = 0;
-         n < at_a_time && worker_.spool_writer.memory().level() >= spool::ContentMemory::Level::scarce; ++n) {
+    for (int n = 0; n < at_a_time && worker_.spool_writer.memory().level() >= spool::ContentMemory::Level::scarce;
+         ++n) {
         Connection* largest = nullptr;
         std::size_t most = spool::ContentMemory::small;
         for (auto& connection : connections_)

@@ -11,17 +11,17 @@ using When = smtp::ServerSession::When;
 spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::DaemonContext& context,
                                                     common::DaemonConfig daemon_config) {
     auto problems = std::make_unique<common::Problems>(context.report_problem);
-    auto spool_writer =
-        TRY(common::SpoolWriter::open(context.loop, context.log, daemon_config.config.spool,
-                                 static_cast<std::uint8_t>(context.instance()), problems->reporter("spool"),
-                                 context.metrics, common::MailSource::smtp));
-    std::unique_ptr<Smtpd> smtpd(new Smtpd(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
+    auto spool_writer = TRY(common::SpoolWriter::open(
+        context.loop, context.log, daemon_config.config.spool, static_cast<std::uint8_t>(context.instance()),
+        problems->reporter("spool"), context.metrics, common::MailSource::smtp));
+    std::unique_ptr<Smtpd> smtpd(
+        new Smtpd(context, daemon_config.config, std::move(problems), std::move(spool_writer)));
     smtpd->reconfigure(std::move(daemon_config));
     return smtpd;
 }
 
-Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
-             std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer)
+Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
+             std::unique_ptr<common::SpoolWriter> spool_writer)
     : context_(context), log_(context.log), problems_(std::move(problems)), deadlines_(context.loop),
       spool_writer_(std::move(spool_writer)),
       keys_(log_, spool_writer_->pool(), config.idempotency, config.spool.directory,
@@ -29,15 +29,15 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config,
       checker_(context.loop, log_, context.run_directory, context.identity),
       submission_queue_(context.loop, log_, context.run_directory, context.identity),
       worker_{context.loop,
-               log_,
-               deadlines_,
-               *spool_writer_,
-               checker_,
-               submission_queue_,
-               keys_,
-               context.metrics,
-               std::make_shared<dns::Resolver>(context.loop, config.dns),
-               context.instance()},
+              log_,
+              deadlines_,
+              *spool_writer_,
+              checker_,
+              submission_queue_,
+              keys_,
+              context.metrics,
+              std::make_shared<dns::Resolver>(context.loop, config.dns),
+              context.instance()},
       sessions_(worker_, [this] { stopped_if_done(); }),
       stop_timeout_(context.loop, [this] { sessions_.shut_down(When::now); }) {
     spool_writer_->on_scarcity([this] { sessions_.free_memory(); });
@@ -71,7 +71,8 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
         auto tls = make_tls(*settings, *listener, daemon_config.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
-            without_tls += (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
+            without_tls +=
+                (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
         }
         listening_socket.rules = make_rules(
             settings, *listener,
@@ -79,8 +80,7 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
         if (!listening_socket.acceptor)
             listening_socket.acceptor = Acceptor::create(
                 context_.loop, std::move(handed.fd),
-                [this, key = handed.name + " " + handed.address](common::Fd socket,
-                                                                 const common::Endpoint& from) {
+                [this, key = handed.name + " " + handed.address](common::Fd socket, const common::Endpoint& from) {
                     if (const auto at = listening_sockets_.find(key); at != listening_sockets_.end())
                         sessions_.accepted(at->second.rules, std::move(socket), from);
                 },
@@ -98,8 +98,8 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     sessions_.set_limit(limit);
     problems_->set("TLS", without_tls);
     worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config.dns);
-    worker_.policy_sources = make_policy_sources(context_.loop, log_, config.policies, config.content,
-                                                 problems_->new_reporter("advisers"));
+    worker_.policy_sources =
+        make_policy_sources(context_.loop, log_, config.policies, config.content, problems_->new_reporter("advisers"));
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
     checker_.clear_cache();

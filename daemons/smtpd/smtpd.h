@@ -1,8 +1,8 @@
-// The SMTP server, one worker of several: listens on the sockets that master passes down, and applies the configuration.
-// Sessions deals with the clients.
+// The SMTP server, one worker of several: listens on the sockets that master passes down, and applies the
+// configuration. Sessions deals with the clients.
 #pragma once
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/smtpd/access/acceptor.h"
 #include "daemons/smtpd/sessions.h"
 #include <functional>
@@ -28,8 +28,8 @@ private:
         std::unique_ptr<Acceptor> acceptor;
     };
 
-    Smtpd(common::DaemonContext& context, const config::Config& config,
-          std::unique_ptr<common::Problems> problems, std::unique_ptr<common::SpoolWriter> spool_writer);
+    Smtpd(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
+          std::unique_ptr<common::SpoolWriter> spool_writer);
     std::shared_ptr<const auth::PasswordFile> read_passwords(const common::DaemonConfig& daemon_config);
     void stopped_if_done();
 

@@ -31,10 +31,8 @@ std::optional<SaslMechanism> sasl_mechanism_named(std::string_view name) {
     return {};
 }
 
-SaslClient::SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host,
-                       std::uint16_t port)
-    : mechanism_(mechanism), user_(std::move(user)), host_(std::move(host)), port_(port),
-      secret_(std::move(secret)) {}
+SaslClient::SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host, std::uint16_t port)
+    : mechanism_(mechanism), user_(std::move(user)), host_(std::move(host)), port_(port), secret_(std::move(secret)) {}
 
 SaslClient::SaslClient(SaslMechanism mechanism, Secret secret, ScramClient scram)
     : mechanism_(mechanism), secret_(std::move(secret)), scram_(std::move(scram)) {}
@@ -44,11 +42,10 @@ Secret SaslClient::message() const {
     const auto secret = secret_.reveal();
     switch (mechanism_) {
     case SaslMechanism::plain: return Secret(fmt::format("{0}{1}{0}{2}", '\0', user_, secret));
-    case SaslMechanism::xoauth2:
-        return Secret(fmt::format("user={1}{0}auth=Bearer {2}{0}{0}", '\1', user_, secret));
+    case SaslMechanism::xoauth2: return Secret(fmt::format("user={1}{0}auth=Bearer {2}{0}{0}", '\1', user_, secret));
     case SaslMechanism::oauthbearer:
-        return Secret(fmt::format("n,a={1},{0}host={2}{0}port={3}{0}auth=Bearer {4}{0}{0}", '\1',
-                                  gs2_name(user_), host_, port_, secret));
+        return Secret(fmt::format("n,a={1},{0}host={2}{0}port={3}{0}auth=Bearer {4}{0}{0}", '\1', gs2_name(user_),
+                                  host_, port_, secret));
     default: return Secret(scram_ ? scram_->first() : std::string());
     }
 }
@@ -76,8 +73,10 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
         return Secret(*std::move(proof));
     }
     if (scram_ && step == 2) {
-        if (auto verified = scram_->verify(challenge); !verified)
-            { --step_; return std::unexpected(verified.error()); }
+        if (auto verified = scram_->verify(challenge); !verified) {
+            --step_;
+            return std::unexpected(verified.error());
+        }
         return Secret();
     }
     step_ = step; // what was not proven stays so

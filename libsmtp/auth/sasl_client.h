@@ -38,8 +38,7 @@ class SaslClient {
 public:
     // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are what OAUTHBEARER
     // names.
-    SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host = {},
-               std::uint16_t port = 0);
+    SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host = {}, std::uint16_t port = 0);
     // mechanism: one of the two; scram: made for it.
     SaslClient(SaslMechanism mechanism, Secret secret, ScramClient scram);
 

@@ -60,8 +60,8 @@ std::optional<ScramKeys> ScramKeys::parse(std::string_view text) {
     const auto iterations = parse_number(take_field(text), 100'000'000);
     auto salt = decode_base64(take_field(text)), stored = decode_base64(take_field(text)),
          server = decode_base64(take_field(text));
-    if (!iterations || *iterations == 0 || !salt || salt->empty() || !stored || stored->size() != 32 ||
-        !server || server->size() != 32 || !text.empty())
+    if (!iterations || *iterations == 0 || !salt || salt->empty() || !stored || stored->size() != 32 || !server ||
+        server->size() != 32 || !text.empty())
         return {};
     keys.iterations = static_cast<std::uint32_t>(*iterations);
     keys.salt = *std::move(salt);
@@ -96,8 +96,7 @@ std::expected<std::string, Malformed> ScramServer::first(std::string_view messag
     if (!user) return malformed("no user name");
     if (!nonce.starts_with("r=") || nonce.size() < 3 || nonce.size() > 200) return malformed("no nonce");
     if (!std::ranges::all_of(nonce, is_printable)) return malformed("invalid nonce");
-    if (!authorization.empty() &&
-        (!authorization.starts_with("a=") || decode_name(authorization.substr(2)) != user))
+    if (!authorization.empty() && (!authorization.starts_with("a=") || decode_name(authorization.substr(2)) != user))
         return malformed("acting for another user is not allowed");
     nonce_ = std::string(nonce.substr(2)) + nonce_;
     return *user;
@@ -127,12 +126,12 @@ std::expected<std::string, Malformed> ScramServer::final(std::string_view messag
     return "v=" + encode_base64(crypto_.hmac(keys_.server_key, said));
 }
 
-ScramClient::ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password,
-                         std::string nonce, Binding binding)
+ScramClient::ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password, std::string nonce,
+                         Binding binding)
     : crypto_(crypto), derive_(std::move(derive)), password_(std::move(password)), nonce_(std::move(nonce)),
-      header_(!binding.type.empty()     ? "p=" + binding.type + ",,"
+      header_(!binding.type.empty()          ? "p=" + binding.type + ",,"
               : binding.server_lacks_support ? "y,,"
-                                        : "n,,"),
+                                             : "n,,"),
       bound_(binding.type.empty() ? std::string() : std::move(binding.data)),
       first_bare_(fmt::format("n={},r={}", gs2_name(user), nonce_)) {}
 
@@ -152,8 +151,8 @@ std::expected<std::string, Malformed> ScramClient::final(std::string_view messag
     const auto iterations = count.starts_with("i=") ? parse_number(count.substr(2)) : std::nullopt;
     if (!iterations) return malformed("the number of iterations is missing");
     if (*iterations < min_iterations || *iterations > max_iterations)
-        return malformed(fmt::format("it requires {} iterations: expected {} to {}", *iterations,
-                                     min_iterations, max_iterations));
+        return malformed(
+            fmt::format("it requires {} iterations: expected {} to {}", *iterations, min_iterations, max_iterations));
     const auto salted = derive_(password_.reveal(), *salt, static_cast<std::uint32_t>(*iterations));
     auto proof = crypto_.hmac(salted.reveal(), "Client Key");
     const auto without_proof = fmt::format("c={},{}", encode_base64(header_ + bound_), nonce);

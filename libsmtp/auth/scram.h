@@ -63,11 +63,10 @@ std::string gs2_name(std::string_view name);
 class ScramClient {
 public:
     // SaltedPassword (RFC 5802, 3: Hi), 32 bytes. It takes its time on purpose; who is asked may remember.
-    using Derive =
-        std::function<Secret(std::string_view password, std::string_view salt, std::uint32_t iterations)>;
-    static constexpr std::uint32_t min_iterations = 4096; // RFC 7677, 4: fewer would give the password away
+    using Derive = std::function<Secret(std::string_view password, std::string_view salt, std::uint32_t iterations)>;
+    static constexpr std::uint32_t min_iterations = 4096;    // RFC 7677, 4: fewer would give the password away
     static constexpr std::uint32_t max_iterations = 600'000; // more would only cost us time
-    static constexpr std::size_t longest = 4096;              // message of a server's
+    static constexpr std::size_t longest = 4096;             // message of a server's
 
     // How the channel is bound. type "": not at all; then `server_lacks_support` says that we could have
     // (RFC 5802, 6: who hides the server's offer from us is found out).

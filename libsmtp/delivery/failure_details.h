@@ -13,8 +13,8 @@ struct FailureDetails {
         policy,  // the domain's MTA-STS policy
         last_ = policy,
     };
-    std::uint16_t error = 0; // connect: what the system said (errno); 0: not known
-    bool timed_out = false;  // nothing came in the time it had
+    std::uint16_t error = 0;   // connect: what the system said (errno); 0: not known
+    bool timed_out = false;    // nothing came in the time it had
     bool implicit_tls = false; // TLS from the first byte was tried
     Demand demand = Demand::level;
     bool operator==(const FailureDetails&) const = default;

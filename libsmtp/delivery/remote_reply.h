@@ -10,15 +10,15 @@
 namespace smtp {
 
 struct RemoteReply {
-    std::string status; // enhanced, "4.4.2": the server's, else our own
-    std::string text;   // our line for log, listings and NDR: "host NAME[IP] said: 550 … (in reply to …)"
+    std::string status;        // enhanced, "4.4.2": the server's, else our own
+    std::string text;          // our line for log, listings and NDR: "host NAME[IP] said: 550 … (in reply to …)"
     std::string remote_reply;  // the server's own words, "550 5.1.1 No such user"; "" where none spoke
     std::string remote_host;   // whose words they are, "mx.example.org"; "" where none spoke
     Stage stage = Stage::none; // of the conversation, where there was one or should have been
     std::uint16_t code = 0;    // the server's; 0: it said nothing, or nothing intelligible
     FailureDetails details = {};
     bool in_doubt = false; // all of the message had been sent, its reply never came
-    std::string at; // the host, "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]", also where it did not
+    std::string at;        // the host, "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]", also where it did not
                     // speak; "" none was tried. Of a route that was not found: the name whose MX records were asked for
     bool by_srv = false;     // of a route that was not found: `at` is the name whose SRV records were asked for
     bool suppressed = false; // a recipient that is on the suppression list

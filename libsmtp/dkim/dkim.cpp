@@ -180,8 +180,7 @@ std::optional<std::vector<std::string_view>> signed_fields(const HeaderBlock& he
 }
 
 std::optional<std::string> signature_field(const HeaderBlock& header, const std::vector<std::string_view>& names,
-                                           std::string_view body_hash, const Signature& signature,
-                                           const Sign& sign) {
+                                           std::string_view body_hash, const Signature& signature, const Sign& sign) {
     // Of several fields of one name the last is signed first (5.4.2); where there is none left, nothing is.
     std::string data;
     std::vector<bool> used(header.fields.size());

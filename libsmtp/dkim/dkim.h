@@ -74,7 +74,6 @@ using Sign = std::function<std::optional<std::string>(std::string_view)>;
 // The whole field "DKIM-Signature: …CRLF" for that header; `body_hash` is the raw SHA-256 of the body. Nothing
 // where `sign` gave nothing.
 std::optional<std::string> signature_field(const HeaderBlock& header, const std::vector<std::string_view>& names,
-                                           std::string_view body_hash, const Signature& signature,
-                                           const Sign& sign);
+                                           std::string_view body_hash, const Signature& signature, const Sign& sign);
 
 } // namespace smtp::dkim

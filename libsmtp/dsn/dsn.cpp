@@ -1,10 +1,10 @@
 #include "libsmtp/dsn/dsn.h"
-#include "libsmtp/message/address_list.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/dsn/dsn_text.h"
-#include "libsmtp/mime/encoded_word.h"
+#include "libsmtp/message/address_list.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/mime/encoded_word.h"
 #include "libsmtp/protocol/parameters.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -69,8 +69,7 @@ std::string boundary_of(const Report& report, std::initializer_list<std::string_
         fmt::format("=_{}.{:X}", report.report_id.substr(0, 20), report.now.time_since_epoch().count());
     std::string boundary = base;
     const auto holds = [&](std::string_view part) { return part.find(boundary) != part.npos; };
-    for (unsigned i = 1; std::any_of(parts.begin(), parts.end(), holds); ++i)
-        boundary = fmt::format("{}.{}", base, i);
+    for (unsigned i = 1; std::any_of(parts.begin(), parts.end(), holds); ++i) boundary = fmt::format("{}.{}", base, i);
     return boundary;
 }
 
@@ -101,8 +100,7 @@ std::string delivery_status(const Report& report, Charset charset) {
             field(out, "Diagnostic-Code", fmt::format("smtp; {}", r.reason.remote_reply), charset);
         else if (!r.reason.text.empty())
             field(out, "Diagnostic-Code", fmt::format("{}; {}", own_type, r.reason.text), charset);
-        if (r.last_attempt)
-            field(out, "Last-Attempt-Date", rfc5322_date(*r.last_attempt, report.zone), Charset::ascii);
+        if (r.last_attempt) field(out, "Last-Attempt-Date", rfc5322_date(*r.last_attempt, report.zone), Charset::ascii);
         if (action == Action::delayed && report.retry_until)
             field(out, "Will-Retry-Until", rfc5322_date(*report.retry_until, report.zone), Charset::ascii);
     }
@@ -114,26 +112,23 @@ std::string references_of(const Report& report) {
     for (const HeaderField& f : scan_header(report.content).fields) {
         if (!f.is("Message-ID")) continue;
         std::string id = f.unfolded();
-        const bool sane = id.size() > 2 && id.size() < 500 && id.front() == '<' &&
-                          id.find('>') == id.size() - 1 &&
+        const bool sane = id.size() > 2 && id.size() < 500 && id.front() == '<' && id.find('>') == id.size() - 1 &&
                           std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 127; });
         return sane ? id : std::string();
     }
     return {};
 }
 
-std::string header_of(const Report& report, std::string_view subject, std::string_view boundary,
-                      bool eight_bit, Charset charset) {
+std::string header_of(const Report& report, std::string_view subject, std::string_view boundary, bool eight_bit,
+                      Charset charset) {
     std::string out;
     field(out, "Date", rfc5322_date(report.now, report.zone), charset);
     const std::string name = printable(report.display_name, Charset::utf8);
-    field(out, "From",
-          fmt::format("{} <{}>", is_7bit(name) ? quote_phrase(name) : encoded_words(name), report.from),
+    field(out, "From", fmt::format("{} <{}>", is_7bit(name) ? quote_phrase(name) : encoded_words(name), report.from),
           charset);
     field(out, "To", fmt::format("<{}>", report.copy_to.empty() ? report.sender : report.copy_to), charset);
     const bool plain = charset == Charset::utf8 || is_7bit(subject);
-    field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
-          charset);
+    field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)), charset);
     field(out, "Message-ID", message_id(report), charset);
     if (const std::string original = references_of(report); !original.empty()) {
         field(out, "In-Reply-To", original, charset);
@@ -141,17 +136,17 @@ std::string header_of(const Report& report, std::string_view subject, std::strin
     }
     field(out, "Auto-Submitted", "auto-replied", charset);
     out += "MIME-Version: 1.0\r\n";
-    out += fmt::format(
-        "Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary=\"{}\"\r\n", boundary);
+    out +=
+        fmt::format("Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary=\"{}\"\r\n", boundary);
     if (eight_bit) out += "Content-Transfer-Encoding: 8bit\r\n";
     return out += "\r\nThis is a message in MIME format: a report on the delivery of a mail.\r\n";
 }
 
-void open_part(std::string& out, std::string_view boundary, std::string_view type,
-               std::string_view description, bool eight_bit) {
-    out += fmt::format(
-        "\r\n--{}\r\nContent-Description: {}\r\nContent-Type: {}\r\nContent-Transfer-Encoding: {}\r\n\r\n",
-        boundary, description, type, eight_bit ? "8bit" : "7bit");
+void open_part(std::string& out, std::string_view boundary, std::string_view type, std::string_view description,
+               bool eight_bit) {
+    out +=
+        fmt::format("\r\n--{}\r\nContent-Description: {}\r\nContent-Type: {}\r\nContent-Transfer-Encoding: {}\r\n\r\n",
+                    boundary, description, type, eight_bit ? "8bit" : "7bit");
 }
 
 } // namespace
@@ -172,29 +167,25 @@ std::string compose(const Report& report) {
     const Wording standard = default_wording(report.kind);
     std::string subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
     if (!report.copy_to.empty()) subject.insert(0, "Copy for the postmaster: ");
-    const std::string text =
-        human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
+    const std::string text = human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
     const std::string status = delivery_status(report, charset);
     Returned returned = returned_of(report);
     returned.bytes = returned.full ? report.content : returned.fields;
     const std::string boundary = boundary_of(report, {text, status, returned.bytes});
-    const bool text_8bit = !is_7bit(text), status_8bit = !is_7bit(status),
-               returned_8bit = !is_7bit(returned.bytes);
+    const bool text_8bit = !is_7bit(text), status_8bit = !is_7bit(status), returned_8bit = !is_7bit(returned.bytes);
     const bool utf8 = charset == Charset::utf8;
 
-    std::string out =
-        header_of(report, subject, boundary, text_8bit || status_8bit || returned_8bit, charset);
+    std::string out = header_of(report, subject, boundary, text_8bit || status_8bit || returned_8bit, charset);
     out.reserve(out.size() + text.size() + status.size() + returned.bytes.size() + 1024);
-    open_part(out, boundary, text_8bit ? "text/plain; charset=utf-8" : "text/plain; charset=us-ascii",
-              "Notification", text_8bit);
+    open_part(out, boundary, text_8bit ? "text/plain; charset=utf-8" : "text/plain; charset=us-ascii", "Notification",
+              text_8bit);
     out += text;
-    open_part(out, boundary, utf8 ? "message/global-delivery-status" : "message/delivery-status",
-              "Delivery report", status_8bit);
+    open_part(out, boundary, utf8 ? "message/global-delivery-status" : "message/delivery-status", "Delivery report",
+              status_8bit);
     out += status;
     std::string_view type = returned.utf8 ? "message/global-headers" : "text/rfc822-headers";
     if (returned.full) type = returned.utf8 ? "message/global" : "message/rfc822";
-    open_part(out, boundary, type, returned.full ? "Undelivered message" : "Header of the message",
-              returned_8bit);
+    open_part(out, boundary, type, returned.full ? "Undelivered message" : "Header of the message", returned_8bit);
     out += returned.bytes;
     if (!out.ends_with("\r\n")) out += "\r\n";
     return out += fmt::format("\r\n--{}--\r\n", boundary);

@@ -36,12 +36,12 @@ constexpr Action action_of(ReportKind kind) {
 }
 
 struct Recipient {
-    std::string original_recipient; // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
-    std::string final_recipient;    // "user@example.org"
+    std::string original_recipient;    // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
+    std::string final_recipient;       // "user@example.org"
     std::optional<Action> action = {}; // in a status; unset: the report's kind
-    RemoteReply reason;             // its status is made fit for the action where it is not
+    RemoteReply reason;                // its status is made fit for the action where it is not
     std::optional<WallTime> last_attempt;
-    std::string advice = {};        // what to do about it, where whoever reports knows better than its status tells
+    std::string advice = {}; // what to do about it, where whoever reports knows better than its status tells
 };
 
 enum class Return : std::uint8_t {
@@ -68,9 +68,9 @@ struct Report {
     std::string display_name = "Mail Delivery System"; // before it; UTF-8
     std::string postmaster;                            // whom to ask, "postmaster@example.org"
     std::string sender;                                // reverse-path of the message: who is told …
-    std::string copy_to = {}; // … unless this is a copy, for "postmaster@example.org"
-    bool smtputf8 = false; // the sender's system understands a report of RFC 6533: the message was such a one
-    std::string queue_id;                              // of the message reported on
+    std::string copy_to = {};                          // … unless this is a copy, for "postmaster@example.org"
+    bool smtputf8 = false;   // the sender's system understands a report of RFC 6533: the message was such a one
+    std::string queue_id;    // of the message reported on
     std::string report_id;   // queue id of the report: Message-ID and boundary come from it
     std::string envelope_id; // ENVID, xtext decoded; "" for none
     WallTime arrival;
@@ -78,10 +78,9 @@ struct Report {
     std::optional<WallTime> retry_until; // delayed only
     std::chrono::minutes zone{0};
     std::vector<Recipient> recipients; // only those this report is about
-    std::string_view content; // the message, at least its header; CRLF. Read up to `content_complete`
+    std::string_view content;          // the message, at least its header; CRLF. Read up to `content_complete`
     bool content_complete = true;
-    Return returns =
-        Return::headers; // full is cut to headers above the limit or when content is not complete
+    Return returns = Return::headers; // full is cut to headers above the limit or when content is not complete
     std::size_t full_content_limit = 50 * 1024;
     std::size_t headers_limit = 64 * 1024; // of a header longer than this only the first fields are returned
     Wording wording = {};                  // empty text or subject: the default for the kind

@@ -1,6 +1,6 @@
 #include "libsmtp/dsn/dsn_text.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
@@ -16,8 +16,7 @@ void append_wrapped(std::string& out, std::string_view text, std::string_view in
         const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
         text.remove_prefix(begin);
         if (text.empty()) break;
-        const std::string_view word =
-            text.substr(0, std::min({text.find(' '), text.size(), std::size_t{900}}));
+        const std::string_view word = text.substr(0, std::min({text.find(' '), text.size(), std::size_t{900}}));
         if (column > 0 && column + 1 + word.size() > 72) {
             out.append("\r\n").append(indent);
             column = indent.size();
@@ -45,8 +44,7 @@ std::string_view advice(std::string_view status) {
     if (detail == "2.3" || detail == "3.4")
         return "The message is larger than the recipient's system accepts. Make it smaller, or share the "
                "files in another way.";
-    if (detail == "4.6")
-        return "The mail was caught in a loop. Only the administrator of that domain can fix this.";
+    if (detail == "4.6") return "The mail was caught in a loop. Only the administrator of that domain can fix this.";
     if (detail == "4.7" || (status[0] == '4' && detail.starts_with("4.")))
         return "The recipient's system could not be reached for a long time. Try again, or tell them by "
                "other means.";
@@ -72,8 +70,7 @@ std::string recipient_list(const Report& report) {
     for (const Recipient& r : report.recipients) {
         if (!out.empty()) out += "\r\n";
         std::string line = fmt::format("<{}>", r.final_recipient);
-        if (const auto alias = alias_of(r); !alias.empty())
-            line += fmt::format(" (you wrote to <{}>)", alias);
+        if (const auto alias = alias_of(r); !alias.empty()) line += fmt::format(" (you wrote to <{}>)", alias);
         if (report.kind == ReportKind::status) line += fmt::format(" is {}", name_of(action_of(r, report)));
         const std::string& why = r.reason.text.empty() ? r.reason.remote_reply : r.reason.text;
         if (!why.empty()) line += ": " + why;
@@ -162,8 +159,7 @@ std::string fitting_status(std::string_view status, Action action) {
     const bool failed = action == Action::failed || action == Action::undeliverable;
     const std::string_view fits = failed ? "54" : action == Action::delayed ? "4" : "2";
     if (valid && fits.find(status[0]) != fits.npos) return std::string(status);
-    if (valid && status[0] != '2' && fits[0] != '2')
-        return std::string(1, fits[0]) + std::string(status.substr(1));
+    if (valid && status[0] != '2' && fits[0] != '2') return std::string(1, fits[0]) + std::string(status.substr(1));
     return std::string(1, fits[0]) + ".0.0";
 }
 
@@ -198,9 +194,8 @@ std::string human_text(const Report& report, std::string_view wording) {
         at = open;
         if (at == text.size()) break;
         const std::size_t close = text.find('}', at);
-        const auto value = close == text.npos
-                               ? std::nullopt
-                               : value_of(std::string_view(text).substr(at + 1, close - at - 1));
+        const auto value =
+            close == text.npos ? std::nullopt : value_of(std::string_view(text).substr(at + 1, close - at - 1));
         out += value ? *value : std::string("{");
         at = value ? close + 1 : at + 1;
     }
@@ -260,13 +255,12 @@ Wording default_wording(ReportKind kind) {
                 "\n"
                 "{recipients}"};
     case ReportKind::status:
-        return {"Mail Delivery Status Report",
-                "This is the mail system at {host}.\n"
-                "\n"
-                "You requested the status of your message of {arrival}.\n"
-                "This is what is known of each recipient:\n"
-                "\n"
-                "{recipients}"};
+        return {"Mail Delivery Status Report", "This is the mail system at {host}.\n"
+                                               "\n"
+                                               "You requested the status of your message of {arrival}.\n"
+                                               "This is what is known of each recipient:\n"
+                                               "\n"
+                                               "{recipients}"};
     }
     return {};
 }

@@ -18,8 +18,7 @@ bool is_atext(char c) {
 
 // Dots are taken as they come: "a..b" and ".a" are no dot-strings by the RFC, but people have such addresses.
 bool is_dot_string(std::string_view text) {
-    return !text.empty() &&
-           std::all_of(text.begin(), text.end(), [](char c) { return is_atext(c) || c == '.'; });
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_atext(c) || c == '.'; });
 }
 
 // Past the closing quote of the quoted string that begins at `at`; npos if it does not close.
@@ -85,8 +84,8 @@ bool valid_domain(std::string_view domain) {
     while (true) {
         const auto dot = std::min(domain.find('.'), domain.size());
         const auto label = domain.substr(0, dot);
-        if (label.empty() || label.size() > (is_ascii(label) ? longest : longest_u_label) ||
-            label.front() == '-' || label.back() == '-')
+        if (label.empty() || label.size() > (is_ascii(label) ? longest : longest_u_label) || label.front() == '-' ||
+            label.back() == '-')
             return false;
         for (char c : label)
             if (!is_letter(c) && !is_digit(c) && !is_beyond_ascii(c) && c != '-' && c != '_') return false;
@@ -123,8 +122,7 @@ static bool valid_ipv6(std::string_view text) {
             break;
         }
         const auto is_hex = [](char c) { return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f'); };
-        if (group.empty() || group.size() > 4 || !std::all_of(group.begin(), group.end(), is_hex))
-            return false;
+        if (group.empty() || group.size() > 4 || !std::all_of(group.begin(), group.end(), is_hex)) return false;
         ++groups;
         if (colon == text.size()) break;
         text.remove_prefix(colon + 1);
@@ -141,8 +139,7 @@ bool valid_literal(std::string_view literal) {
     if (literal.size() < 3 || !literal.starts_with('[') || !literal.ends_with(']')) return false;
     const auto inside = literal.substr(1, literal.size() - 2);
     constexpr std::string_view tag = "IPv6:";
-    return starts_with_ignoring_case(inside, tag) ? valid_ipv6(inside.substr(tag.size()))
-                                                  : valid_ipv4(inside);
+    return starts_with_ignoring_case(inside, tag) ? valid_ipv6(inside.substr(tag.size())) : valid_ipv4(inside);
 }
 
 std::expected<Mailbox, Malformed> Mailbox::parse_bare_allowed(std::string_view text) {
@@ -214,8 +211,7 @@ std::expected<SplitPath, Malformed> split_path(std::string_view argument) {
     }
     if (brackets && end == argument.size()) return bad("'>' is missing");
     SplitPath split{argument.substr(0, end), argument.substr(std::min(end + brackets, argument.size()))};
-    if (!split.parameters.empty() && split.parameters.front() != ' ')
-        return bad("space is missing after '>'");
+    if (!split.parameters.empty() && split.parameters.front() != ' ') return bad("space is missing after '>'");
     const auto first = std::min(split.parameters.find_first_not_of(' '), split.parameters.size());
     split.parameters.remove_prefix(first);
     const auto last = split.parameters.find_last_not_of(' ');

@@ -12,8 +12,8 @@
 
 namespace smtp {
 
-// Bytes as written, with quotes. RFC 5321, 4.5.3.1.1, has 64 for the local part and says that more should be taken where
-// it can be: senders with a recipient in them (VERP, SRS) need it, and other servers take it.
+// Bytes as written, with quotes. RFC 5321, 4.5.3.1.1, has 64 for the local part and says that more should be taken
+// where it can be: senders with a recipient in them (VERP, SRS) need it, and other servers take it.
 inline constexpr std::size_t max_local_part = 255;
 inline constexpr std::size_t max_domain = 255;
 inline constexpr std::size_t max_address = 320; // of both, with the @
@@ -57,9 +57,7 @@ struct ForwardPath {
     Mailbox mailbox;
 
     static std::expected<ForwardPath, Malformed> parse(std::string_view inside);
-    bool bare_postmaster() const {
-        return mailbox.bare() && same_ignoring_case(mailbox.local_part, "postmaster");
-    }
+    bool bare_postmaster() const { return mailbox.bare() && same_ignoring_case(mailbox.local_part, "postmaster"); }
     std::string text() const { return mailbox.text(); }
     bool operator==(const ForwardPath&) const = default;
 };

@@ -114,8 +114,7 @@ private:
             if (c == '\r' || c == '\n') continue; // folding
             if (c == '\\' && ++i == text_.size()) break;
             c = text_[i];
-            if ((static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 127)
-                return fail(i, "control character");
+            if ((static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 127) return fail(i, "control character");
             token.text.push_back(c == '\t' ? ' ' : c);
         }
         if (i >= text_.size()) return fail(at_, unclosed);
@@ -224,8 +223,7 @@ private:
     }
 
     bool local_part_of(const std::vector<Token>& words, ListedAddress& address) {
-        if (words.empty())
-            return fail(token_.kind == Kind::end ? "address expected at the end" : "address expected");
+        if (words.empty()) return fail(token_.kind == Kind::end ? "address expected at the end" : "address expected");
         bool word_due = true;
         for (const Token& word : words) {
             if (word.is('.') == word_due)
@@ -250,8 +248,7 @@ private:
         } else {
             bool label_due = true;
             while (token_.kind == Kind::atom || token_.is('.')) {
-                if (token_.is('.') == label_due)
-                    return label_due ? fail("misplaced dot") : fail("expected a comma");
+                if (token_.is('.') == label_due) return label_due ? fail("misplaced dot") : fail("expected a comma");
                 label_due = !label_due;
                 out += token_.text;
                 end = token_.end;
@@ -266,8 +263,7 @@ private:
     }
 
     bool add(ListedAddress address) {
-        if (out_.size() >= limits_.addresses)
-            return fail(fmt::format("more than {} addresses", limits_.addresses));
+        if (out_.size() >= limits_.addresses) return fail(fmt::format("more than {} addresses", limits_.addresses));
         address.group = group_;
         out_.push_back(std::move(address));
         return true;
@@ -303,14 +299,13 @@ std::string quote_local_part(std::string_view local_part) {
 }
 
 std::string quote_phrase(std::string_view name) {
-    const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-        return c == ' ' || is_atom_byte(static_cast<unsigned char>(c));
-    });
+    const bool plain = std::all_of(name.begin(), name.end(),
+                                   [](char c) { return c == ' ' || is_atom_byte(static_cast<unsigned char>(c)); });
     return plain && !name.empty() ? std::string(name) : quoted(name);
 }
 
-std::expected<std::vector<ListedAddress>, AddressListError>
-parse_address_list(std::string_view text, const AddressListLimits& limits) {
+std::expected<std::vector<ListedAddress>, AddressListError> parse_address_list(std::string_view text,
+                                                                               const AddressListLimits& limits) {
     return Parser(text, limits).list();
 }
 

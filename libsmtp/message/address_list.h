@@ -15,7 +15,7 @@ struct ListedAddress {
     std::string local_part;   // quotes taken off; never empty, no control characters
     std::string domain;       // "example.org" or "[192.0.2.1]"; "" for a bare name such as `root`
     std::string group;        // name of the group it is listed in; "" for none
-    std::size_t end = 0; // where in the text its address ends: a bare name is completed by inserting here
+    std::size_t end = 0;      // where in the text its address ends: a bare name is completed by inserting here
 
     // As the envelope writes it: local part quoted where it must be, "@domain" unless bare.
     std::string address() const;
@@ -35,8 +35,8 @@ struct AddressListLimits {
 };
 
 // The addresses of `text` in order; an empty list and empty groups are fine. Text may be folded.
-std::expected<std::vector<ListedAddress>, AddressListError>
-parse_address_list(std::string_view text, const AddressListLimits& limits = {});
+std::expected<std::vector<ListedAddress>, AddressListError> parse_address_list(std::string_view text,
+                                                                               const AddressListLimits& limits = {});
 
 // A local part as the envelope and header fields write it: quoted if it is no dot-atom.
 std::string quote_local_part(std::string_view local_part);

@@ -65,7 +65,8 @@ void ControlFields::feed(std::string_view content, std::string& out) {
             const auto end = content.find('\n');
             const auto line = content.substr(0, end == content.npos ? end : end + 1);
             auto& value = values_[current_];
-            if (!value.complete) value.text += line.substr(0, longest_value - std::min(longest_value, value.text.size()));
+            if (!value.complete)
+                value.text += line.substr(0, longest_value - std::min(longest_value, value.text.size()));
             content.remove_prefix(line.size());
             if (end != content.npos) place_ = Place::taken_line_start;
             continue;

@@ -42,8 +42,8 @@ private:
     std::span<const std::string_view> names_;
     std::vector<Value> values_;
     Place place_ = Place::line_start;
-    std::string held_;         // the name so far
-    std::size_t current_ = 0;  // taken: whose value
+    std::string held_;        // the name so far
+    std::size_t current_ = 0; // taken: whose value
 };
 
 } // namespace smtp

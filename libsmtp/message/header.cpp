@@ -56,9 +56,8 @@ HeaderBlock scan_header(std::string_view message) {
             HeaderField& field = block.fields.back();
             const char* start = field.raw.data();
             field.raw = {start, field.raw.size() + line.size()};
-            field.value =
-                without_line_end({field.value.data(),
-                                  static_cast<std::size_t>(start + field.raw.size() - field.value.data())});
+            field.value = without_line_end(
+                {field.value.data(), static_cast<std::size_t>(start + field.raw.size() - field.value.data())});
             at += line.size();
             continue;
         }
@@ -131,9 +130,7 @@ void Header::prepend(std::string_view name, std::string_view value) {
 
 void Header::append(std::string_view name, std::string_view value) { fields_.push_back(make(name, value)); }
 
-void Header::replace(std::size_t i, std::string_view value) {
-    fields_[i] = make(std::string(name(i)), value);
-}
+void Header::replace(std::size_t i, std::string_view value) { fields_[i] = make(std::string(name(i)), value); }
 
 std::string Header::text() const {
     std::string out;

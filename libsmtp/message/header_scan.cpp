@@ -62,8 +62,7 @@ void HeaderScan::scan(std::string_view content) {
             const auto length = hit ? static_cast<const char*>(hit) - content.data() + 1 : content.size();
             const auto piece = content.substr(0, length);
             if (kept_ == Kept::message_id && message_id_.size() < max_message_id) message_id_ += piece;
-            if (kept_ == Kept::tls_required)
-                tls_required_ += piece.substr(0, max_tls_required - tls_required_.size());
+            if (kept_ == Kept::tls_required) tls_required_ += piece.substr(0, max_tls_required - tls_required_.size());
             size_ += piece.size();
             content.remove_prefix(piece.size());
             if (hit) place_ = Place::line_start;

@@ -18,7 +18,7 @@ public:
     bool ended() const { return ended_; } // the empty line, or a line that is no header field, was seen
     // "<id@example.org>", unfolded and made printable, at most 998 bytes; "" if there is none (yet).
     std::string message_id() const;
-    bool tls_optional() const; // "TLS-Required: No" (RFC 8689, 5), once
+    bool tls_optional() const;                           // "TLS-Required: No" (RFC 8689, 5), once
     std::uint32_t received() const { return received_; } // Received fields: hops so far
     std::uint32_t fields() const { return fields_; }
     std::uint64_t size() const { return size_; } // bytes of header so far

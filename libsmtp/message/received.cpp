@@ -17,8 +17,7 @@ std::string received_field(const ReceivedFacts& facts) {
     const auto to = std::back_inserter(out);
     const bool ipv6 = facts.address.find(':') != facts.address.npos;
     const auto helo = facts.helo.empty() ? "unknown" : word(facts.helo);
-    fmt::format_to(to, "Received: from {} ({} [{}{}])\r\n", helo, word(facts.name), ipv6 ? "IPv6:" : "",
-                   facts.address);
+    fmt::format_to(to, "Received: from {} ({} [{}{}])\r\n", helo, word(facts.name), ipv6 ? "IPv6:" : "", facts.address);
     if (!facts.tls.empty()) fmt::format_to(to, "\t(using {})\r\n", printable(facts.tls, 200));
     fmt::format_to(to, "\tby {} (Postrider) with {} id {}", facts.by, facts.protocol, facts.id);
     if (!facts.recipient.empty()) fmt::format_to(to, "\r\n\tfor <{}>", printable(facts.recipient, 330));

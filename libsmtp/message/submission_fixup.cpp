@@ -1,8 +1,8 @@
 #include "libsmtp/message/submission_fixup.h"
 #include "libsmtp/message/address_list.h"
-#include "libsmtp/text/date.h"
-#include "libsmtp/mime/encoded_word.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/mime/encoded_word.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -171,8 +171,7 @@ void SubmissionFixup::fix_header(std::string& content) {
         if (std::string value = complete_in_place(header.raw_value(i), options_.origin); !value.empty())
             header.replace(i, value);
     }
-    const std::string made =
-        fmt::format("<{}.{}@{}>", compact_date(options_.now), options_.queue_id, options_.origin);
+    const std::string made = fmt::format("<{}.{}@{}>", compact_date(options_.now), options_.queue_id, options_.origin);
     add_what_is_missing(header, options_, made);
     message_id_ = header.value("Message-ID");
     content += header.text();
@@ -194,8 +193,7 @@ SubmissionFixup::State SubmissionFixup::feed(std::string_view bytes, std::string
         bytes.remove_prefix(piece.size());
         take_line_ends(piece, header_);
         const bool ended = header_ended();
-        if (line_start_ > options_.max_header ||
-            (!ended && header_.size() - line_start_ > options_.max_header))
+        if (line_start_ > options_.max_header || (!ended && header_.size() - line_start_ > options_.max_header))
             return refuse(fmt::format("header larger than {} bytes", options_.max_header));
         if (ended) fix_header(content);
     }

@@ -51,12 +51,10 @@ public:
     State finish(std::string& content);
 
     State state() const { return state_; }
-    std::size_t held() const { return header_.capacity(); } // bytes of memory
-    const std::vector<std::string>& recipients() const {
-        return recipients_;
-    } // -t: completed, in order, once each
-    const std::string& message_id() const { return message_id_; } // "<…@…>"
-    const std::string& problem() const { return problem_; }       // "To: comment is not closed"
+    std::size_t held() const { return header_.capacity(); }                    // bytes of memory
+    const std::vector<std::string>& recipients() const { return recipients_; } // -t: completed, in order, once each
+    const std::string& message_id() const { return message_id_; }              // "<…@…>"
+    const std::string& problem() const { return problem_; }                    // "To: comment is not closed"
 
 private:
     void take_line_ends(std::string_view bytes, std::string& out);

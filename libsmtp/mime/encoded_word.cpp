@@ -55,7 +55,8 @@ std::optional<std::string> one_word(std::string_view text, std::size_t& length) 
     const char how = static_cast<char>(text[charset_end + 1] | 32);
     auto bytes = how == 'q' ? from_q(content) : how == 'b' ? decode_base64(content) : std::nullopt;
     const bool latin = same_ignoring_case(charset, "iso-8859-1");
-    if (!bytes || !(latin || same_ignoring_case(charset, "utf-8") || same_ignoring_case(charset, "us-ascii"))) return {};
+    if (!bytes || !(latin || same_ignoring_case(charset, "utf-8") || same_ignoring_case(charset, "us-ascii")))
+        return {};
     length = end + 2;
     return latin ? from_latin1(*bytes) : *bytes;
 }

@@ -9,8 +9,8 @@ namespace smtp {
 std::string encoded_words(std::string_view utf8);
 
 // What a person reads: the words of `value`, which is unfolded, decoded where their charset is UTF-8, US-ASCII or
-// ISO-8859-1 and left as they are where it is another; well-formed UTF-8 of at most `limit` bytes, what is not, and control
-// characters, as "?".
+// ISO-8859-1 and left as they are where it is another; well-formed UTF-8 of at most `limit` bytes, what is not, and
+// control characters, as "?".
 std::string decoded_words(std::string_view value, std::size_t limit = 512);
 
 } // namespace smtp

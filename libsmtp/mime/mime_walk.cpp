@@ -175,8 +175,7 @@ void MimeWalk::judge(std::string_view fault, std::string& boundary, bool& digest
     if (!fault.empty()) return close(fault);
     if (content_types_ > 1 || transfer_encodings_ > 1)
         return close("has a duplicate field (Content-Type or Content-Transfer-Encoding)");
-    if (entity_.encoding == TransferEncoding::unknown)
-        return close("has an unknown Content-Transfer-Encoding");
+    if (entity_.encoding == TransferEncoding::unknown) return close("has an unknown Content-Transfer-Encoding");
     if (entity_.encoding == TransferEncoding::quoted_printable || entity_.encoding == TransferEncoding::base64)
         return close("is marked as encoded already (Content-Transfer-Encoding)");
     if (type->is("multipart", "signed")) return close("is signed; any change would break the signature");

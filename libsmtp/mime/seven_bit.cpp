@@ -122,10 +122,10 @@ void SevenBitConversion::header(const LinePiece& piece, MimeWalk::Field field) {
 
 void SevenBitConversion::put_encoding() {
     if (std::exchange(labelled_, true)) return;
-    *out_ += fmt::format("Content-Transfer-Encoding: {}\r\n", part_.treatment == Treatment::relabel ? "7bit"
-                                                              : part_.treatment == Treatment::base64
-                                                                  ? "base64"
-                                                                  : "quoted-printable");
+    *out_ +=
+        fmt::format("Content-Transfer-Encoding: {}\r\n", part_.treatment == Treatment::relabel  ? "7bit"
+                                                         : part_.treatment == Treatment::base64 ? "base64"
+                                                                                                : "quoted-printable");
 }
 
 void SevenBitConversion::header_ends(const MimeEntity& entity, bool blank_line) {

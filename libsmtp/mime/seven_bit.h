@@ -72,7 +72,7 @@ private:
 
     const SevenBitPlan& plan_;
     std::string* out_ = nullptr; // while feed() or finish() runs
-    std::size_t next_ = 0; // part to come
+    std::size_t next_ = 0;       // part to come
     SevenBitPlan::Part part_;
     bool labelled_ = false; // its encoding is written
     std::optional<BodyEncoder> encoder_;

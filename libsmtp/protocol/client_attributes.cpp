@@ -25,7 +25,7 @@ bool is_address(std::string& value) {
 
 struct AttributeRow {
     std::string_view name;
-    std::optional<ClientAttribute> ClientAttributes::*place;
+    std::optional<ClientAttribute> ClientAttributes::* place;
     bool xclient, xforward;
     bool (*sound)(std::string& value); // may put it into its usual form
 };
@@ -51,20 +51,18 @@ std::unexpected<Reply> malformed_attribute(std::string text) {
 
 } // namespace
 
-std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command,
-                                                               std::string_view argument) {
+std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command, std::string_view argument) {
     ClientAttributes out;
     if (argument.empty())
         return malformed_attribute(command == ClientCommand::xclient ? "Syntax: XCLIENT attribute=value..."
-                                                     : "Syntax: XFORWARD attribute=value...");
+                                                                     : "Syntax: XFORWARD attribute=value...");
     while (!argument.empty()) {
         const auto pair = argument.substr(0, argument.find(' '));
         argument.remove_prefix(std::min(argument.find_first_not_of(' ', pair.size()), argument.size()));
         const auto equals = pair.find('=');
         const auto name = pair.substr(0, equals);
         const auto row = std::ranges::find_if(rows, [&](const AttributeRow& r) {
-            return same_ignoring_case(r.name, name) &&
-                   (command == ClientCommand::xclient ? r.xclient : r.xforward);
+            return same_ignoring_case(r.name, name) && (command == ClientCommand::xclient ? r.xclient : r.xforward);
         });
         if (row == std::end(rows) || equals == pair.npos)
             return malformed_attribute("Error: \"" + printable(name, 64) +
@@ -88,9 +86,8 @@ std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand com
 }
 
 std::string_view offer_of(ClientCommand command) {
-    return command == ClientCommand::xclient
-               ? "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT REVERSE_NAME"
-               : "XFORWARD NAME ADDR PORT PROTO HELO IDENT SOURCE";
+    return command == ClientCommand::xclient ? "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT REVERSE_NAME"
+                                             : "XFORWARD NAME ADDR PORT PROTO HELO IDENT SOURCE";
 }
 
 } // namespace smtp

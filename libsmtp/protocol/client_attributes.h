@@ -43,8 +43,7 @@ struct ClientAttributes {
 enum class ClientCommand : std::uint8_t { xclient, xforward };
 
 // "NAME=spike.example ADDR=192.0.2.1". The error is the reply to send: 501 5.5.4.
-std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command,
-                                                               std::string_view argument);
+std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command, std::string_view argument);
 // What EHLO says: "XCLIENT NAME ADDR PORT …".
 std::string_view offer_of(ClientCommand command);
 

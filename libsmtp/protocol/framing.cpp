@@ -21,8 +21,8 @@ Line cut_line(std::string_view buffer, std::size_t limit) {
     if (!ended) return {};
     const auto cr = find_byte(buffer, '\r', 0, lf);
     if (cr == buffer.npos) return {Line::Kind::bare_lf, buffer.substr(0, lf), lf + 1};
-    return {cr + 1 == lf ? Line::Kind::complete : Line::Kind::bare_cr,
-            buffer.substr(0, lf - (buffer[lf - 1] == '\r')), lf + 1};
+    return {cr + 1 == lf ? Line::Kind::complete : Line::Kind::bare_cr, buffer.substr(0, lf - (buffer[lf - 1] == '\r')),
+            lf + 1};
 }
 
 DataDecoder::Step DataDecoder::decode(std::string_view input) {

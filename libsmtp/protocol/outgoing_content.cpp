@@ -13,9 +13,7 @@ Sixteen load(const char* bytes) {
     return out;
 }
 
-bool odd_pair(char before, char now) {
-    return (now == '\n') != (before == '\r') || (now == '.' && before == '\n');
-}
+bool odd_pair(char before, char now) { return (now == '\n') != (before == '\r') || (now == '.' && before == '\n'); }
 
 // Nothing but whole CRLFs, and no line inside that begins with a dot. Sixteen pairs of neighbours at a time:
 // this runs over every byte that is ever sent.

@@ -45,8 +45,7 @@ std::string_view take_ret(Text value, MailParameters& out) {
 }
 
 std::string_view take_envid(Text value, MailParameters& out) {
-    if (!value || value->empty() || value->size() > max_envid)
-        return "ENVID needs 1 to 100 characters of xtext";
+    if (!value || value->empty() || value->size() > max_envid) return "ENVID needs 1 to 100 characters of xtext";
     auto decoded = decode_xtext(*value);
     if (!decoded || decoded->empty()) return "ENVID is not xtext";
     out.envid = *std::move(decoded);
@@ -165,18 +164,15 @@ int hex_digit(char c) {
 
 } // namespace
 
-std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text,
-                                                           const Capabilities& offered) {
+std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text, const Capabilities& offered) {
     auto read = parse_with(mail_rows, text, offered);
-    if (read && read->hold_for && read->hold_until)
-        return refused(501, "HOLDFOR and HOLDUNTIL exclude each other");
+    if (read && read->hold_for && read->hold_until) return refused(501, "HOLDFOR and HOLDUNTIL exclude each other");
     if (read && read->hold_for.value_or(0) > offered.future_release)
         return refused(501, "HOLDFOR exceeds the offered maximum");
     return read;
 }
 
-std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text,
-                                                           const Capabilities& offered) {
+std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text, const Capabilities& offered) {
     return parse_with(rcpt_rows, text, offered);
 }
 
@@ -196,8 +192,7 @@ std::expected<Notify, Malformed> Notify::parse(std::string_view text) {
         if (end == text.size()) break;
         text.remove_prefix(end + 1);
     }
-    if (out.never && (out.success || out.failure || out.delay))
-        return bad("NEVER must be the only word in NOTIFY");
+    if (out.never && (out.success || out.failure || out.delay)) return bad("NEVER must be the only word in NOTIFY");
     return out;
 }
 
@@ -263,8 +258,8 @@ static bool is_qchar(char c) { return c > 0x20 && c < 0x7f && c != '+' && c != '
 
 // The scalar value of the well-formed character of `length` bytes.
 static char32_t code_point(std::string_view character) {
-    char32_t out = static_cast<unsigned char>(character[0]) &
-                   (character.size() == 1 ? 0x7F : 0xFF >> (character.size() + 1));
+    char32_t out =
+        static_cast<unsigned char>(character[0]) & (character.size() == 1 ? 0x7F : 0xFF >> (character.size() + 1));
     for (char c : character.substr(1)) out = out << 6 | (static_cast<unsigned char>(c) & 0x3F);
     return out;
 }
@@ -299,8 +294,7 @@ std::expected<std::string, Malformed> decode_utf8_address(std::string_view text)
     while (!text.empty()) {
         if (!text.starts_with("\\x{")) {
             const auto length = utf8_length(text);
-            if (length == 0 || (length == 1 && !is_qchar(text[0])))
-                return bad("invalid character in a utf-8 address");
+            if (length == 0 || (length == 1 && !is_qchar(text[0]))) return bad("invalid character in a utf-8 address");
             out += text.substr(0, length);
             text.remove_prefix(length);
             continue;
@@ -316,8 +310,7 @@ std::expected<std::string, Malformed> decode_utf8_address(std::string_view text)
         text.remove_prefix(end + 1);
     }
     for (char c : out)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            return bad("control character in a utf-8 address");
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return bad("control character in a utf-8 address");
     if (!is_utf8_text(out)) return bad("a utf-8 address is not UTF-8"); // surrogates were named
     return out;
 }
@@ -341,8 +334,7 @@ std::string encode_orcpt(std::string_view orcpt, WireText wire) {
     const auto semicolon = orcpt.find(';');
     if (semicolon == orcpt.npos) return encode_xtext(orcpt);
     const auto type = orcpt.substr(0, semicolon), address = orcpt.substr(semicolon + 1);
-    return std::string(type) + ';' +
-           (is_utf8_type(type) ? encode_utf8_address(address, wire) : encode_xtext(address));
+    return std::string(type) + ';' + (is_utf8_type(type) ? encode_utf8_address(address, wire) : encode_xtext(address));
 }
 
 } // namespace smtp

@@ -54,10 +54,8 @@ struct RcptParameters {
 
 // What follows the path. The error is the reply to send: 501 5.5.4 ill-formed or twice, 555 5.5.4 unknown or
 // not offered.
-std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text,
-                                                           const Capabilities& offered);
-std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text,
-                                                           const Capabilities& offered);
+std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text, const Capabilities& offered);
+std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text, const Capabilities& offered);
 
 // xtext (RFC 3461, 4). Decoding refuses +hex that is ill-formed or stands for a byte outside 0x20..0x7e.
 std::expected<std::string, Malformed> decode_xtext(std::string_view text);

@@ -32,8 +32,7 @@ ReplyParser::Result ReplyParser::take_line(std::string_view line, std::size_t ke
                              line.find('\r') == line.npos;
     if (!well_formed) return Malformed{"not a reply: " + printable(line, 80)};
     const int code = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
-    if (lines_ > 0 && code != reply_.code)
-        return Malformed{"one reply with two codes: " + printable(line, 80)};
+    if (lines_ > 0 && code != reply_.code) return Malformed{"one reply with two codes: " + printable(line, 80)};
     if (++lines_ > lines_limit) return Malformed{"reply with too many lines"};
     line.remove_prefix(std::min<std::size_t>(4, line.size()));
 

@@ -54,8 +54,7 @@ CommandResult check_mail(const CommandContext& context, std::string_view argumen
     if (!parameters) return refuse(parameters.error());
     constexpr std::uint64_t beyond_any_file = std::uint64_t{1} << 62;
     const auto most = context.settings.message_size != 0 ? context.settings.message_size : beyond_any_file;
-    if (parameters->size.value_or(0) > most)
-        return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
+    if (parameters->size.value_or(0) > most) return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
     if (!parameters->smtputf8 && !is_ascii(argument)) return refuse(550, {5, 6, 7}, smtputf8_missing);
     return Ask{Question::mail, event::Mail{*std::move(path), *std::move(parameters)}};
 }
@@ -108,8 +107,7 @@ CommandResult check_etrn(const CommandContext& context, std::string_view argumen
     if (context.transaction.open) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
     const auto reach = argument.starts_with('@') ? Scope::with_subdomains : Scope::domain;
     const auto name = argument.substr(argument.starts_with('@') || argument.starts_with('#') ? 1 : 0);
-    if (!valid_domain(name) || !is_ascii(name))
-        return refuse(501, {5, 5, 4}, "Syntax: ETRN domain, @domain or #queue");
+    if (!valid_domain(name) || !is_ascii(name)) return refuse(501, {5, 5, 4}, "Syntax: ETRN domain, @domain or #queue");
     return Ask{Question::etrn, event::Etrn{reach, lowered(name)}};
 }
 
@@ -226,8 +224,7 @@ std::pair<std::string_view, std::string_view> split_command(std::string_view lin
 }
 
 const Command* find_command(std::string_view name) {
-    const auto found =
-        std::ranges::find_if(commands, [&](auto& each) { return same_ignoring_case(each.name, name); });
+    const auto found = std::ranges::find_if(commands, [&](auto& each) { return same_ignoring_case(each.name, name); });
     return found == std::end(commands) ? nullptr : found;
 }
 
@@ -237,8 +234,7 @@ bool is_http_method(std::string_view name) {
     return std::ranges::any_of(methods, [&](auto method) { return same_ignoring_case(name, method); });
 }
 
-CommandResult check_command(const Command& command, const CommandContext& context,
-                            std::string_view argument) {
+CommandResult check_command(const Command& command, const CommandContext& context, std::string_view argument) {
     if (command.needs >= Needs::greeting && context.client.greeting == Greeting::none)
         return refuse(503, {5, 5, 1}, "Error: send HELO/EHLO first");
     if (command.tls == Tls::where_required && lacks_tls(context))
@@ -255,10 +251,8 @@ std::optional<Chunk> parse_chunk(std::string_view argument) {
     return Chunk{*size, !last.empty()};
 }
 
-std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk,
-                                      std::uint64_t received) {
-    if (context.client.greeting == Greeting::none)
-        return Reply{503, {5, 5, 1}, "Error: send HELO/EHLO first"};
+std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk, std::uint64_t received) {
+    if (context.client.greeting == Greeting::none) return Reply{503, {5, 5, 1}, "Error: send HELO/EHLO first"};
     if (lacks_tls(context)) return Reply{530, {5, 7, 0}, "Must issue a STARTTLS command first"};
     if (!context.transaction.open) return Reply{503, {5, 5, 1}, "Error: need MAIL command"};
     if (context.transaction.recipients == 0) return Reply{554, {5, 5, 1}, "Error: no valid recipients"};

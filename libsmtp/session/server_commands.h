@@ -92,7 +92,6 @@ struct Chunk {
 // The argument of BDAT; none: malformed, and the end of the chunk is unknown.
 std::optional<Chunk> parse_chunk(std::string_view argument);
 // `received`: bytes of the message so far.
-std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk,
-                                      std::uint64_t received);
+std::optional<Reply> refusal_of_chunk(const CommandContext& context, const Chunk& chunk, std::uint64_t received);
 
 } // namespace smtp

@@ -13,13 +13,9 @@ public:
     InputDeadline(const ServerSettings& settings, Monotonic now)
         : deadline_(now + settings.command_time), window_end_(deadline_) {}
 
-    void await_command(const ServerSettings& settings, Monotonic now) {
-        deadline_ = now + settings.command_time;
-    }
+    void await_command(const ServerSettings& settings, Monotonic now) { deadline_ = now + settings.command_time; }
     // The next piece of it, by data_time.
-    void await_content(const ServerSettings& settings, Monotonic now) {
-        deadline_ = now + settings.data_time;
-    }
+    void await_content(const ServerSettings& settings, Monotonic now) { deadline_ = now + settings.data_time; }
     // Content is measured from now on.
     void begin_window(const ServerSettings& settings, Monotonic now) {
         window_bytes_ = 0;

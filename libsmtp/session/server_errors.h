@@ -29,8 +29,7 @@ public:
     // that names as many again is not listening.
     Penalty excess_recipient(const ServerSettings& settings) {
         constexpr std::uint32_t at_least = 1000;
-        return ++excess_recipients_ > std::max(settings.recipients, at_least) ? error(settings)
-                                                                              : Penalty::none;
+        return ++excess_recipients_ > std::max(settings.recipients, at_least) ? error(settings) : Penalty::none;
     }
     // MAIL, RCPT or DATA was refused for now. Lists meet greylisting, and long ones a table that is not there
     // for the moment: ten of these are held to be an error, and only a client without any accepted recipient
@@ -38,10 +37,8 @@ public:
     Penalty deferral(const ServerSettings& settings, bool recipients_accepted) {
         constexpr std::uint32_t of_an_error = 10;
         ++deferrals_;
-        const auto penalty =
-            deferrals_ % of_an_error == 0 && !recipients_accepted ? error(settings) : Penalty::none;
-        if (penalty == Penalty::none && deferrals_ >= of_an_error * settings.soft_errors)
-            return Penalty::delay;
+        const auto penalty = deferrals_ % of_an_error == 0 && !recipients_accepted ? error(settings) : Penalty::none;
+        if (penalty == Penalty::none && deferrals_ >= of_an_error * settings.soft_errors) return Penalty::delay;
         return penalty;
     }
     // A command line with a bare CR or LF. True: there were enough of them.

@@ -28,15 +28,15 @@ struct Mail {
 struct Rcpt {
     ForwardPath path;
     RcptParameters parameters;
-};              // question
+}; // question
 struct Data {}; // question, also before the first chunk of BDAT: 354 starts the content
 struct Chunk {
     std::string_view bytes;
-};                   // notice: content, valid until the next call of next() or feed()
+}; // notice: content, valid until the next call of next() or feed()
 struct EndOfData {}; // question: 250 once the message is durable
 struct Vrfy {
     std::string argument; // UTF-8 only if the client has asked for such replies (RFC 6531, 3.7.4.2)
-};                        // question
+}; // question
 struct Etrn {
     enum class Scope : std::uint8_t {
         domain,
@@ -44,7 +44,7 @@ struct Etrn {
     }; // "name" or "#name" (queues are named by domains); "@name"
     Scope scope;
     std::string name; // lower case
-};                    // question
+}; // question
 // Question: 220 starts TLS. Once that reply is sent the driver feeds nothing until it has called tls_up().
 struct StartTls {};
 // Question: 334 asks for an AuthLine (its text is base64 already), 235 authenticates.
@@ -92,9 +92,8 @@ struct Disconnect { // notice, the last event of every session, once
 } // namespace event
 
 using ServerEvent =
-    std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
-                 event::EndOfData, event::Vrfy, event::Etrn, event::StartTls, event::Auth, event::AuthLine,
-                 event::Xclient, event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit,
-                 event::Disconnect>;
+    std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk, event::EndOfData,
+                 event::Vrfy, event::Etrn, event::StartTls, event::Auth, event::AuthLine, event::Xclient,
+                 event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit, event::Disconnect>;
 
 } // namespace smtp

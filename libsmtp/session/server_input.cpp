@@ -37,8 +37,7 @@ ServerInput::CommandLine ServerInput::next_command(std::size_t limit, bool bare_
     const Line line = cut_line(input, limit);
     line_begin_ = begin_;
     begin_ += line.consumed;
-    const bool bare =
-        line.kind == Line::Kind::bare_cr || (line.kind == Line::Kind::bare_lf && !bare_newlines);
+    const bool bare = line.kind == Line::Kind::bare_cr || (line.kind == Line::Kind::bare_lf && !bare_newlines);
     if (line.kind == Line::Kind::none) return {};
     if (line.kind == Line::Kind::too_long) return {Kind::too_long, line.text, line.ended};
     if (std::ranges::any_of(line.text, [bare](char c) { return is_noise(c) && !(bare && c == '\r'); }))

@@ -29,8 +29,8 @@ void ServerSession::disconnected() {
 }
 
 std::optional<ServerEvent> ServerSession::next() {
-    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing &&
-           !held_until_ && !refusal_ && !reset_) {
+    while (state_ != State::over && state_ != State::handshake && question_ == Question::nothing && !held_until_ &&
+           !refusal_ && !reset_) {
         if (shut_down_.code != 0 && state_ == State::command && !transaction_.open) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
@@ -155,8 +155,7 @@ std::optional<ServerEvent> ServerSession::ask_about(const Command& command, Ask 
     }
     if (const auto* xclient = std::get_if<event::Xclient>(&question.event))
         pending_client_ = described_client(xclient->attributes, client_.tls);
-    if (const auto* mail = std::get_if<event::Mail>(&question.event))
-        transaction_.utf8 = mail->parameters.smtputf8;
+    if (const auto* mail = std::get_if<event::Mail>(&question.event)) transaction_.utf8 = mail->parameters.smtputf8;
     if (question.question == Question::rcpt && transaction_.recipients >= settings_->recipients) {
         refuse({452, {4, 5, 3}, "Error: too many recipients"});
         penalise(errors_.excess_recipient(*settings_));
@@ -182,8 +181,7 @@ std::optional<ServerEvent> ServerSession::begin_chunk(std::string_view argument)
         return {};
     }
     content_.announce_chunk(chunk->size, chunk->last);
-    if (auto refusal = refusal_of_chunk(context(), *chunk, content_.size()))
-        return skip_chunk(*std::move(refusal));
+    if (auto refusal = refusal_of_chunk(context(), *chunk, content_.size())) return skip_chunk(*std::move(refusal));
     if (!transaction_.chunking) return ask(Question::data, event::Data{});
     content_.begin_next_chunk(); // the message is measured as a whole
     state_ = State::content;
@@ -255,8 +253,7 @@ void ServerSession::answer(const Reply& reply, Monotonic now, AfterReply then) {
     const bool yes = reply.positive();
     // These must be the last of a group of commands: otherwise the client did not wait for the reply.
     const bool last_in_group = question == Question::connect || question == Question::helo ||
-                               (question == Question::data && verb_ == Verb::data) ||
-                               question == Question::auth;
+                               (question == Question::data && verb_ == Verb::data) || question == Question::auth;
     const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
     // Plain text after STARTTLS must never be taken for a command under TLS.
     if (yes && (refuse_early || question == Question::start_tls) && input_.size() != 0) {
@@ -361,8 +358,7 @@ void ServerSession::answer_no(Question question, const Reply& reply) {
     default: break;
     }
     refuse_without_notice(reply);
-    const bool of_transaction =
-        question == Question::mail || question == Question::rcpt || question == Question::data;
+    const bool of_transaction = question == Question::mail || question == Question::rcpt || question == Question::data;
     if (of_transaction && !reply.permanent() && reply.code != 421)
         penalise(errors_.deferral(*settings_, transaction_.recipients != 0));
 }

@@ -62,9 +62,7 @@ public:
     bool has_output() const { return !output_.empty() && !held_until_; }
     std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
 
-    bool wants_input() const {
-        return state_ != State::over && question_ == Question::nothing && !held_until_;
-    }
+    bool wants_input() const { return state_ != State::over && question_ == Question::nothing && !held_until_; }
     // Bytes fed and not yet parsed: the driver stops reading when they are many.
     std::size_t buffered() const { return input_.size(); }
     // Memory held for bytes that came or leave. trim() gives back what is not in use.
@@ -75,7 +73,7 @@ public:
     }
     bool question_open() const { return question_ != Question::nothing; }
     bool ending() const { return state_ == State::over; } // only notices are left to hand out
-    bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
+    bool closed() const { return ended_; }                // Disconnect was handed out: send output(), then close
 
     // When expired() must be called; none while a question is open.
     std::optional<Monotonic> next_deadline() const;
@@ -92,16 +90,14 @@ public:
     bool greeted() const { return client_.greeting != Greeting::none; }
     bool tls_active() const { return client_.tls; }
     bool proxied() const { return client_.proxied; } // XCLIENT was believed: the facts are its client's
-    const Capabilities& offered() const {
-        return client_.tls ? settings_->tls_capabilities : settings_->capabilities;
-    }
+    const Capabilities& offered() const { return client_.tls ? settings_->tls_capabilities : settings_->capabilities; }
     std::string_view protocol() const { return client_.protocol(); } // "SMTP", "ESMTP", "ESMTPS" … (RFC 3848)
     // The same for the Received field of this transaction: "UTF8SMTPS" … where it is one of SMTPUTF8 (RFC
     // 6531, 4.3).
     std::string_view transaction_protocol() const { return client_.protocol(transaction_.utf8); }
     bool in_transaction() const { return transaction_.open; }
     std::uint32_t recipients() const { return transaction_.recipients; } // accepted, of this transaction
-    std::uint64_t content_size() const { return content_.size(); } // decoded so far, of this transaction
+    std::uint64_t content_size() const { return content_.size(); }       // decoded so far, of this transaction
     // For "lost connection after CMD": "CONNECT", "EHLO", "DATA (120 bytes)", "END-OF-MESSAGE", "UNKNOWN".
     std::string last_command() const;
     // For causes not_smtp and too_early: the unexpected input, printable, shortened.

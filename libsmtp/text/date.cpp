@@ -39,8 +39,7 @@ std::string rfc5322_date(WallTime time, std::chrono::minutes zone) {
 
 std::string rfc3339_date(WallTime time) {
     const Fields f = split(time);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", f.year, f.month, f.day, f.hour, f.minute,
-                       f.second);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", f.year, f.month, f.day, f.hour, f.minute, f.second);
 }
 
 std::string iso_date(WallTime time) {
@@ -56,8 +55,7 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
     const bool utc = zone == "Z" || zone == "z";
     const std::string_view zone_shape = zone.front() == '-' ? "-dd:dd" : "+dd:dd";
     const auto fits = [](std::string_view given, std::string_view wanted) {
-        return std::ranges::equal(given, wanted,
-                                  [](char c, char w) { return w == 'd' ? is_digit(c) : c == w; });
+        return std::ranges::equal(given, wanted, [](char c, char w) { return w == 'd' ? is_digit(c) : c == w; });
     };
     if (!fits(text.substr(0, shape.size()), shape) || (!utc && !fits(zone, zone_shape))) return {};
     const auto number = [&](std::size_t at, std::size_t size = 2) {

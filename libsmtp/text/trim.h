@@ -1,5 +1,5 @@
-// Text without the blanks around it. Which characters are blanks depends on the grammar: a caller with others than space
-// and tab names them.
+// Text without the blanks around it. Which characters are blanks depends on the grammar: a caller with others than
+// space and tab names them.
 #pragma once
 #include <algorithm>
 #include <string_view>

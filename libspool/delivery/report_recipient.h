@@ -7,7 +7,7 @@
 namespace spool {
 
 struct ReportRecipient {
-    std::uint32_t number = 0; // in MessageState::recipients
+    std::uint32_t number = 0;                         // in MessageState::recipients
     smtp::ReportKind kind = smtp::ReportKind::failed; // the report's; in a status its own, never status
     bool expired = false; // reason is then the last known, or empty: the spool file's last attempt tells
     smtp::RemoteReply reason;

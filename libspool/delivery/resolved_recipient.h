@@ -25,13 +25,13 @@ struct ResolvedRecipient {
     // thrown away by explicit configuration. failed: permanently. unknown: a table could not be read …: ask
     // again later.
     Fate fate = Fate::unknown;
-    bool changed = false; // false: the address is the one asked about
-    bool list = false;    // through a list with an owner (RFC 3461, 5.2.7.3): what the sender asked for in
-                          // reports ends at the list, and reverse_path is the owner's
-    std::string address;  // of an answer: only if changed
-    std::string user;     // the delivery user. local: whose mailbox, or as whom; remote: of a mailbox elsewhere
-    std::string target;   // local: where it goes for that user: "" their mailbox, "|command", "/file",
-                          // "/maildir/", "maildir:/path/", "mbox:/path"
+    bool changed = false;     // false: the address is the one asked about
+    bool list = false;        // through a list with an owner (RFC 3461, 5.2.7.3): what the sender asked for in
+                              // reports ends at the list, and reverse_path is the owner's
+    std::string address;      // of an answer: only if changed
+    std::string user;         // the delivery user. local: whose mailbox, or as whom; remote: of a mailbox elsewhere
+    std::string target;       // local: where it goes for that user: "" their mailbox, "|command", "/file",
+                              // "/maildir/", "maildir:/path/", "mbox:/path"
     std::string transport;    // remote: next hop in the form of [route]; "" as the routes say
     std::string delivered_to; // remote: the address here whose alias or .forward file sends it on, for a
                               // field of that name; "" none, or one that is not ASCII

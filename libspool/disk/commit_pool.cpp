@@ -9,8 +9,7 @@ Result<std::unique_ptr<SharedDirectory>> SharedDirectory::open(Disk& disk, std::
     return std::unique_ptr<SharedDirectory>(new SharedDirectory(std::move(path), std::move(file)));
 }
 
-CommitPool::CommitPool(Disk& disk, unsigned threads, std::function<void()> wake)
-    : disk_(disk), wake_(std::move(wake)) {
+CommitPool::CommitPool(Disk& disk, unsigned threads, std::function<void()> wake) : disk_(disk), wake_(std::move(wake)) {
     // Signals are the loop's business.
     sigset_t all, before;
     sigfillset(&all);

@@ -62,8 +62,7 @@ public:
     // As much as there is from `offset`, at most into.size(); less only at the end of the file.
     virtual Result<std::size_t> read(const File& file, std::uint64_t offset, std::span<char> into) = 0;
     // All the parts, one behind the other, or an error (then any part of it may have been written).
-    virtual Result<> write(const File& file, std::uint64_t offset,
-                           std::span<const std::string_view> parts) = 0;
+    virtual Result<> write(const File& file, std::uint64_t offset, std::span<const std::string_view> parts) = 0;
     virtual Result<std::uint64_t> size(const File& file) = 0;
     virtual Result<> truncate(const File& file, std::uint64_t size) = 0;
     // Room for that many bytes without changing the file's size.

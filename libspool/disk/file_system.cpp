@@ -59,8 +59,7 @@ FileSystem file_system_of(std::uint64_t magic) {
 
 Result<FileSystem> file_system_at(int directory_descriptor) {
     struct statfs st;
-    if (::fstatfs(directory_descriptor, &st) != 0)
-        return std::unexpected(Error::from_errno("examine the file system"));
+    if (::fstatfs(directory_descriptor, &st) != 0) return std::unexpected(Error::from_errno("examine the file system"));
     // Some are negative as a signed 32-bit number.
     return file_system_of(static_cast<std::uint32_t>(st.f_type));
 }

@@ -4,7 +4,7 @@
 namespace spool {
 
 Result<std::string> quarantine_file(Disk& disk, const std::string& path, const std::string& directory,
-                              const std::string& name, const std::string& why) {
+                                    const std::string& name, const std::string& why) {
     std::string to = directory + "/" + name;
     for (int n = 1;; ++n) {
         const auto taken = disk.open(to, Open::read);

@@ -9,6 +9,6 @@ namespace spool {
 // <path> → <directory>/<name>, or <name>.1, .2 … if that is taken, and <that>.why with the reason. Returns
 // the new path. The reason is a convenience: that it cannot be written is no failure.
 Result<std::string> quarantine_file(Disk& disk, const std::string& path, const std::string& directory,
-                              const std::string& name, const std::string& why);
+                                    const std::string& name, const std::string& why);
 
 } // namespace spool

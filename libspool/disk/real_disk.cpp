@@ -54,8 +54,7 @@ Result<File> RealDisk::open(const std::string& path, Open how) {
 Result<std::size_t> RealDisk::read(const File& file, std::uint64_t offset, std::span<char> into) {
     std::size_t got = 0;
     while (got < into.size()) {
-        const auto n =
-            ::pread(file.handle(), into.data() + got, into.size() - got, static_cast<off_t>(offset + got));
+        const auto n = ::pread(file.handle(), into.data() + got, into.size() - got, static_cast<off_t>(offset + got));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return failed("read");
         if (n == 0) break;
@@ -99,8 +98,7 @@ Result<> RealDisk::truncate(const File& file, std::uint64_t size) {
 }
 
 Result<> RealDisk::allocate(const File& file, std::uint64_t offset, std::uint64_t size) {
-    if (::fallocate(file.handle(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                    static_cast<off_t>(size)) != 0)
+    if (::fallocate(file.handle(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0)
         return failed("allocate");
     return {};
 }
@@ -158,8 +156,7 @@ Result<> RealDisk::unlink(const std::string& path) {
 }
 
 Result<> RealDisk::make_directory(const std::string& path, unsigned mode) {
-    if (::mkdirat(directory_, path.c_str(), mode) != 0 && errno != EEXIST)
-        return failed("make directory " + path);
+    if (::mkdirat(directory_, path.c_str(), mode) != 0 && errno != EEXIST) return failed("make directory " + path);
     return {};
 }
 

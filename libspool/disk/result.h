@@ -32,10 +32,10 @@ template <class T = void> using Result = std::expected<T, Error>;
 } // namespace spool
 
 // TRY(expr): the value of a Result, or return its error from the enclosing function.
-#define TRY(...)                                                                                             \
-    __extension__({                                                                                          \
-        auto try_result_ = (__VA_ARGS__);                                                                    \
-        if (!try_result_) [[unlikely]]                                                                       \
-            return std::unexpected(std::move(try_result_).error());                                          \
-        *std::move(try_result_);                                                                             \
+#define TRY(...)                                                                                                       \
+    __extension__({                                                                                                    \
+        auto try_result_ = (__VA_ARGS__);                                                                              \
+        if (!try_result_) [[unlikely]]                                                                                 \
+            return std::unexpected(std::move(try_result_).error());                                                    \
+        *std::move(try_result_);                                                                                       \
     })

@@ -1,8 +1,8 @@
 #include "libspool/disk/retention.h"
 #include <algorithm>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <string_view>
+#include <sys/stat.h>
 #include <unordered_map>
 #include <vector>
 
@@ -71,12 +71,13 @@ Result<> remove(Disk& disk, const std::string& directory, const Thing& thing) {
 } // namespace
 
 Result<RetentionResult> enforce_retention(RealDisk& disk, const std::string& directory, const RetentionLimits& limits,
-                                 std::chrono::system_clock::time_point now) {
+                                          std::chrono::system_clock::time_point now) {
     auto things = TRY(things_in(disk, directory));
     RetentionResult kept;
     kept.files = things.size();
     for (const auto& thing : things) kept.bytes += thing.bytes;
-    std::ranges::sort(things, {}, [](const Thing& thing) { return std::pair(thing.changed, std::string_view(thing.name)); });
+    std::ranges::sort(things, {},
+                      [](const Thing& thing) { return std::pair(thing.changed, std::string_view(thing.name)); });
     for (const auto& thing : things) {
         const bool too_old = limits.age.count() != 0 && now - thing.changed > limits.age;
         const bool too_much = limits.bytes != 0 && kept.bytes > limits.bytes;

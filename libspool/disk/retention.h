@@ -14,13 +14,13 @@ struct RetentionLimits {
 };
 
 struct RetentionResult {
-    std::uint64_t files = 0, bytes = 0;          // there now
+    std::uint64_t files = 0, bytes = 0;           // there now
     std::uint64_t removed = 0, removed_bytes = 0; // just now
     Error error = {};                             // the last thing that could not be removed; code 0: none
 };
 
 // Subdirectories are left alone. A directory that does not exist has nothing.
 Result<RetentionResult> enforce_retention(RealDisk& disk, const std::string& directory, const RetentionLimits& limits,
-                                 std::chrono::system_clock::time_point now);
+                                          std::chrono::system_clock::time_point now);
 
 } // namespace spool

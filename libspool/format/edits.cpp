@@ -14,8 +14,7 @@ bool is_one_field(std::string_view text) {
     return block.fields.size() == 1 && block.length == text.size();
 }
 
-std::expected<std::string, std::string> edited_header(std::string_view header,
-                                                      const std::vector<FieldEdit>& changes) {
+std::expected<std::string, std::string> edited_header(std::string_view header, const std::vector<FieldEdit>& changes) {
     std::vector<std::string_view> fields;
     for (const auto& field : smtp::scan_header(header).fields) fields.push_back(field.raw);
     for (const auto& change : changes) {
@@ -24,9 +23,7 @@ std::expected<std::string, std::string> edited_header(std::string_view header,
         if (change.what != FieldEdit::What::remove && !is_one_field(change.text))
             return std::unexpected("not a header field");
         switch (change.what) {
-        case FieldEdit::What::insert:
-            fields.insert(there ? fields.begin() + place : fields.end(), change.text);
-            break;
+        case FieldEdit::What::insert: fields.insert(there ? fields.begin() + place : fields.end(), change.text); break;
         case FieldEdit::What::replace:
         case FieldEdit::What::remove:
             if (!there) return std::unexpected("there is no header field " + std::to_string(change.number));

@@ -47,7 +47,6 @@ bool is_one_field(std::string_view text);
 
 // The header as edited, ended by an empty line; or what is wrong with the edits. `header` is the content's
 // first header_size bytes.
-std::expected<std::string, std::string> edited_header(std::string_view header,
-                                                      const std::vector<FieldEdit>& changes);
+std::expected<std::string, std::string> edited_header(std::string_view header, const std::vector<FieldEdit>& changes);
 
 } // namespace spool

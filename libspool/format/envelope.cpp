@@ -25,8 +25,7 @@ std::expected<Envelope, Malformed> decode(std::string_view bytes) {
         if (change.what != FieldEdit::What::remove && !is_one_field(change.text))
             return std::unexpected(Malformed{"envelope: an edit is not a header field"});
     for (const auto& recipient : envelope->recipients) {
-        if (recipient.address.empty())
-            return std::unexpected(Malformed{"envelope: recipient without address"});
+        if (recipient.address.empty()) return std::unexpected(Malformed{"envelope: recipient without address"});
         if (!is_one_line(recipient.address) || !is_one_line(recipient.original)) return odd("a recipient");
         if (!is_one_line(recipient.orcpt)) return odd("an original recipient");
         if (!is_one_line(recipient.reverse_path)) return odd("a recipient's reverse-path");

@@ -26,22 +26,14 @@ enum class Notify : std::uint8_t { unspecified = 0, never = 1, success = 2, fail
 constexpr Notify operator|(Notify a, Notify b) {
     return static_cast<Notify>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-constexpr bool has(Notify set, Notify bit) {
-    return (static_cast<unsigned>(set) & static_cast<unsigned>(bit)) != 0;
-}
+constexpr bool has(Notify set, Notify bit) { return (static_cast<unsigned>(set) & static_cast<unsigned>(bit)) != 0; }
 // What RFC 3461 says of each; unspecified counts as failure and delay.
 constexpr bool wants_failure(Notify n) { return n == Notify::unspecified || has(n, Notify::failure); }
 constexpr bool wants_delay(Notify n) { return n == Notify::unspecified || has(n, Notify::delay); }
 constexpr bool wants_success(Notify n) { return has(n, Notify::success); }
 
 enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, binary, last_ = binary }; // BODY=
-enum class Origin : std::uint8_t {
-    client,
-    local,
-    report,
-    copy,
-    last_ = copy
-}; // SMTP, sendmail, NDR/DSN, copy
+enum class Origin : std::uint8_t { client, local, report, copy, last_ = copy }; // SMTP, sendmail, NDR/DSN, copy
 // A filter's word at acceptance.
 enum class Verdict : std::uint8_t { accept, hold, quarantine, last_ = quarantine };
 
@@ -108,8 +100,8 @@ struct Envelope {
     std::string client_address; // "192.0.2.1", "2001:db8::1"; "" for local submission
     std::uint16_t client_port = 0;
     std::string helo;
-    std::string protocol;             // "SMTP", "ESMTP", "ESMTPSA" …; "" for local submission
-    std::optional<std::uint32_t> uid; // local submission: the kernel's word
+    std::string protocol;                            // "SMTP", "ESMTP", "ESMTPSA" …; "" for local submission
+    std::optional<std::uint32_t> uid;                // local submission: the kernel's word
     std::string sasl_method, sasl_user, sasl_sender; // AUTH: mechanism, identity, AUTH= of MAIL
     std::string tls_version, tls_cipher,
         tls_peer; // "TLSv1.3", cipher, verified name of the client's certificate
@@ -130,10 +122,10 @@ struct Envelope {
     std::string retry_policy;
     std::optional<RetryValues> retry_values; // of retry_policy
     std::uint32_t lifetime =
-        0; // seconds from when it is first free to go, as configured at acceptance; 0: not recorded
+        0;                   // seconds from when it is first free to go, as configured at acceptance; 0: not recorded
     std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
-    std::string idempotency_key;    // of the submitter's; "" none
-    std::string idempotency_digest; // what the key stands for: SHA-256, 32 bytes
+    std::string idempotency_key;         // of the submitter's; "" none
+    std::string idempotency_digest;      // what the key stands for: SHA-256, 32 bytes
     bool idempotency_key_reused = false; // taken for the report alone, as its key was used for other content
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;

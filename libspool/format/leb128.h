@@ -1,5 +1,5 @@
-// Numbers as LEB128: seven bits a byte, the lowest first, the high bit on all bytes but the last; signed ones zigzag, so
-// that small negative numbers are short. On disk (fields.h) and between daemons (ipc/message.h).
+// Numbers as LEB128: seven bits a byte, the lowest first, the high bit on all bytes but the last; signed ones zigzag,
+// so that small negative numbers are short. On disk (fields.h) and between daemons (ipc/message.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>

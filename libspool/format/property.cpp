@@ -29,8 +29,8 @@ std::expected<Property, Malformed> decode_property(std::uint16_t type, std::stri
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         const auto one = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
             if (type != first_property_type + N) return;
-            auto read = fields::read<std::variant_alternative_t<N, Property>>(
-                payload, "property " + std::to_string(type));
+            auto read =
+                fields::read<std::variant_alternative_t<N, Property>>(payload, "property " + std::to_string(type));
             if (read)
                 out = Property{std::move(*read)};
             else

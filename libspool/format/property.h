@@ -6,9 +6,9 @@
 #include "libsmtp/delivery/stage.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/delivery/delivery_facts.h"
+#include "libspool/delivery/resolved_recipient.h"
 #include "libspool/format/envelope.h"
 #include "libspool/format/queue_id.h"
-#include "libspool/delivery/resolved_recipient.h"
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -91,11 +91,11 @@ struct Attempt {
     std::string host; // "mx.example.org[192.0.2.1]:25"; "" for none
     Reply reply;
     Outcome outcome = Outcome::deferred;
-    bool in_doubt = false;         // the content had been sent, its reply never came
-    smtp::WallTime next_attempt{}; // deferred: not before
-    std::uint32_t failures = 0;    // deferred: failures that count, this one included
-    std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
-    std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
+    bool in_doubt = false;                       // the content had been sent, its reply never came
+    smtp::WallTime next_attempt{};               // deferred: not before
+    std::uint32_t failures = 0;                  // deferred: failures that count, this one included
+    std::string tls;                             // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
+    std::string source;                          // "192.0.2.1": of a pool, the address it came from; "" none
     SuccessReport success = SuccessReport::none; // delivered: what is to be reported
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
@@ -284,7 +284,7 @@ struct Requeued {
     smtp::WallTime time{};
     std::string who, why;
     std::optional<RetryValues> retry_values; // of `policy`
-    bool redo = false; // what an expansion brought is expanded again: its origin is asked about
+    bool redo = false;                       // what an expansion brought is expanded again: its origin is asked about
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.policy);
@@ -319,8 +319,8 @@ struct UnknownProperty {
 };
 
 using Property = std::variant<Expanded, Categorized, Attempt, StatusChanged, Rescheduled, Held, PriorityChanged,
-                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, AgentCrash,
-                              Checkpoint, Requeued, Rerouted, UnknownProperty>;
+                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, AgentCrash, Checkpoint,
+                              Requeued, Rerouted, UnknownProperty>;
 
 // The record type and the payload's bytes.
 std::uint16_t type_of(const Property& property);

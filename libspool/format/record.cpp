@@ -81,20 +81,18 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     };
     if (bytes.size() < sealed_part) return fault(HeaderFault::unsealed, "cut short");
     bytes = bytes.substr(0, sealed_part);
-    if (std::ranges::all_of(bytes, [](char c) { return c == 0; }))
-        return fault(HeaderFault::unsealed, "never written");
+    if (std::ranges::all_of(bytes, [](char c) { return c == 0; })) return fault(HeaderFault::unsealed, "never written");
     if (!bytes.starts_with(magic)) return fault(HeaderFault::damaged, "not a message file");
     FileHeader h;
     h.id.value = number_at<std::uint64_t>(bytes, 16);
     if (number_at<std::uint32_t>(bytes, 124) != crc32c(bytes.substr(0, 124), seed_of(h.id)))
         return fault(HeaderFault::damaged, "checksum is wrong");
     if (number_at<std::uint16_t>(bytes, 10) > format_version)
-        return fault(HeaderFault::newer,
-                     "written in version " + std::to_string(number_at<std::uint16_t>(bytes, 8)) +
-                         " of the format, to be read from version " +
-                         std::to_string(number_at<std::uint16_t>(bytes, 10)) +
-                         " on; this program knows version " + std::to_string(format_version) +
-                         ": use a Postrider at least as new as the one that wrote it");
+        return fault(HeaderFault::newer, "written in version " + std::to_string(number_at<std::uint16_t>(bytes, 8)) +
+                                             " of the format, to be read from version " +
+                                             std::to_string(number_at<std::uint16_t>(bytes, 10)) +
+                                             " on; this program knows version " + std::to_string(format_version) +
+                                             ": use a Postrider at least as new as the one that wrote it");
     if (!h.id.valid()) return fault(HeaderFault::damaged, "not a queue id");
     if (number_at<std::uint32_t>(bytes, 72) != sealed) return fault(HeaderFault::unsealed, "not sealed");
     h.envelope_offset = number_at<std::uint64_t>(bytes, 24);
@@ -113,8 +111,7 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     h.content.longest_line = number_at<std::uint32_t>(bytes, 68);
     constexpr auto limit = std::uint64_t{1} << 60; // so that no sum overflows
     if (h.envelope_offset < header_size || h.envelope_offset > limit || h.content_offset > limit ||
-        h.content.size > limit || h.envelope_size > largest_payload + record_frame ||
-        h.content_offset < header_size ||
+        h.content.size > limit || h.envelope_size > largest_payload + record_frame || h.content_offset < header_size ||
         (h.content_offset < h.envelope_offset + h.envelope_size &&
          h.envelope_offset < h.content_offset + h.content.size) ||
         h.content.body_offset > h.content.size)
@@ -137,8 +134,7 @@ std::optional<LogMark> decode_log_marks(std::string_view bytes, QueueId id) {
         const auto one = bytes.substr(at, log_mark_size);
         LogMark mark{number_at<std::uint64_t>(one, 0), number_at<std::uint32_t>(one, 8),
                      number_at<std::uint32_t>(one, 12)};
-        if (mark.generation == 0 ||
-            number_at<std::uint32_t>(one, 28) != crc32c(one.substr(0, 28), seed_of(id)))
+        if (mark.generation == 0 || number_at<std::uint32_t>(one, 28) != crc32c(one.substr(0, 28), seed_of(id)))
             continue;
         if (!best || mark.generation > best->generation) best = mark;
     }
@@ -168,8 +164,7 @@ std::optional<std::pair<Record, std::size_t>> read_record(std::string_view bytes
     record.type = number_at<std::uint16_t>(bytes, 4);
     if (record.type == 0) return {};
     const auto whole = static_cast<std::size_t>(length + record_frame);
-    if (number_at<std::uint32_t>(bytes, whole - 4) != crc32c(bytes.substr(0, whole - 4), seed_of(id)))
-        return {};
+    if (number_at<std::uint32_t>(bytes, whole - 4) != crc32c(bytes.substr(0, whole - 4), seed_of(id))) return {};
     const auto marks = number_at<std::uint16_t>(bytes, 6);
     record.synced = marks & synced_bit;
     record.unsynced = marks & (synced_bit - 1);
@@ -180,8 +175,7 @@ std::optional<std::pair<Record, std::size_t>> read_record(std::string_view bytes
 
 namespace {
 // The next good record of this log behind `from`, at any offset: damage hides where records begin.
-std::optional<std::size_t> find_record(std::string_view bytes, std::size_t from, QueueId id,
-                                       std::uint32_t after) {
+std::optional<std::size_t> find_record(std::string_view bytes, std::size_t from, QueueId id, std::uint32_t after) {
     for (; from + record_frame <= bytes.size(); ++from) {
         const auto sequence = number_at<std::uint32_t>(bytes, from + 8);
         if (sequence < after || sequence - after > bytes.size()) continue; // cheap, before the checksum
@@ -190,9 +184,7 @@ std::optional<std::size_t> find_record(std::string_view bytes, std::size_t from,
     return {};
 }
 
-std::uint16_t saturating(std::uint64_t n) {
-    return static_cast<std::uint16_t>(std::min<std::uint64_t>(n, 0xffff));
-}
+std::uint16_t saturating(std::uint64_t n) { return static_cast<std::uint16_t>(std::min<std::uint64_t>(n, 0xffff)); }
 } // namespace
 
 Log parse_log(std::string_view bytes, QueueId id, std::uint32_t first_sequence) {

@@ -58,9 +58,8 @@ std::optional<LogMark> decode_log_marks(std::string_view bytes, QueueId id);
 struct Record {
     std::uint16_t type = 0;
     std::uint32_t sequence = 0;
-    bool synced = false; // was written to be synced at once
-    std::uint16_t unsynced =
-        0; // records before it that were on no stable storage when it was written (≤ 32767)
+    bool synced = false;        // was written to be synced at once
+    std::uint16_t unsynced = 0; // records before it that were on no stable storage when it was written (≤ 32767)
     std::string_view payload;
 };
 void append_record(std::string& out, QueueId id, const Record& record);

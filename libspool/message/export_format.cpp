@@ -18,16 +18,15 @@ ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>
     // What is appended meanwhile may be cut off: a torn end is no damage.
     auto file = disk.open(path_of(id, reader->location()), Open::read);
     if (!file && file.error().code == ENOENT)
-        file = disk.open(
-            path_of(id, reader->location() == Location::incoming ? Location::messages : Location::incoming),
-            Open::read);
+        file =
+            disk.open(path_of(id, reader->location() == Location::incoming ? Location::messages : Location::incoming),
+                      Open::read);
     if (!file) return std::unexpected(file.error());
     std::string piece(piece_size, '\0');
     for (std::uint64_t at = 0;;) {
         const auto n = disk.read(*file, at, piece);
         if (!n) return std::unexpected(n.error());
-        if (auto taken = take(std::string_view(piece).substr(0, *n)); !taken)
-            return std::unexpected(taken.error());
+        if (auto taken = take(std::string_view(piece).substr(0, *n)); !taken) return std::unexpected(taken.error());
         if (*n < piece.size()) return {};
         at += *n;
     }

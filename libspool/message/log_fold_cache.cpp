@@ -37,8 +37,7 @@ ReadResult<FoldedLog> FoldedLog::read(const MessageFile& file) {
         const auto record = file.bytes(file.header.envelope_offset, file.header.envelope_size, space);
         if (!record) return std::unexpected(record.error());
         const auto whole = read_record(*record, id);
-        if (!whole || whole->first.type != envelope_type)
-            return damaged_record("envelope: checksum mismatch");
+        if (!whole || whole->first.type != envelope_type) return damaged_record("envelope: checksum mismatch");
         auto envelope = decode(whole->first.payload);
         if (!envelope) return damaged_record(envelope.error().why);
         if (const auto wrong = violates_writer_rights(*envelope, id.slot()); !wrong.empty())
@@ -48,8 +47,7 @@ ReadResult<FoldedLog> FoldedLog::read(const MessageFile& file) {
     const auto mark = mark_of(file);
     const auto content_end = file.header.log_offset();
     out.log_begin = mark ? mark->offset : content_end;
-    if (out.log_begin < content_end || out.log_begin > file.size)
-        return damaged_record("property log: has no start");
+    if (out.log_begin < content_end || out.log_begin > file.size) return damaged_record("property log: has no start");
     if (file.size - out.log_begin > largest_payload) return damaged_record("property log: too long");
     out.log_generation = mark ? mark->generation : 0;
     std::string space;

@@ -3,9 +3,9 @@
 // deliveries is folded once, not once for each. Knows the log; neither the content nor the users of this cache.
 #pragma once
 #include "libspool/disk/disk.h"
+#include "libspool/format/record.h"
 #include "libspool/message/message_state.h"
 #include "libspool/message/read_error.h"
-#include "libspool/format/record.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ struct MessageFile {
     Disk& disk;
     const File& file;
     const FileHeader& header;
-    std::string_view head; // its first bytes, header and log marks at least
+    std::string_view head;  // its first bytes, header and log marks at least
     std::uint64_t size = 0; // of all of it; at least header.log_offset()
 
     // So many bytes from there, or as many as there are: of the head if it has them, else read into `space`.

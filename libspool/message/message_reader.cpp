@@ -1,6 +1,6 @@
 #include "libspool/message/message_reader.h"
-#include "libspool/format/crc32c.h"
 #include "libspool/disk/not_a_file.h"
+#include "libspool/format/crc32c.h"
 #include "libspool/format/record.h"
 #include <algorithm>
 #include <array>
@@ -114,8 +114,8 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
 
     r.content_at_hand_ = r.content_offset_ + r.content_.size <= *got;
     if (r.content_at_hand_)
-        r.buffer_.assign(head.substr(static_cast<std::size_t>(r.content_offset_),
-                                     static_cast<std::size_t>(r.content_.size)));
+        r.buffer_.assign(
+            head.substr(static_cast<std::size_t>(r.content_offset_), static_cast<std::size_t>(r.content_.size)));
     r.file_ = std::move(file);
     if (!r.envelope().edits.empty())
         if (auto edited = r.edit(); !edited) return std::unexpected(std::move(edited).error());
@@ -166,8 +166,7 @@ ReadResult<std::string_view> MessageReader::small_content() {
 
 ReadResult<std::string_view> MessageReader::piece(std::uint64_t offset, std::size_t max) {
     if (offset >= content_.size) {
-        if (content_.size == 0 && content_.crc != 0)
-            return damaged("content: checksum of empty content is not 0");
+        if (content_.size == 0 && content_.crc != 0) return damaged("content: checksum of empty content is not 0");
         return std::string_view();
     }
     auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, content_.size - offset));
@@ -201,8 +200,8 @@ ReadResult<std::string> MessageReader::read_content(std::uint64_t limit) {
     const auto wanted = std::min(limit, content_.size);
     out.reserve(static_cast<std::size_t>(wanted));
     while (out.size() < wanted) {
-        auto more = piece(out.size(),
-                          static_cast<std::size_t>(std::min<std::uint64_t>(256 * 1024, wanted - out.size())));
+        auto more =
+            piece(out.size(), static_cast<std::size_t>(std::min<std::uint64_t>(256 * 1024, wanted - out.size())));
         if (!more) return std::unexpected(std::move(more).error());
         out += *more;
     }

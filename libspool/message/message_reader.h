@@ -1,12 +1,12 @@
 // Reads one message file: header, envelope, property log and content, verifying every checksum on
 // the way. One open, one lock, one read for a message of ordinary size. Must not change the file.
 #pragma once
-#include "libspool/format/content_scan.h"
 #include "libspool/disk/disk.h"
-#include "libspool/message/log_fold_cache.h"
+#include "libspool/format/content_scan.h"
 #include "libspool/format/layout.h"
-#include "libspool/message/message_state.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/message/log_fold_cache.h"
+#include "libspool/message/message_state.h"
 #include "libspool/message/read_error.h"
 #include <cstdint>
 #include <memory>
@@ -24,8 +24,8 @@ public:
     // in neither. The shared lock, if asked for, is held until the reader goes.
     // `known`: what another reader of the same message has folded. Only what was appended since is read then, and both
     // see it from now on; so all who share it live on one thread. Null: everything is read.
-    static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint,
-                                          ReadLock lock = ReadLock::shared, std::shared_ptr<FoldedLog> known = {});
+    static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint, ReadLock lock = ReadLock::shared,
+                                          std::shared_ptr<FoldedLog> known = {});
     // Any file (quarantine, bad/, an inspection command): the id is the header's.
     static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
 

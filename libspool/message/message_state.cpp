@@ -64,8 +64,8 @@ void remember(RecipientState& r, const Attempt& a) {
     r.in_doubt = r.in_doubt || a.in_doubt;
     auto& kept = r.attempts;
     if (!kept.empty() && kept.back().host == a.host && kept.back().reply == a.reply &&
-        kept.back().outcome == a.outcome && kept.back().in_doubt == a.in_doubt &&
-        kept.back().tls == a.tls && kept.back().source == a.source) {
+        kept.back().outcome == a.outcome && kept.back().in_doubt == a.in_doubt && kept.back().tls == a.tls &&
+        kept.back().source == a.source) {
         ++kept.back().count;
         kept.back().last = a.time;
         return;
@@ -229,8 +229,7 @@ namespace {
 std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkpoint) {
     auto read = fields::read<CheckpointState>(checkpoint.state, "checkpoint");
     if (!read) return std::unexpected(std::move(read.error()));
-    if (read->recipients.size() < m.envelope.recipients.size())
-        return malformed("checkpoint: recipients missing");
+    if (read->recipients.size() < m.envelope.recipients.size()) return malformed("checkpoint: recipients missing");
     for (std::size_t n = 0; n < read->recipients.size(); ++n) {
         const auto& r = read->recipients[n];
         if (r.address.empty() || r.origin > n || r.envelope >= m.envelope.recipients.size())
@@ -292,10 +291,9 @@ bool MessageState::finished() const {
 }
 
 Checkpoint MessageState::checkpoint() const {
-    CheckpointState s{recipients, problem,    held,         held_by,    held_why,          priority,
-                      lane,       expiry,     retry_policy, ndr_issued, delay_notice_sent, crashes_alone,
-                      crashes,     ndr_passes, {},           rerouted_to,
-                      lifetime,   retry_values, free_from};
+    CheckpointState s{recipients, problem,      held,       held_by,           held_why,      priority, lane,
+                      expiry,     retry_policy, ndr_issued, delay_notice_sent, crashes_alone, crashes,  ndr_passes,
+                      {},         rerouted_to,  lifetime,   retry_values,      free_from};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};
 }

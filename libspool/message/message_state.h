@@ -36,19 +36,19 @@ struct AttemptEntry {
 
 struct RecipientState {
     std::string address;
-    std::string user;           // delivery user of a local one
+    std::string user;              // delivery user of a local one
     std::string target, transport; // as in ResolvedRecipient
-    std::string reverse_path;   // "" = the message's, "<>" = the null one, else the address
-    std::uint32_t origin = 0;   // number of the recipient it was expanded from; its own for the envelope's
-    std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
+    std::string reverse_path;      // "" = the message's, "<>" = the null one, else the address
+    std::uint32_t origin = 0;      // number of the recipient it was expanded from; its own for the envelope's
+    std::uint32_t envelope = 0;    // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
     Fate fate = Fate::unknown;
     Status status = Status::pending;
-    bool list = false;     // as in ResolvedRecipient
-    std::string delivered_to; // as in ResolvedRecipient
-    bool redo = false; // came of an expansion that an operator wants done again
-    bool reported = false; // NDR or report of success issued, or none wanted
+    bool list = false;                           // as in ResolvedRecipient
+    std::string delivered_to;                    // as in ResolvedRecipient
+    bool redo = false;                           // came of an expansion that an operator wants done again
+    bool reported = false;                       // NDR or report of success issued, or none wanted
     SuccessReport success = SuccessReport::none; // delivered: what the sender is owed until `reported`
-    bool in_doubt = false; // may have been served already
+    bool in_doubt = false;                       // may have been served already
     bool delay_noticed = false;
     std::uint32_t failures = 0;    // that count on its ladder
     smtp::WallTime next_attempt{}; // not before; 1970: at once
@@ -108,12 +108,12 @@ struct MessageState {
     std::uint32_t lifetime = 0;              // seconds from when it is first free to go; 0: not recorded
     std::string retry_policy;                // "" = the route's, else the ladder
     std::optional<RetryValues> retry_values; // of retry_policy
-    std::string rerouted_to;              // next hop by the operator's word; "" = as the routes say
-    bool ndr_issued = false;              // for any recipient
+    std::string rerouted_to;                 // next hop by the operator's word; "" = as the routes say
+    bool ndr_issued = false;                 // for any recipient
     bool delay_notice_sent = false;
-    std::uint32_t crashes_alone = 0; // agents that died with this message alone in flight
-    std::uint32_t crashes = 0;       // in all
-    std::uint32_t ndr_passes = 0;   // reports made so far
+    std::uint32_t crashes_alone = 0;                            // agents that died with this message alone in flight
+    std::uint32_t crashes = 0;                                  // in all
+    std::uint32_t ndr_passes = 0;                               // reports made so far
     std::vector<std::pair<std::uint16_t, std::string>> unknown; // records of later versions, as they came
 
     // What a fresh message stands at.

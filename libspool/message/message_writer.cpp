@@ -10,8 +10,7 @@ namespace spool {
 // the first spill or commit on, at most one job at a time works on it.
 struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, ContentMemory::Holder {
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
-        : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()),
-          envelope_bytes(encode(envelope)) {
+        : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()), envelope_bytes(encode(envelope)) {
         recipients = envelope.recipients.size();
         frame_envelope();
         content_offset = file_end = header_size + envelope_record.size();
@@ -181,10 +180,9 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         } else {
             result = std::unexpected(std::move(n).error());
         }
-        pool.complete(
-            [self = shared_from_this(), read = std::move(piece.read), result = std::move(result)]() mutable {
-                if (!self->abandoned) read(std::move(result)); // set on this very thread
-            });
+        pool.complete([self = shared_from_this(), read = std::move(piece.read), result = std::move(result)]() mutable {
+            if (!self->abandoned) read(std::move(result)); // set on this very thread
+        });
     }
 
     // A message of ordinary size: all of it in one job.
@@ -223,8 +221,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     void remove() {
         if (!file) return; // never created: the name, if there is one, is not ours
         file.close();
-        (void)pool.disk().unlink(
-            path); // if that fails too it is a complete message nobody was promised, or no message
+        (void)pool.disk().unlink(path); // if that fails too it is a complete message nobody was promised, or no message
     }
     void forget() { remove(); }
 
@@ -238,8 +235,8 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     }
 };
 
-MessageWriter::MessageWriter(CommitPool& pool, SharedDirectory& directory, QueueId id,
-                             const Envelope& envelope, const WriterOptions& options)
+MessageWriter::MessageWriter(CommitPool& pool, SharedDirectory& directory, QueueId id, const Envelope& envelope,
+                             const WriterOptions& options)
     : draft_(std::make_shared<Draft>(pool, directory, id, envelope, options)) {}
 
 MessageWriter::~MessageWriter() { abandon(); }
@@ -373,8 +370,8 @@ void MessageWriter::commit(Done done) {
         d.size_as_edited += d.edited_header.size() - skipped;
         facts = facts_as_edited(facts, d.edited_header, d.spilling ? nullptr : &body);
     }
-    d.header = FileHeader{d.id, header_size, static_cast<std::uint32_t>(d.envelope_record.size()),
-                          d.content_offset, facts};
+    d.header =
+        FileHeader{d.id, header_size, static_cast<std::uint32_t>(d.envelope_record.size()), d.content_offset, facts};
     if (!d.spilling) {
         d.pool.post([draft = std::move(draft)] { draft->write_whole(); });
         return;

@@ -3,10 +3,10 @@
 // Knows the file format; must not know where the bytes come from or who waits for the commit.
 #pragma once
 #include "libspool/disk/commit_pool.h"
-#include "libspool/message/content_memory.h"
 #include "libspool/format/content_scan.h"
 #include "libspool/format/envelope.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/message/content_memory.h"
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,8 +17,8 @@ namespace spool {
 
 struct WriterOptions {
     std::size_t max_buffered = 1024 * 1024; // contents up to this size stay in memory until commit
-    std::size_t piece = 512 * 1024;   // beyond, pieces of this size go to the file
-    ContentMemory* memory = nullptr;  // counts what is held, and makes both less when it is short; must outlive it all
+    std::size_t piece = 512 * 1024;         // beyond, pieces of this size go to the file
+    ContentMemory* memory = nullptr; // counts what is held, and makes both less when it is short; must outlive it all
 };
 
 class MessageWriter {

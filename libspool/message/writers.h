@@ -8,8 +8,8 @@
 
 namespace spool {
 
-inline constexpr std::uint8_t report_slot = 1;     // bounce
-inline constexpr std::uint8_t submission_slot = 2; // pickup: programs of this host, and operators' imports
+inline constexpr std::uint8_t report_slot = 1;        // bounce
+inline constexpr std::uint8_t submission_slot = 2;    // pickup: programs of this host, and operators' imports
 inline constexpr std::uint8_t first_client_slot = 16; // smtpd's workers
 
 // What this envelope says that its writer has no say in; "" nothing. Which user, place, program or next hop serves a

@@ -45,8 +45,7 @@ public:
         if (!names && names.error().code == ENOENT) return std::uint64_t{0};
         if (!names) return std::unexpected(names.error());
         return static_cast<std::uint64_t>(std::ranges::count_if(*names, [](const std::string& name) {
-            return QueueId::parse(std::string_view(name).substr(0, name.find('.'))) &&
-                   !name.ends_with(".why");
+            return QueueId::parse(std::string_view(name).substr(0, name.find('.'))) && !name.ends_with(".why");
         }));
     }
 
@@ -86,14 +85,13 @@ private:
             return;
         }
         if (incoming) met_.insert(*id);
-        find(damaged.how == Damaged::How::newer ? Finding::What::newer : Finding::What::damaged, path,
-             damaged.what);
+        find(damaged.how == Damaged::How::newer ? Finding::What::newer : Finding::What::damaged, path, damaged.what);
     }
 
     void mark(const std::string& path) {
         const auto file = disk_.open(path, Open::read);
-        const auto read = file ? read_writer_mark(disk_, *file)
-                               : Result<std::optional<WriterMark>>(std::unexpected(file.error()));
+        const auto read =
+            file ? read_writer_mark(disk_, *file) : Result<std::optional<WriterMark>>(std::unexpected(file.error()));
         if (!read && read.error().code != ENOENT) find(Finding::What::damaged, path, read.error().what);
     }
 

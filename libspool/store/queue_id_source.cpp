@@ -127,8 +127,7 @@ Result<std::unique_ptr<QueueIdSource>> QueueIdSource::open(Disk& disk, std::uint
     if (locked == Locked::held_by_another)
         return std::unexpected(Error{EAGAIN, directory + ": used by another writer"});
     auto found = read_mark(disk, mark->file);
-    if (!found)
-        return std::unexpected(Error{found.error().code, directory + "/writer: " + found.error().what});
+    if (!found) return std::unexpected(Error{found.error().code, directory + "/writer: " + found.error().what});
 
     Copy& copy = mark->copy;
     if (*found) copy = **found;

@@ -17,7 +17,7 @@ struct WriterMark {
     std::uint64_t start = 0, ceiling = 0; // ticks
     bool operator==(const WriterMark&) const = default;
 };
-inline constexpr char writer_mark_name[] = "writer";        // in the slot's directory
+inline constexpr char writer_mark_name[] = "writer";         // in the slot's directory
 inline constexpr char new_writer_mark_name[] = "writer.new"; // on its way to that name
 // nullopt: the file does not exist (no writer yet). Error: unreadable or damaged.
 Result<std::optional<WriterMark>> read_writer_mark(Disk& disk, const File& file);

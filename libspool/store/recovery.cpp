@@ -1,7 +1,7 @@
 #include "libspool/store/recovery.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/disk/not_a_file.h"
 #include "libspool/disk/quarantine.h"
+#include "libspool/message/message_reader.h"
 #include "libspool/store/queue_id_source.h"
 #include <algorithm>
 #include <limits>
@@ -15,8 +15,7 @@ constexpr auto nobodys = std::numeric_limits<std::uint64_t>::max();
 ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueId id, Location location) {
     auto reader = MessageReader::open_path(disk, path);
     if (reader && reader->queue_id() != id)
-        return std::unexpected(
-            ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
+        return std::unexpected(ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
     if (!reader || location == Location::messages) return reader;
     // It may not have been reported yet, so it need not be complete: the power may have gone while it was
     // written.
@@ -100,8 +99,7 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
                 if (!locked) return;
             }
             const bool alive = *locked == Locked::held_by_another;
-            if (alive && !(mark && *mark))
-                return; // just starting: everything there is left for the next look
+            if (alive && !(mark && *mark)) return; // just starting: everything there is left for the next look
             if (mark && *mark) boundary_tick_ = alive ? (*mark)->start : (*mark)->ceiling;
         } else if (mark_file.error().code != ENOENT) {
             unreadable(mark_file.error(), batch);
@@ -166,8 +164,8 @@ void RecoveryScan::unreadable(Error error, ScanBatch& batch) {
     batch.errors.push_back(std::move(error));
 }
 
-void RecoveryScan::quarantine(const std::string& path, const std::string& name, bool incomplete,
-                             std::string why, ScanBatch& batch) {
+void RecoveryScan::quarantine(const std::string& path, const std::string& name, bool incomplete, std::string why,
+                              ScanBatch& batch) {
     const std::lock_guard lock(*aside_);
     auto to = spool::quarantine_file(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
     if (!to) return unreadable(to.error(), batch);

@@ -4,8 +4,8 @@
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/layout.h"
-#include "libspool/message/message_state.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/message/message_state.h"
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,8 +20,8 @@ namespace spool {
 struct Found {
     QueueId id;
     Location location = Location::messages;
-    std::uint64_t size = 0; // of the content
-    bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
+    std::uint64_t size = 0;    // of the content
+    bool in_flight = false;    // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
     bool writer_alive = false; // who wrote it may be alive and have yet to tell of it
     MessageState state;
 };
@@ -37,7 +37,8 @@ struct ScanBatch {
     std::vector<Found> found;
     std::vector<QuarantinedFile> quarantined;
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
-    std::set<std::string> unread_directories; // directories where that may pass: out of descriptors, memory, a failing disk
+    std::set<std::string>
+        unread_directories; // directories where that may pass: out of descriptors, memory, a failing disk
 };
 
 // One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
@@ -76,13 +77,13 @@ private:
     void examine(const std::string& name, ScanBatch& batch);
     void unreadable(Error error, ScanBatch& batch);
     void quarantine(const std::string& path, const std::string& name, bool incomplete, std::string why,
-                   ScanBatch& batch);
+                    ScanBatch& batch);
 
     Disk& disk_;
     ScanOptions options_;
     std::shared_ptr<std::mutex> aside_ = std::make_shared<std::mutex>(); // one at a time finds a free name there
-    std::vector<std::string> directories_; // still to be read, last first
-    std::string directory_;                // the one `names_` come from
+    std::vector<std::string> directories_;                               // still to be read, last first
+    std::string directory_;                                              // the one `names_` come from
     std::vector<std::string> names_;
     std::uint64_t boundary_tick_ = 0; // incoming: a living writer may be writing ids at or above
 };

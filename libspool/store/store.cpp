@@ -1,7 +1,7 @@
 #include "libspool/store/store.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/disk/quarantine.h"
 #include "libspool/format/record.h"
+#include "libspool/message/message_reader.h"
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -16,9 +16,7 @@ namespace {
 
 constexpr std::uint64_t hole_unit = 4096;
 
-Location other(Location location) {
-    return location == Location::incoming ? Location::messages : Location::incoming;
-}
+Location other(Location location) { return location == Location::incoming ? Location::messages : Location::incoming; }
 
 // Does `act` to the file where it is thought to be, then where else it can be.
 template <class Act> auto wherever(QueueId id, Location hint, Act act) {
@@ -127,8 +125,8 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
 
 // `tail`: of the last append, if it is known; then of this one. An error: nothing of it is in the file, as whoever
 // asked goes on as if it had not happened. `finished`: it is in the file, and that is to be written to no more.
-Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
-                   Sync sync, const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
+Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties, Sync sync,
+                   const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
     File file = TRY(disk.open(path, Open::read_write));
     const auto before = std::exchange(tail, {});
     std::string head(header_size, '\0');
@@ -151,8 +149,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
         const auto payload = encode(property);
         append_record(bytes, id,
                       Record{type_of(property), sequence++, sync == Sync::yes,
-                             static_cast<std::uint16_t>(std::min<std::uint32_t>(unsynced++, 0x7fff)),
-                             payload});
+                             static_cast<std::uint16_t>(std::min<std::uint32_t>(unsynced++, 0x7fff)), payload});
     }
     if (log.torn) TRY(disk.truncate(file, at)); // so that nothing of it can look like a record
     const std::string_view part = bytes;
@@ -170,8 +167,10 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
     end += bytes.size();
     if (end - begin > options.log_limit + 2 * checkpoint || log.lost) {
         auto anew = start_log_anew(disk, file, id, path);
-        if (anew) tail = *anew;
-        else finished = anew.error().code == EIO; // the old log is whole
+        if (anew)
+            tail = *anew;
+        else
+            finished = anew.error().code == EIO; // the old log is whole
     } else if (end - begin > options.long_log)
         tail = log.tail;
     return {};
@@ -181,7 +180,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 
 struct Store::Inner : std::enable_shared_from_this<Inner> {
     using Batching = Store::Batching;
-    struct File { // what an append knows of the one it writes to
+    struct File {                    // what an append knows of the one it writes to
         std::optional<LogTail> tail; // as it was, and as it has become
         bool finished = false;       // nothing more is written to it
         bool replaced = false;       // a copy took its place
@@ -261,8 +260,8 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         if (quick.size() == largest_batch) start_quick();
     }
 
-    // What waits longest; of appends without a sync as many as may be written together, or one message's many would never
-    // be done. With a sync each is written by itself: the next record in the file then says that it was promised.
+    // What waits longest; of appends without a sync as many as may be written together, or one message's many would
+    // never be done. With a sync each is written by itself: the next record in the file then says that it was promised.
     static Operation take_next(std::deque<Operation>& waiting) {
         auto next = std::move(waiting.front());
         waiting.pop_front();
@@ -327,16 +326,13 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     }
 };
 
-Store::Store(CommitPool& pool, const StoreOptions& options)
-    : inner_(std::make_shared<Inner>(pool, options)) {}
+Store::Store(CommitPool& pool, const StoreOptions& options) : inner_(std::make_shared<Inner>(pool, options)) {}
 Store::~Store() { flush(); }
 bool Store::flush(Batching batching) { return inner_->flush(batching); }
 std::uint64_t Store::outstanding() const { return inner_->outstanding; }
 
 void Store::take_over(QueueId id, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::move,
-                 Sync::no,
+    inner_->ask({id, Inner::Operation::Kind::move, Sync::no,
                  [id](Disk& disk, auto&, auto&) -> Result<> {
                      const auto to = path_of(id, Location::messages);
                      auto moved = disk.rename(path_of(id, Location::incoming), to);
@@ -352,27 +348,25 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
         .id = id,
         .kind = Inner::Operation::Kind::append,
         .pace = sync,
-        .act = [id, hint, sync, options = inner_->options](Disk& disk, Inner::File& file, const auto& all) {
-            return wherever(id, hint, [&](const std::string& path) -> Result<> {
-                if (file.finished && !file.replaced) {
-                    TRY(put_copy_in_place(disk, path, id));
-                    file.replaced = true;
-                }
-                return append_to(disk, path, id, all, sync, options, file.tail, file.lost);
-            });
-        },
+        .act =
+            [id, hint, sync, options = inner_->options](Disk& disk, Inner::File& file, const auto& all) {
+                return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                    if (file.finished && !file.replaced) {
+                        TRY(put_copy_in_place(disk, path, id));
+                        file.replaced = true;
+                    }
+                    return append_to(disk, path, id, all, sync, options, file.tail, file.lost);
+                });
+            },
         .properties = std::move(properties),
     };
     inner_->ask(std::move(operation), std::move(done));
 }
 
 void Store::remove(QueueId id, Location hint, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::removal,
-                 Sync::no,
+    inner_->ask({id, Inner::Operation::Kind::removal, Sync::no,
                  [id, hint](Disk& disk, auto&, auto&) -> Result<> {
-                     auto gone =
-                         wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
+                     auto gone = wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
                  }},
@@ -380,13 +374,10 @@ void Store::remove(QueueId id, Location hint, Done done) {
 }
 
 void Store::move_to_removed(QueueId id, Location hint, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::removal,
-                 Sync::no,
+    inner_->ask({id, Inner::Operation::Kind::removal, Sync::no,
                  [id, hint](Disk& disk, auto&, auto&) -> Result<> {
-                     auto gone = wherever(id, hint, [&](const std::string& path) {
-                         return disk.rename(path, path_of_removed(id));
-                     });
+                     auto gone = wherever(
+                         id, hint, [&](const std::string& path) { return disk.rename(path, path_of_removed(id)); });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
                  }},
@@ -394,9 +385,7 @@ void Store::move_to_removed(QueueId id, Location hint, Done done) {
 }
 
 void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::move,
-                 Sync::yes,
+    inner_->ask({id, Inner::Operation::Kind::move, Sync::yes,
                  [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&, auto&) -> Result<> {
                      const auto path = path_of_removed(id);
                      StatusChanged pending{
@@ -408,8 +397,7 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
                          for (std::uint32_t n = 0; n < recipients.size(); ++n)
                              if (recipients[n].status == Status::removed) pending.recipients.push_back(n);
                          if (pending.recipients.empty() && reader->state().finished())
-                             return std::unexpected(
-                                 Error{ENODATA, id.text() + ": it has no open recipients"});
+                             return std::unexpected(Error{ENODATA, id.text() + ": it has no open recipients"});
                      }
                      std::optional<LogTail> tail;
                      bool finished = false;
@@ -421,9 +409,7 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
 }
 
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::removal,
-                 Sync::yes,
+    inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "quarantine", id.text(), why));
@@ -434,9 +420,7 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
 }
 
 void Store::move_to_bad(QueueId id, Location hint, std::string why, Done done) {
-    inner_->ask({id,
-                 Inner::Operation::Kind::removal,
-                 Sync::yes,
+    inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "bad", id.text(), why));
@@ -454,8 +438,7 @@ Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots) {
         TRY(disk.make_directory(std::string("messages/") + digits[n >> 4] + digits[n & 15], 0700));
     }
     for (const auto slot : slots)
-        TRY(disk.make_directory(directory_of(QueueId{std::uint64_t{1} << 8 | slot}, Location::incoming),
-                                0700));
+        TRY(disk.make_directory(directory_of(QueueId{std::uint64_t{1} << 8 | slot}, Location::incoming), 0700));
     for (const char* path : {"messages", "incoming", "quarantine", "."}) {
         File directory = TRY(disk.open(path, Open::directory));
         TRY(disk.sync(directory));

@@ -34,13 +34,13 @@ public:
     // there already.
     void take_over(QueueId id, Done done = {});
     // Appends records; with Sync::yes `done` is called after they are on stable storage. Restarts the log
-    // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next append
-    // puts a copy of it in its place, if it can still be read whole, and appends to that.
+    // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next
+    // append puts a copy of it in its place, if it can still be read whole, and appends to that.
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is. Success if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
-    // Into removed/, where it stays until restore() or permanently: an operator's removal, which is on record in the file.
-    // Success if it is gone already.
+    // Into removed/, where it stays until restore() or permanently: an operator's removal, which is on record in the
+    // file. Success if it is gone already.
     void move_to_removed(QueueId id, Location hint, Done done = {});
     // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
     // storage. ENOENT: it is not there; ENODATA: none of its recipients is open any more.

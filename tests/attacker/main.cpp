@@ -1,16 +1,16 @@
 // What a daemon could do that somebody has taken over: stands in a daemon's place, is started by master with that
 // daemon's user, orders and tokens, is confined as it is, and then does what the test asks for over a socket beside the
-// spool. It never does the daemon's own work. One command a line, its words parted by tabs; one line of answer: "ok", or
-// the name of the error.
+// spool. It never does the daemon's own work. One command a line, its words parted by tabs; one line of answer: "ok",
+// or the name of the error.
 #include "daemons/common/config/config.h"
-#include "daemons/common/process/daemon.h"
-#include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/net/network.h"
-#include "daemons/common/submission/submission_queue.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/submit.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/submission/submission_queue.h"
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -45,8 +45,7 @@ std::string opened(const std::string& path, int how) {
 int number(const std::string& word) { return std::atoi(word.c_str()); }
 
 // Bytes that come within the patience, up to their end or to what `enough` says.
-template <class Enough>
-std::string heard(int fd, Enough enough) {
+template <class Enough> std::string heard(int fd, Enough enough) {
     std::string out;
     for (;;) {
         pollfd ready{fd, POLLIN, 0};
@@ -60,8 +59,7 @@ std::string heard(int fd, Enough enough) {
 bool said(int fd, std::string_view bytes) {
     return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
-template <class M>
-std::string frame(const auto& message) {
+template <class M> std::string frame(const auto& message) {
     std::string wire;
     const auto begun = ipc::begin_frame(wire);
     ipc::encode<M>(message, wire);
@@ -137,10 +135,12 @@ std::string import(const Words& words) {
     if (!fd) return strerrorname_np(fd.error().code);
     ::fcntl(fd->number(), F_SETFL, 0);
     spool::Envelope envelope;
-    envelope.recipients.push_back({.address = words[2], .fate = spool::Fate::local, .user = words[3], .target = words[4]});
+    envelope.recipients.push_back(
+        {.address = words[2], .fate = spool::Fate::local, .user = words[3], .target = words[4]});
     Import first;
     first.piece = spool::encode(envelope);
-    said(fd->number(), frame<Message>(first) + frame<Message>(Content{"Subject: x\r\n\r\nx\r\n"}) + frame<Message>(End{}));
+    said(fd->number(),
+         frame<Message>(first) + frame<Message>(Content{"Subject: x\r\n\r\nx\r\n"}) + frame<Message>(End{}));
     const auto bytes = answer(fd->number());
     if (!bytes) return "closed";
     const auto message = ipc::decode<Message>(*bytes);
@@ -190,7 +190,8 @@ private:
             {"truncate", [&] { return outcome(::truncate(w[1].c_str(), 0)); }},
             {"chmod", [&] { return outcome(::chmod(w[1].c_str(), 0666)); }},
             {"unlink", [&] { return outcome(::unlink(w[1].c_str())); }},
-            {"connect", [&] {
+            {"connect",
+             [&] {
                  const auto fd = common::connect_local(w[1]);
                  return std::string(fd ? "ok" : strerrorname_np(fd.error().code));
              }},
@@ -205,7 +206,8 @@ private:
             {"kill", [&] { return outcome(::kill(number(w[1]), 0)); }},
             {"own", [&] { return owner_of_signals(w); }},
             {"trace", [&] { return outcome(::ptrace(PTRACE_SEIZE, number(w[1]), nullptr, nullptr)); }},
-            {"execute", [&] {
+            {"execute",
+             [&] {
                  ::execl(w[1].c_str(), w[1].c_str(), nullptr);
                  return outcome(-1);
              }},

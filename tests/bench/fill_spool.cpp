@@ -2,12 +2,12 @@
 // of one recipient and SIZE bytes each (1000 if not said) that came in the last two hours and were tried once; so
 // many of them are due at once, the others in one to seven hours. Files as the queue-manager would have left
 // them, but never synced. Not installed.
+#include "libspool/disk/real_disk.h"
 #include "libspool/format/content_scan.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/property.h"
-#include "libspool/store/queue_id_source.h"
-#include "libspool/disk/real_disk.h"
 #include "libspool/format/record.h"
+#include "libspool/store/queue_id_source.h"
 #include "libspool/store/store.h"
 #include <chrono>
 #include <cstdlib>
@@ -29,9 +29,8 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
     envelope.submitter = "net:127.0.0.0/24 bench.example";
     envelope.client_address = "127.0.0.1";
     envelope.protocol = "ESMTP";
-    auto content =
-        fmt::format("From: sender@bench.example\r\nTo: user{}@bench.example\r\nSubject: number {}\r\n\r\n",
-                    number, number);
+    auto content = fmt::format("From: sender@bench.example\r\nTo: user{}@bench.example\r\nSubject: number {}\r\n\r\n",
+                               number, number);
     for (; content.size() < size; content += "\r\n")
         content.append(std::min<std::size_t>(76, size - content.size()), 'x');
     ContentScan scan;

@@ -135,8 +135,7 @@ void one_session(const Load& load) {
 std::string content_of(std::size_t size) {
     std::string text = "From: <sender@bench.example>\r\nTo: <user@sink.example>\r\n"
                        "Date: Fri, 20 Nov 2026 16:00:00 +0000\r\nMessage-Id: <load@bench.example>\r\n\r\n";
-    while (text.size() + 3 < size)
-        text.append(std::min<std::size_t>(78, size - text.size() - 2), 'X').append("\r\n");
+    while (text.size() + 3 < size) text.append(std::min<std::size_t>(78, size - text.size() - 2), 'X').append("\r\n");
     return text + ".\r\n";
 }
 

@@ -1,6 +1,6 @@
+#include "daemons/bounce/bounce.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/bounce/bounce.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/net/local_socket.h"
 #include "libspool/message/message_reader.h"
@@ -32,22 +32,19 @@ struct World {
         REQUIRE(parsed);
         configuration = *parsed;
         listener.serve<rp::Message>(
-            rp::conversation, {Role::bounce},
-            [this](ipc::Peer, std::unique_ptr<ipc::Channel<rp::Message>> channel) {
+            rp::conversation, {Role::bounce}, [this](ipc::Peer, std::unique_ptr<ipc::Channel<rp::Message>> channel) {
                 reports = std::move(channel);
-                reports->set_callbacks(
-                    {[this](rp::Message&& m) { answers.push_back(std::get<rp::Reported>(m)); },
-                     [](const std::string&) {}});
+                reports->set_callbacks({[this](rp::Message&& m) { answers.push_back(std::get<rp::Reported>(m)); },
+                                        [](const std::string&) {}});
             });
         listener.serve<sm::Message>(
-            sm::conversation, {Role::bounce},
-            [this](ipc::Peer, std::unique_ptr<ipc::Channel<sm::Message>> channel) {
+            sm::conversation, {Role::bounce}, [this](ipc::Peer, std::unique_ptr<ipc::Channel<sm::Message>> channel) {
                 submissions = std::move(channel);
-                submissions->set_callbacks(
-                    {[this](sm::Message&& m) { 
-                         if (const auto* message = std::get_if<sm::Submitted>(&m)) submitted.push_back(*message);
-                     },
-                     [](const std::string&) {}});
+                submissions->set_callbacks({[this](sm::Message&& m) {
+                                                if (const auto* message = std::get_if<sm::Submitted>(&m))
+                                                    submitted.push_back(*message);
+                                            },
+                                            [](const std::string&) {}});
             });
     }
     ~World() {
@@ -110,9 +107,7 @@ struct World {
     Loop loop;
     common::Log log{loop, "bounce"};
     std::unique_ptr<spool::RealDisk> disk;
-    ipc::Listener listener{loop,
-                           log,
-                           *common::listen_local((root / "run/private/queue-manager").string(), 0600),
+    ipc::Listener listener{loop, log, *common::listen_local((root / "run/private/queue-manager").string(), 0600),
                            ipc::ExpectedTokens{"key", {Role::bounce}}};
     std::unique_ptr<ipc::Channel<rp::Message>> reports;
     std::unique_ptr<ipc::Channel<sm::Message>> submissions;
@@ -195,8 +190,7 @@ TEST_CASE("nobody is told who does not want to know, and a report on a report en
     CHECK(w.answers[2].outcome == rp::Outcome::kept_in_bad);
     CHECK(std::filesystem::exists(w.root / "bad" / id.text()));
     std::ifstream why(w.root / "bad" / (id.text() + ".why"));
-    CHECK(std::string(std::istreambuf_iterator<char>(why), {}) ==
-          "<nobody@example.net>: 5.1.1 host mx said: 550 no\n");
+    CHECK(std::string(std::istreambuf_iterator<char>(why), {}) == "<nobody@example.net>: 5.1.1 host mx said: 550 no\n");
     CHECK(w.submitted.empty());
 }
 

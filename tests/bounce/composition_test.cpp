@@ -6,8 +6,7 @@ using smtp::ReportKind;
 
 namespace {
 
-spool::MessageState state(std::vector<spool::Notify> notify,
-                          std::string reverse_path = "sender@example.com") {
+spool::MessageState state(std::vector<spool::Notify> notify, std::string reverse_path = "sender@example.com") {
     spool::Envelope envelope;
     envelope.reverse_path = std::move(reverse_path);
     envelope.envid = "ENV1";
@@ -37,7 +36,9 @@ std::vector<std::uint32_t> told(ReportKind kind, const spool::MessageState& s, s
     return out;
 }
 
-Settings settings() { return {"mx.example.org", "example.org", "Mail Delivery System", 50 * 1024, true, false, {}, {}}; }
+Settings settings() {
+    return {"mx.example.org", "example.org", "Mail Delivery System", 50 * 1024, true, false, {}, {}};
+}
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -70,9 +71,8 @@ TEST_CASE("a report is a message from nobody to the sender") {
     const auto s = state({spool::Notify::unspecified, spool::Notify::unspecified});
     const auto asked = report(ReportKind::failed, {1});
     const OriginalMessage original{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
-    const auto made =
-        compose(settings(), asked, addressees_of(asked, s).at(0), s, original,
-                spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}});
+    const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s, original,
+                              spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}});
     CHECK(made.envelope.reverse_path == "");
     REQUIRE(made.envelope.recipients.size() == 1);
     CHECK(made.envelope.recipients[0].address == "sender@example.com");
@@ -81,8 +81,7 @@ TEST_CASE("a report is a message from nobody to the sender") {
     CHECK(made.envelope.body == spool::Body::eight_bit);
     CHECK(made.envelope.message_id == "<20261120155458.0A1B2C3D4E6002@mx.example.org>");
     CHECK(has(made.content, "Message-ID: " + made.envelope.message_id + "\r\n"));
-    CHECK(made.content.starts_with(
-        "Received: by mx.example.org (Postrider)\r\n\tid 0A1B2C3D4E6002; Fri, 20 Nov"));
+    CHECK(made.content.starts_with("Received: by mx.example.org (Postrider)\r\n\tid 0A1B2C3D4E6002; Fri, 20 Nov"));
     CHECK(has(made.content, "\r\n\r\nbody \xe4\r\n"));
     CHECK(has(made.content, "Original-Envelope-Id: ENV1\r\n"));
     CHECK(has(made.content, "r1@example.net"));
@@ -93,14 +92,18 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     const auto s = state({spool::Notify::unspecified});
     const auto text_of = [&](std::string reply, bool suppressed = true) {
         auto asked = report(ReportKind::failed, {0});
-        asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
-                               .reason = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22: asked for",
-                                          .remote_reply = reply, .suppressed = suppressed}};
+        asked.recipients[0] = {.number = 0,
+                               .kind = ReportKind::failed,
+                               .reason = {.status = "5.7.1",
+                                          .text = "on the suppression list since 2026-11-22: asked for",
+                                          .remote_reply = reply,
+                                          .suppressed = suppressed}};
         auto text = compose(settings(), asked, addressees_of(asked, s).at(0), s,
                             {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002},
                             {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
-        for (auto at = text.find("\r\n       "); at != text.npos; at = text.find("\r\n       ")) text.replace(at, 9, " ");
+        for (auto at = text.find("\r\n       "); at != text.npos; at = text.find("\r\n       "))
+            text.replace(at, 9, " ");
         return text;
     };
     CHECK(has(text_of(""), "(postrider suppress remove r0@example.net)."));
@@ -115,8 +118,10 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
         s.envelope.idempotency_key_reused = reused;
         s.envelope.verdict_reason = std::move(verdict);
         auto asked = report(ReportKind::failed, {0});
-        asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
-                               .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
+        asked.recipients[0] = {
+            .number = 0,
+            .kind = ReportKind::failed,
+            .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
         const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s,
                                   {asked.queue_id, "Subject: s\r\n\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002}, {});
         return has(made.content, "The program that sent it identifies its messages by keys");
@@ -124,15 +129,16 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
     CHECK(is_told(true, "5.6.0 in other words"));
     CHECK_FALSE(is_told(false, "5.6.0 in other words"));
     // As files were written before there was the field.
-    CHECK(is_told(false, "5.6.0 Error: Idempotency-Key was used for other content, which was queued as 0A1B2C3D4E6000"));
+    CHECK(
+        is_told(false, "5.6.0 Error: Idempotency-Key was used for other content, which was queued as 0A1B2C3D4E6000"));
 }
 
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {
     const auto asked = report(ReportKind::failed, {0});
     const auto made = [&](const std::string& sender) {
         const auto s = state({spool::Notify::unspecified}, sender);
-        return compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
-                       spool::QueueId{0x0A1B2C3D4E6002}, {});
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s,
+                       {asked.queue_id, "Subject: s\r\n\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002}, {});
     };
     const auto domain = made("ann@B\u00fccher.example");
     CHECK(has(domain.content, "\r\nTo: <ann@xn--bcher-kva.example>\r\n"));
@@ -151,8 +157,7 @@ TEST_CASE("what comes of an alias names the address that was written to") {
     const auto asked = report(ReportKind::failed, {0});
     const auto made = compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "", false},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
-    CHECK(has(made.content,
-              "Original-Recipient: rfc822;r0@example.net\r\nFinal-Recipient: rfc822; final@example.net"));
+    CHECK(has(made.content, "Original-Recipient: rfc822;r0@example.net\r\nFinal-Recipient: rfc822; final@example.net"));
     CHECK(has(made.content, "<final@example.net> (you wrote to <r0@example.net>)"));
 }
 
@@ -161,8 +166,8 @@ TEST_CASE("RET and a full mailbox limit what is returned") {
     auto asked = report(ReportKind::failed, {0});
     const OriginalMessage original{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
     const auto content = [&] {
-        return compose(settings(), asked, addressees_of(asked, s).at(0), s, original,
-                       spool::QueueId{0x0A1B2C3D4E6002}, {})
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s, original, spool::QueueId{0x0A1B2C3D4E6002},
+                       {})
             .content;
     };
     CHECK(has(content(), "\r\n\r\nbody\r\n"));
@@ -214,8 +219,8 @@ TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY sa
     asked.recipients[1].kind = ReportKind::failed;
     asked.recipients[2].kind = ReportKind::expanded;
     const auto text = [&] {
-        return compose(settings(), asked, addressees_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
-                       spool::QueueId{0x0A1B2C3D4E6002}, {})
+        return compose(settings(), asked, addressees_of(asked, s).at(0), s,
+                       {asked.queue_id, "Subject: s\r\n\r\n", true}, spool::QueueId{0x0A1B2C3D4E6002}, {})
             .content;
     };
     CHECK(has(text(), "Subject: Mail Delivery Status Report\r\n"));

@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 using namespace bounce;
-using smtp::ReportKind;
 using proto::report::Outcome;
 using proto::report::Report;
 using proto::report::Reported;
+using smtp::ReportKind;
 using spool::QueueId;
 
 namespace {

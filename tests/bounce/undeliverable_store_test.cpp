@@ -1,6 +1,6 @@
 #include "daemons/bounce/undeliverable_store.h"
-#include "libspool/message/message_writer.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_writer.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
+#include "daemons/categorizer/categorizer.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/categorizer/categorizer.h"
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/connector.h"
-#include "daemons/common/store/lmdb.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/store/lmdb.h"
 #include "tests/common/ipc/fake_queue_manager.h"
 #include <fcntl.h>
 #include <filesystem>
@@ -14,8 +14,8 @@
 
 using proto::categorize::Categorize;
 using proto::categorize::Categorized;
-using spool::Fate;
 using proto::recipient_check::Verdict;
+using spool::Fate;
 
 namespace {
 
@@ -59,9 +59,8 @@ struct World {
         std::string out;
         for (const auto& o : answer.outcomes) {
             constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
-            out += fmt::format("{}{}:{}{}{}{}", out.empty() ? "" : "; ", o.origin,
-                               fates[static_cast<int>(o.fate)], o.user.empty() ? "" : " " + o.user,
-                               o.changed && o.user.empty() ? " " + o.address : "",
+            out += fmt::format("{}{}:{}{}{}{}", out.empty() ? "" : "; ", o.origin, fates[static_cast<int>(o.fate)],
+                               o.user.empty() ? "" : " " + o.user, o.changed && o.user.empty() ? " " + o.address : "",
                                o.status.empty() ? "" : " " + o.status);
         }
         return out;
@@ -96,7 +95,8 @@ TEST_CASE("while the suppression list is examined after a start, mail waits unti
     common::Fd keeper(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     REQUIRE(::flock(keeper.number(), LOCK_EX) == 0);
     common::Timer done(w.premises.loop, [&] {
-        if (w.premises.trouble.find("being checked") == std::string::npos) return done.start(std::chrono::milliseconds(10));
+        if (w.premises.trouble.find("being checked") == std::string::npos)
+            return done.start(std::chrono::milliseconds(10));
         keeper.reset();
     });
     done.start(std::chrono::milliseconds(10));
@@ -179,16 +179,15 @@ TEST_CASE("smtpd asks about single recipients") {
              },
              [&] {
                  std::uint64_t request = 0;
-                 for (const auto* address :
-                      {"root@here.example", "team@here.example", "no-such-user-here@here.example",
-                       "root@far.example", "postmaster@here.example"})
+                 for (const auto* address : {"root@here.example", "team@here.example", "no-such-user-here@here.example",
+                                             "root@far.example", "postmaster@here.example"})
                      static_cast<void>(smtpd.send(proto::recipient_check::Check{request++, address}));
              }});
         while (answers.size() < 5) w.premises.loop.run();
         std::vector<Verdict> verdicts(5);
         for (const auto& answer : answers) verdicts.at(answer.request) = answer.verdict;
-        CHECK(verdicts == std::vector{Verdict::known, Verdict::known, Verdict::unknown, Verdict::not_ours,
-                                      Verdict::known});
+        CHECK(verdicts ==
+              std::vector{Verdict::known, Verdict::known, Verdict::unknown, Verdict::not_ours, Verdict::known});
         bool stopped = false;
         w.daemon->stop(std::chrono::seconds(1), [&] { stopped = true; });
         CHECK(stopped);

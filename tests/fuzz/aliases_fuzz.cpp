@@ -1,5 +1,5 @@
-// Any text is read as an alias table, as a .forward, as the answer of a virtual table: names and targets that come of it
-// hold no control characters, and what is called an address is one.
+// Any text is read as an alias table, as a .forward, as the answer of a virtual table: names and targets that come of
+// it hold no control characters, and what is called an address is one.
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/decide/addressing/address_keys.h"
 #include "libsmtp/message/address.h"

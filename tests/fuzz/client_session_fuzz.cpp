@@ -25,22 +25,20 @@ Transaction transaction(std::uint64_t id, unsigned flavour) {
     out.parameters.size = flavour & 1 ? 5000 : 10;
     if (flavour & 512) out.longest_line = 10; // so that it may go by BDAT
     if (flavour & 2) out.parameters.body = Body::eight_bit_mime;
-    for (unsigned i = 0; i <= (flavour >> 2 & 3); ++i)
-        out.recipients.push_back({"r" + std::to_string(i) + "@y", {}});
+    for (unsigned i = 0; i <= (flavour >> 2 & 3); ++i) out.recipients.push_back({"r" + std::to_string(i) + "@y", {}});
     out.probe = is_probe(id, flavour);
     return out;
 }
 
-void note(Run& run, std::set<std::uint64_t>& over, const TransactionResult& result,
-          std::string_view content_sent, unsigned flavour) {
+void note(Run& run, std::set<std::uint64_t>& over, const TransactionResult& result, std::string_view content_sent,
+          unsigned flavour) {
     assert(over.insert(result.id).second);
     run.log += "#" + std::to_string(result.id);
     for (auto index : result.of_recipient) {
         assert(index < result.verdicts.size());
         const auto& verdict = result.verdicts[index];
         assert(verdict.text.size() <= 512 && !verdict.status.empty());
-        if (verdict.outcome == Outcome::delivered && !is_probe(result.id, flavour))
-            assert(content_sent.ends_with("."));
+        if (verdict.outcome == Outcome::delivered && !is_probe(result.id, flavour)) assert(content_sent.ends_with("."));
         run.log += "," + std::to_string(static_cast<int>(verdict.outcome)) + verdict.status + verdict.text;
     }
 }
@@ -49,7 +47,8 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
     Run run;
     Monotonic now{};
     ClientSession session(
-        {"c.test", "mx[192.0.2.1]",
+        {"c.test",
+         "mx[192.0.2.1]",
          flavour & 16 ? ClientSession::Pipelining::never : ClientSession::Pipelining::if_offered,
          flavour & 128 ? ClientSession::StartTls::always : ClientSession::StartTls::if_offered,
          {},
@@ -82,8 +81,7 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
                     else
                         session.authenticate({auth->mechanism, "u", Secret("password")}, now);
                 }
-                if (auto* wanted = std::get_if<client_event::ContentRequested>(&*event);
-                    wanted && !session.over()) {
+                if (auto* wanted = std::get_if<client_event::ContentRequested>(&*event); wanted && !session.over()) {
                     if (wanted->from_start && !(flavour & 32)) session.content(content, now);
                     session.content_end(now, flavour & 1024 ? content : std::string_view());
                     ends = ".";

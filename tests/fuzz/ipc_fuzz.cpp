@@ -28,8 +28,7 @@ std::vector<std::string> frames_of(std::string_view wire, std::size_t step) {
     return out;
 }
 
-template <class Message>
-void understand(std::string_view frame) {
+template <class Message> void understand(std::string_view frame) {
     auto message = ipc::decode<Message>(frame);
     if (!message) return;
     std::string again;

@@ -9,7 +9,8 @@ using namespace postrider::simulate::from_log;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     constexpr std::chrono::year_month_day today{std::chrono::year(2026), std::chrono::November, std::chrono::day(23)};
-    MailLog log(today, {.recipients = 50, .hosts = 20, .attempts = 500, .samples = 10, .kinds = 5, .hosts_per_domain = 4});
+    MailLog log(today,
+                {.recipients = 50, .hosts = 20, .attempts = 500, .samples = 10, .kinds = 5, .hosts_per_domain = 4});
     std::string_view text(reinterpret_cast<const char*>(data), size);
     while (!text.empty()) {
         const auto line = text.substr(0, text.find('\n'));

@@ -17,8 +17,7 @@ std::string read(std::string_view wire, std::size_t step) {
             if (auto* malformed = std::get_if<smtp::Malformed>(&result)) return out + malformed->why;
             auto* reply = std::get_if<smtp::Reply>(&result);
             if (!reply) continue;
-            assert(reply->code >= 200 && reply->code < 600 &&
-                   reply->text.size() <= smtp::ReplyParser::kept + 1);
+            assert(reply->code >= 200 && reply->code < 600 && reply->text.size() <= smtp::ReplyParser::kept + 1);
             for (char c : reply->text) assert(c == '\n' || (c >= 0x20 && c < 0x7f));
             out += std::to_string(reply->code) + reply->line() + "\n";
         }

@@ -12,8 +12,7 @@ constexpr std::string_view password = "tanstaaftanstaaf";
 
 smtp::SaslClient client(smtp::SaslMechanism mechanism) {
     smtp::Secret secret{std::string(password)};
-    if (mechanism < smtp::SaslMechanism::scram_sha_256)
-        return {mechanism, "tim", std::move(secret), "host", 587};
+    if (mechanism < smtp::SaslMechanism::scram_sha_256) return {mechanism, "tim", std::move(secret), "host", 587};
     const bool bound = mechanism == smtp::SaslMechanism::scram_sha_256_plus;
     auto copy = secret.copy();
     const auto quick = [](std::string_view, std::string_view, std::uint32_t) {

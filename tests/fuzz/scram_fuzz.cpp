@@ -8,8 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const std::string_view input(reinterpret_cast<const char*>(data + 1), size - 1);
     const auto cut = std::min(input.find('\n'), input.size());
     const auto plus = static_cast<smtp::ScramServer::Plus>(data[0] % 3);
-    smtp::ScramServer server(auth::scram_crypto, "nonce", plus,
-                             [](std::string_view) { return std::string("bound"); });
+    smtp::ScramServer server(auth::scram_crypto, "nonce", plus, [](std::string_view) { return std::string("bound"); });
     if (server.first(input.substr(0, cut))) {
         smtp::ScramKeys keys{4096, "salt", std::string(32, '\x5a'), std::string(32, '\xa5')};
         server.challenge(keys);

@@ -6,7 +6,8 @@
 using namespace smtp;
 using namespace smtp::testing;
 
-static std::string converse(const ServerSettings& settings, bool bare_newlines, std::string_view input, std::size_t length) {
+static std::string converse(const ServerSettings& settings, bool bare_newlines, std::string_view input,
+                            std::size_t length) {
     ServerPeer peer(settings);
     peer.session.grant({true, true, bare_newlines});
     while (!input.empty()) {

@@ -1,7 +1,7 @@
 // A message file of any bytes. Checksums are mended first, so that what lies behind them is reached.
 #include "libspool/format/crc32c.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/format/record.h"
+#include "libspool/message/message_reader.h"
 #include <cstring>
 
 namespace {
@@ -40,8 +40,8 @@ void mend_header(std::string& bytes) {
     if (bytes.size() < spool::header_size) return;
     std::memcpy(bytes.data(), "Postrid\x1a", 8);
     std::memcpy(bytes.data() + 72, "SEAL", 4);
-    const auto crc = spool::crc32c(std::string_view(bytes).substr(0, 124),
-                                   spool::crc32c(std::string_view(bytes).substr(16, 8)));
+    const auto crc =
+        spool::crc32c(std::string_view(bytes).substr(0, 124), spool::crc32c(std::string_view(bytes).substr(16, 8)));
     std::memcpy(bytes.data() + 124, &crc, 4);
 }
 } // namespace

@@ -1,5 +1,5 @@
-// Any bytes are an answer of a socket map or tcp table, the beginning of one, or none; and the same bytes, cut anywhere,
-// are the beginning of what they are as a whole.
+// Any bytes are an answer of a socket map or tcp table, the beginning of one, or none; and the same bytes, cut
+// anywhere, are the beginning of what they are as a whole.
 #include "daemons/common/lookup/tables/remote_protocol.h"
 #include <cstdlib>
 

@@ -29,13 +29,12 @@ struct World {
                                     "test.toml", {"mx.example.org", "user", 2});
         REQUIRE(parsed);
         configuration = *parsed;
-        listener.serve<dp::Message>(
-            dp::conversation, {Role::local},
-            [this](ipc::Peer, std::unique_ptr<ipc::Channel<dp::Message>> channel) {
-                peer = std::move(channel);
-                peer->set_callbacks(
-                    {[this](dp::Message&& m) { heard.push_back(std::move(m)); }, [](const std::string&) {}});
-            });
+        listener.serve<dp::Message>(dp::conversation, {Role::local},
+                                    [this](ipc::Peer, std::unique_ptr<ipc::Channel<dp::Message>> channel) {
+                                        peer = std::move(channel);
+                                        peer->set_callbacks({[this](dp::Message&& m) { heard.push_back(std::move(m)); },
+                                                             [](const std::string&) {}});
+                                    });
         auto made = Local::create(context, {configuration, 1, {}, {}});
         REQUIRE(made);
         daemon = *std::move(made);
@@ -94,7 +93,8 @@ struct World {
     Loop loop;
     common::Log log{loop, "local"};
     std::unique_ptr<spool::RealDisk> disk;
-    ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), ipc::ExpectedTokens{"key", {Role::local}}};
+    ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600),
+                           ipc::ExpectedTokens{"key", {Role::local}}};
     std::unique_ptr<ipc::Channel<dp::Message>> peer;
     common::DaemonContext context{loop,
                                   log,

@@ -1,6 +1,6 @@
 // Sums over processes that come and go.
-#include "daemons/metrics/aggregator.h"
 #include "daemons/common/logging/metrics/registry.h"
+#include "daemons/metrics/aggregator.h"
 #include <doctest/doctest.h>
 #include <limits>
 
@@ -46,8 +46,11 @@ TEST_CASE("links: bounded, their names printable, the others together") {
     Aggregator aggregator;
     aggregator.limit_links(2, zero);
     Report handed;
-    handed.links = {{"a", 10, 1, 1, 3, 1}, {"b\n", 5, 0, 0, 0, 0}, {"c", 4, 0, 0, 7, 1},
-                    {std::string(300, 'x'), 3, 0, 0, 0, 0}, {"", 2, 0, 1, 0, 4}};
+    handed.links = {{"a", 10, 1, 1, 3, 1},
+                    {"b\n", 5, 0, 0, 0, 0},
+                    {"c", 4, 0, 0, 7, 1},
+                    {std::string(300, 'x'), 3, 0, 0, 0, 0},
+                    {"", 2, 0, 1, 0, 4}};
     handed.attempts = {{std::string(300, 'x'), 9, 0, 0}, {"a", 1, 0, 0}};
     aggregator.add(1, handed, zero);
     const auto links = aggregator.links();

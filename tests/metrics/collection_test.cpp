@@ -1,7 +1,7 @@
 // A collection over real sockets: daemons that answer, one that does not, one that goes.
-#include "daemons/metrics/collection.h"
-#include "daemons/common/process/metrics_reporter.h"
 #include "daemons/common/net/local_socket.h"
+#include "daemons/common/process/metrics_reporter.h"
+#include "daemons/metrics/collection.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <optional>
@@ -26,8 +26,7 @@ struct Place {
     Place() {
         auto fd = common::listen_local(run + "/private/metrics", 0600);
         REQUIRE(fd);
-        listener.emplace(loop, log, *std::move(fd),
-                         ipc::ExpectedTokens{"key", {Role::smtpd, Role::router}});
+        listener.emplace(loop, log, *std::move(fd), ipc::ExpectedTokens{"key", {Role::smtpd, Role::router}});
         listener->serve<proto::metrics::Message>(proto::metrics::conversation, {Role::smtpd, Role::router},
                                                  [this](ipc::Peer peer, auto channel) {
                                                      collection.attach(peer, std::move(channel));

@@ -1,14 +1,14 @@
 // The text; that Prometheus' own parsers take it is shown in tests/system/test_metrics.py.
-#include "daemons/metrics/prometheus_text.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/proto/hello.h"
+#include "daemons/metrics/prometheus_text.h"
 #include <doctest/doctest.h>
 #include <set>
 
 using namespace std::chrono_literals;
 using namespace common;
-using metrics::prometheus_text;
 using metrics::Aggregator;
+using metrics::prometheus_text;
 
 static const smtp::Monotonic zero{};
 
@@ -63,7 +63,8 @@ TEST_CASE("hostile names of links stay inside their quotes") {
     aggregator.limit_links(5, zero);
     aggregator.add(1, {.attempts = {{"x\"} 1\npostrider_fake 7\n# \\", 1, 0, 0}}}, zero);
     const auto text = prometheus_text(aggregator, "");
-    CHECK(has(text, "postrider_link_deliveries_total{link=\"x\\\"} 1?postrider_fake 7?# \\\\\",outcome=\"delivered\"} 1"));
+    CHECK(has(text,
+              "postrider_link_deliveries_total{link=\"x\\\"} 1?postrider_fake 7?# \\\\\",outcome=\"delivered\"} 1"));
     CHECK(!has(text, "postrider_fake 7"));
 }
 

@@ -28,7 +28,9 @@ struct Filtered : Place {
         changed.milters = {milter};
         use(changed);
     }
-    ~Filtered() { run_until([&] { return context->being_filtered.empty(); }); }
+    ~Filtered() {
+        run_until([&] { return context->being_filtered.empty(); });
+    }
     FakeMilter filter;
 };
 
@@ -51,7 +53,8 @@ TEST_CASE("a milter is told of local mail as of a session with localhost, and ch
     CHECK(place.filter.told[3].data == text("<ann@example.org>"));
     CHECK(place.filter.told[4].data == text("<bob@x.example>"));
     CHECK(place.filter.body() == "first\r\nsecond\r\n");
-    CHECK(place.filter.macros['M'] == text("i") + text(answer.queue_id) + text("{mail_addr}") + text("ann@example.org"));
+    CHECK(place.filter.macros['M'] ==
+          text("i") + text(answer.queue_id) + text("{mail_addr}") + text("ann@example.org"));
     CHECK(sent.starts_with("Received: by mta.example"));
     CHECK(sent.find("\r\nX-Seen: yes\r\n\r\nfirst\r\n") != sent.npos);
     CHECK(read(place, answer.queue_id).envelope().recipients.size() == 2);
@@ -168,17 +171,25 @@ TEST_CASE("nobody waits for what was dropped: refused mail becomes a report, wha
 TEST_CASE("header checks: refused, edited, held, sent elsewhere; each with its line in the log") {
     Place place;
     auto config = place.config;
-    config.content.header_checks = {
-        "/^Subject: (.*) bad/ REJECT 5.7.9 no $1 things", "/^Subject: hide/ DISCARD", "/^Subject: wait/ HOLD look at it",
-        "/^Subject: elsewhere/ REDIRECT post@y.example",  "/^X-Mailer:/ IGNORE",      "/^X-Old: (.*)/ REPLACE X-New: $1",
-        "/^X-Mark:/ PREPEND X-Before: the mark",          "/^X-Odd: (.*)/ REPLACE $1", "/^X-Log:/ WARN seen"};
+    config.content.header_checks = {"/^Subject: (.*) bad/ REJECT 5.7.9 no $1 things",
+                                    "/^Subject: hide/ DISCARD",
+                                    "/^Subject: wait/ HOLD look at it",
+                                    "/^Subject: elsewhere/ REDIRECT post@y.example",
+                                    "/^X-Mailer:/ IGNORE",
+                                    "/^X-Old: (.*)/ REPLACE X-New: $1",
+                                    "/^X-Mark:/ PREPEND X-Before: the mark",
+                                    "/^X-Odd: (.*)/ REPLACE $1",
+                                    "/^X-Log:/ WARN seen"};
     place.use(config);
-    const auto with = [&](const std::string& fields) { return submit(place, to({"bob@x.example"}), fields + "\n\nx\n"); };
+    const auto with = [&](const std::string& fields) {
+        return submit(place, to({"bob@x.example"}), fields + "\n\nx\n");
+    };
     const auto refused = with("Subject: very bad");
     CHECK(refused.status == EX_UNAVAILABLE);
     CHECK(refused.text == "550 5.7.9 no very things");
-    CHECK(place.logged().find(": reject: header Subject: very bad from local; from=<ann@example.org> to=<bob@x.example>: "
-                              "5.7.9 no very things") != std::string::npos);
+    CHECK(
+        place.logged().find(": reject: header Subject: very bad from local; from=<ann@example.org> to=<bob@x.example>: "
+                            "5.7.9 no very things") != std::string::npos);
     CHECK(with("Subject: hide").status == EX_OK);
     CHECK(place.submission_queue->waiting() == 0);
     CHECK(place.logged().find(": discard: header Subject: hide from local; ") != std::string::npos);
@@ -195,7 +206,8 @@ TEST_CASE("header checks: refused, edited, held, sent elsewhere; each with its l
     const auto log = place.logged();
     CHECK(log.find(": prepend: header X-Mark: b from local; ") != log.npos);
     CHECK(log.find(": replace: header X-Old: d e from local; ") != log.npos);
-    CHECK(log.find(": warning: header X-Log: g from local; from=<ann@example.org> to=<bob@x.example>: seen") != log.npos);
+    CHECK(log.find(": warning: header X-Log: g from local; from=<ann@example.org> to=<bob@x.example>: seen") !=
+          log.npos);
     CHECK(log.find("header check: not a header field: f") != log.npos);
 }
 
@@ -213,8 +225,7 @@ TEST_CASE("copies of local mail, and none of what is imported") {
     envelope.recipients.resize(1);
     std::optional<Answer> imported;
     auto submission = Submission::create(
-        *place.context, 0, [&](const Answer& a) { imported = a; }, RejectionNotice::to_program,
-        ImportPolicy::accepted);
+        *place.context, 0, [&](const Answer& a) { imported = a; }, RejectionNotice::to_program, ImportPolicy::accepted);
     Import import;
     import.piece = spool::encode(envelope);
     submission->take(import);

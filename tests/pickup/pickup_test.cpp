@@ -1,8 +1,8 @@
 // Submissions through the submit socket and the drop directory into a real spool.
 #include "daemons/common/config/config.h"
 #include "daemons/common/net/local_socket.h"
-#include "daemons/pickup/submit_listener.h"
 #include "daemons/pickup/drop.h"
+#include "daemons/pickup/submit_listener.h"
 #include "tests/pickup/place.h"
 #include <fstream>
 #include <poll.h>
@@ -68,8 +68,7 @@ TEST_CASE("what is refused, and with which status") {
     CHECK(submit(place, to({"a@b (unclosed"}), "x").status == EX_DATAERR);
     CHECK(submit(place, to({"a@b.example\r\nRCPT TO:<c@d>"}), "x").status == EX_DATAERR);
     CHECK(submit(place, to({"a@x.example"}, "b@c, d@e"), "x").status == EX_DATAERR);
-    CHECK(submit(place, to({"a@x.example, b@x.example, c@x.example, d@x.example"}), "x").status ==
-          EX_DATAERR);
+    CHECK(submit(place, to({"a@x.example, b@x.example, c@x.example, d@x.example"}), "x").status == EX_DATAERR);
     CHECK(submit(place, to({"a@x.example"}), std::string(400'000, 'x')).status == EX_DATAERR);
     auto later = to({"a@x.example"});
     later.version = 99;
@@ -81,8 +80,7 @@ TEST_CASE("what is refused, and with which status") {
     for (int n = 0; n < 60; ++n) circle += "Received: from a by b\n";
     CHECK(submit(place, to({"a@x.example"}), circle + "\nx\n").status == EX_DATAERR);
     CHECK(place.submission_queue->waiting() == 0);
-    CHECK(std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {}) ==
-          1); // the mark
+    CHECK(std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {}) == 1); // the mark
 }
 
 TEST_CASE("a full spool says: again later") {
@@ -153,8 +151,7 @@ TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
             if (n == 0) closed = true;
             if (n > 0) {
                 reader.feed({buffer, static_cast<std::size_t>(n)});
-                if (const auto whole = reader.next())
-                    answer = std::get<Answer>(*ipc::decode<Message>(*whole));
+                if (const auto whole = reader.next()) answer = std::get<Answer>(*ipc::decode<Message>(*whole));
                 reader.keep();
             }
             return answer.has_value() || closed;
@@ -162,8 +159,7 @@ TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
         return answer;
     };
     const auto say = [](const common::Fd& socket, const std::string& wire) {
-        REQUIRE(::send(socket.number(), wire.data(), wire.size(), MSG_NOSIGNAL) ==
-                static_cast<ssize_t>(wire.size()));
+        REQUIRE(::send(socket.number(), wire.data(), wire.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(wire.size()));
     };
 
     const auto good = connect(), second = connect();
@@ -231,7 +227,8 @@ TEST_CASE("the drop directory: whole files of one owner are taken, nothing else 
     drop.reset();
 }
 
-TEST_CASE("the drop directory: what is refused becomes a message that its sender, or the postmaster, gets a report about") {
+TEST_CASE(
+    "the drop directory: what is refused becomes a message that its sender, or the postmaster, gets a report about") {
     Place place;
     const auto drop_path = place.path + "/drop/";
     const auto refused = [&](const std::string& bytes) {
@@ -260,10 +257,11 @@ TEST_CASE("the drop directory: what is refused becomes a message that its sender
     CHECK_FALSE(aside());
 
     auto sender = to({"a@x.example"}, "");
-    auto large = refused(frame(sender) + frame(Content{"Subject: large\nX-Y: z\n\n" + std::string(60'000, 'x') + "\n"}) +
-                         frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
-                         frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
-                         frame(Content{std::string(60'000, 'y')}) + frame(End{}));
+    auto large =
+        refused(frame(sender) + frame(Content{"Subject: large\nX-Y: z\n\n" + std::string(60'000, 'x') + "\n"}) +
+                frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
+                frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
+                frame(Content{std::string(60'000, 'y')}) + frame(End{}));
     CHECK(large.envelope().reverse_path == "postmaster@example.org");
     CHECK(large.envelope().verdict_reason.starts_with("5.3.4 the message is larger than"));
     CHECK(large.read_content()->find("X-Y: z\r\n") != std::string::npos);
@@ -292,14 +290,14 @@ TEST_CASE("a message of another spool is taken as it is, from an operator") {
     const std::string content = "Received: from a by b\r\nSubject: old\r\n\r\n.\r\nno end";
     const auto import = [&](ImportPolicy import_policy, const std::vector<Message>& messages) {
         std::optional<Answer> answer;
-        auto submission = Submission::create(*place.context, 1234, [&](const Answer& a) { answer = a; },
-                                             RejectionNotice::to_program, import_policy);
+        auto submission = Submission::create(
+            *place.context, 1234, [&](const Answer& a) { answer = a; }, RejectionNotice::to_program, import_policy);
         for (const auto& each : messages) submission->take(each);
         place.run_until([&] { return answer.has_value(); });
         return *answer;
     };
-    const std::vector<Message> whole = {Import{version, bytes.substr(0, 20), true}, Import{version, bytes.substr(20), false},
-                                        Content{content}, End{}};
+    const std::vector<Message> whole = {Import{version, bytes.substr(0, 20), true},
+                                        Import{version, bytes.substr(20), false}, Content{content}, End{}};
     const auto answer = import(ImportPolicy::accepted, whole);
     REQUIRE(answer.status == EX_OK);
     auto reader = read(place, answer.queue_id);
@@ -307,7 +305,8 @@ TEST_CASE("a message of another spool is taken as it is, from an operator") {
     CHECK(*reader.read_content() == content);
     CHECK(import(ImportPolicy::rejected, whole).status == EX_NOPERM);
     CHECK(import(ImportPolicy::accepted, {Import{version, "garbage", false}}).status == EX_DATAERR);
-    CHECK(import(ImportPolicy::accepted, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
+    CHECK(import(ImportPolicy::accepted, {Import{version, spool::encode(spool::Envelope()), false}}).status ==
+          EX_DATAERR);
     CHECK(import(ImportPolicy::accepted, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
     CHECK(import(ImportPolicy::accepted, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
     CHECK(import(ImportPolicy::accepted, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);

@@ -30,7 +30,8 @@ struct Place {
         config.submit.message_size = 300'000;
         config.submit.recipients = 3;
         config.submit.connections_per_user = 2;
-        auto made = common::SpoolWriter::open(loop, log, config.spool, 2, [](auto) {}, metrics, common::MailSource::local);
+        auto made =
+            common::SpoolWriter::open(loop, log, config.spool, 2, [](auto) {}, metrics, common::MailSource::local);
         REQUIRE(made);
         spool_writer = std::move(*made);
         submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
@@ -85,8 +86,7 @@ inline Begin to(std::vector<std::string> lists, std::string sender = "ann") {
 inline Answer submit(Place& place, const Begin& begin, std::string_view content, uid_t uid = 1234,
                      RejectionNotice notice = RejectionNotice::to_program) {
     std::optional<Answer> answer;
-    auto submission = Submission::create(
-        *place.context, uid, [&](const Answer& a) { answer = a; }, notice);
+    auto submission = Submission::create(*place.context, uid, [&](const Answer& a) { answer = a; }, notice);
     auto head = begin; // as sendmail cuts it: some recipients here, the others behind
     if (head.recipients.size() > 100) head.recipients.resize(100);
     submission->take(head);
@@ -103,8 +103,7 @@ inline Answer submit(Place& place, const Begin& begin, std::string_view content,
 }
 
 inline spool::MessageReader read(Place& place, const std::string& id) {
-    auto reader =
-        spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
+    auto reader = spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
     REQUIRE(reader);
     return std::move(*reader);
 }

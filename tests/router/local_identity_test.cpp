@@ -16,8 +16,8 @@ bool ours(const router::LocalIdentity& local_identity, const char* address, std:
     return local_identity.is_address(*IpAddress::parse(address), port);
 }
 
-const std::vector interfaces = {*IpAddress::parse("127.0.0.1"), *IpAddress::parse("::1"), *IpAddress::parse("192.0.2.1"),
-                                *IpAddress::parse("2001:db8::1")};
+const std::vector interfaces = {*IpAddress::parse("127.0.0.1"), *IpAddress::parse("::1"),
+                                *IpAddress::parse("192.0.2.1"), *IpAddress::parse("2001:db8::1")};
 
 } // namespace
 
@@ -43,7 +43,7 @@ TEST_CASE("who listens on every address is reached over all of loopback, and ove
 TEST_CASE("who listens on one address is reached over that one") {
     const auto one = listening("127.0.0.1:25", interfaces);
     CHECK(ours(one, "127.0.0.1"));
-    CHECK(ours(one, "0.0.0.0")); // a connection there ends at 127.0.0.1
+    CHECK(ours(one, "0.0.0.0"));         // a connection there ends at 127.0.0.1
     CHECK_FALSE(ours(one, "127.0.0.2")); // somebody else's: a filter, say
     CHECK_FALSE(ours(one, "192.0.2.1"));
     const auto outside = listening("192.0.2.1:25", interfaces);

@@ -1,7 +1,7 @@
 #include "daemons/common/config/load.h"
 #include "daemons/router/router.h"
-#include "tests/common/net/dns/name_server.h"
 #include "tests/common/ipc/fake_queue_manager.h"
+#include "tests/common/net/dns/name_server.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -26,9 +26,7 @@ std::string answer_for(packet::Message& m) {
     if (name == "none.example") return m.code = 3, m.authority(soa("example", 60, 60)).bytes();
     if (m.type == 15) {
         if (name == "good.example" || name == "also.example")
-            return m.answer(mx(name, 120, 20, "mx2.example"))
-                .answer(mx(name, 120, 10, "mx1.example"))
-                .bytes();
+            return m.answer(mx(name, 120, 20, "mx2.example")).answer(mx(name, 120, 10, "mx1.example")).bytes();
         if (name == "null.example") return m.answer(mx(name, 120, 0, "")).bytes();
         if (name == "named.example")
             return m.answer(mx(name, 120, 10, "me.example")).answer(mx(name, 120, 5, "mx1.example")).bytes();
@@ -47,8 +45,7 @@ std::string answer_for(packet::Message& m) {
     }
     if (m.type == 1) {
         if (name == "selfaddress.example") return m.answer(a(name, 60, {"\x7f\0\0\1", 4})).bytes();
-        if (name == "plain.example" || name.starts_with("mx"))
-            return m.answer(a(name, 60, {"\xc0\0\2\1", 4})).bytes();
+        if (name == "plain.example" || name.starts_with("mx")) return m.answer(a(name, 60, {"\xc0\0\2\1", 4})).bytes();
     }
     return no_data();
 }
@@ -56,8 +53,7 @@ std::string answer_for(packet::Message& m) {
 struct World {
     fake::Premises premises{proto::Role::router};
     NameServer names{premises.loop};
-    fake::QueueManager<proto::route::Message> manager{premises, proto::route::conversation,
-                                                      proto::Role::router};
+    fake::QueueManager<proto::route::Message> manager{premises, proto::route::conversation, proto::Role::router};
     common::DaemonContext context = premises.context();
     config::Config config;
     std::unique_ptr<router::Router> daemon;
@@ -154,8 +150,8 @@ next_hop = "none.example"
     static_cast<void>(w.manager.channel().send(
         proto::route::LinkState{routed.link, true})); // the next in order serves while it is down
     CHECK(w.route("x.below.example") == "configured [c.example]:26");
-    static_cast<void>(w.manager.channel().send(
-        proto::route::LinkState{"[c.example]:26", true})); // nothing is up: the preferred one
+    static_cast<void>(
+        w.manager.channel().send(proto::route::LinkState{"[c.example]:26", true})); // nothing is up: the preferred one
     CHECK(w.route("x.below.example") == "configured " + routed.link);
     static_cast<void>(w.manager.channel().send(proto::route::LinkState{"[c.example]:26", false}));
     CHECK(w.route("x.below.example") == "configured [c.example]:26");
@@ -233,8 +229,8 @@ TEST_CASE("policies that nobody tells of delay no other domain's") {
 }
 
 TEST_CASE("who we are") {
-    const auto config = parsed(
-        "[listen.a]\naddresses = [\"127.0.0.1:2525\", \"*:25\"]\n[smtp_client]\nhelo = \"out.example\"");
+    const auto config =
+        parsed("[listen.a]\naddresses = [\"127.0.0.1:2525\", \"*:25\"]\n[smtp_client]\nhelo = \"out.example\"");
     const LocalIdentity us({config.mta.hostname, config.smtp_client.helo}, config.listeners,
                            {*common::IpAddress::parse("192.0.2.9"), *common::IpAddress::parse("2001:db8::9")});
     CHECK(us.is_name("me.example"));

@@ -52,8 +52,8 @@ TEST_CASE("sessions are counted by domain, policy and kind of failure; and survi
     REQUIRE(before);
     CHECK(before->domains.at("a").at(0).failures.at(0).helo.empty());
     for (const auto* bad : {"", "{", "[]", "{\"a\":1}", "{\"a\":[1]}", "{\"a\":[[9,[],[],1,1,[]]]}",
-                            "{\"a\":[[0,[1],[],1,1,[]]]}", "{\"a\":[[0,[],[],-1,1,[]]]}", "{\"a\":[[0,[],[],1,1,[[1]]]]}",
-                            "{\"a\":[[0,[],[],1,1,[[99,\"\",\"\",\"\",\"\",1]]]]}"})
+                            "{\"a\":[[0,[1],[],1,1,[]]]}", "{\"a\":[[0,[],[],-1,1,[]]]}",
+                            "{\"a\":[[0,[],[],1,1,[[1]]]]}", "{\"a\":[[0,[],[],1,1,[[99,\"\",\"\",\"\",\"\",1]]]]}"})
         CHECK_FALSE(TlsTotals::decode(bad));
 }
 
@@ -73,8 +73,8 @@ TEST_CASE("totals are bounded, whatever is counted") {
 }
 
 TEST_CASE("a report's file name and gzip") {
-    const TlsReportSubject of{"Ltd", "a@x.example", "b@x.example", "mta.x.example", "example.com",
-                         std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)};
+    const TlsReportSubject of{"Ltd",           "a@x.example", "b@x.example",
+                              "mta.x.example", "example.com", std::chrono::sys_days(std::chrono::year(2026) / 11 / 21)};
     CHECK(of.file_name() == "mta.x.example!example.com!1795219200!1795305599.json.gz");
     CHECK(of.id() == "2026-11-21.example.com@mta.x.example");
     const auto packed = gzip("hello");

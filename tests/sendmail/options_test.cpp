@@ -37,8 +37,8 @@ TEST_CASE("callers as they are") {
         CHECK(php->sender == "second@x");
     }
     {
-        const auto sympa = parse(
-            {"-oi", "-odi", "-oem", "-N", "success,delay,failure", "-Rhdrs", "-Vabc123", "-f", "", "l@x"});
+        const auto sympa =
+            parse({"-oi", "-odi", "-oem", "-N", "success,delay,failure", "-Rhdrs", "-Vabc123", "-f", "", "l@x"});
         REQUIRE(sympa);
         CHECK(sympa->notify == (2 | 4 | 8));
         CHECK(sympa->ret == Ret::headers);
@@ -50,8 +50,8 @@ TEST_CASE("callers as they are") {
     CHECK(parse({"-Nnever", "a"})->notify == 1);
     CHECK(parse({"-O", "smtputf8=yes", "-Orequiretls=yes", "-ODeliveryMode=b", "a"})->smtputf8);
     CHECK(parse({"-C", "/x", "a"})->config == "/x");
-    CHECK(parse({"-Am", "-L", "tag", "-U", "-h", "5", "-m", "-om", "-o7", "-n", "-c", "-x", "-p", "ESMTP:me",
-                 "-G", "a"}));
+    CHECK(parse(
+        {"-Am", "-L", "tag", "-U", "-h", "5", "-m", "-om", "-o7", "-n", "-c", "-x", "-p", "ESMTP:me", "-G", "a"}));
 }
 
 TEST_CASE("what it is asked to be") {

@@ -41,28 +41,26 @@ void World::check_books() {
             const Recipient& r = m.recipients[n];
             const bool owed = r.written == Written::open;
             if (held[n] > 1)
-                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
-                             " is held twice");
+                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() + " is held twice");
             // Delivered or reported in the same breath, not written since nothing was left to write it for.
             if (owed && held[n] == 0 && r.delivered == 0 && !r.reported)
-                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
-                             " is nowhere");
+                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() + " is nowhere");
             if (!owed && held[n] > 0)
                 return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
                              " is done, yet held");
         }
         if (calm_ && !healed_ && !m.bad && !m.held) {
             for (const Recipient& r : m.recipients)
-                if (r.written == Written::open && r.delivered == 0 && !r.reported && !r.rejected &&
-                    !r.unknown && !r.local && !r.found_full && time_ - m.accepted > 10 * minute)
+                if (r.written == Written::open && r.delivered == 0 && !r.reported && !r.rejected && !r.unknown &&
+                    !r.local && !r.found_full && time_ - m.accepted > 10 * minute)
                     return wrong("good message " + spool::QueueId{id}.text() +
                                  " to a healthy host has waited ten minutes");
         }
     }
     const auto counts = engine_->counts();
     if (counts.messages != live) wrong("the engine counts other messages than there are");
-    const auto sum = counts.uncategorized + counts.scheduled + counts.retrying + counts.paused +
-                     counts.routing + counts.free + counts.active;
+    const auto sum = counts.uncategorized + counts.scheduled + counts.retrying + counts.paused + counts.routing +
+                     counts.free + counts.active;
     if (sum > counts.deliveries) wrong("the engine counts a delivery in two states");
     if (counts.held == 0 && sum != counts.deliveries) wrong("the engine counts a delivery in no state");
 }
@@ -78,8 +76,8 @@ void World::check_growth() {
     // A domain's mail may lie in several queues; a link outlives its mail while it is down.
     const std::size_t queues = 2 * lately.size() + 10;
     if (counts.queues > queues)
-        wrong("the engine keeps " + std::to_string(counts.queues) + " queues for " +
-              std::to_string(lately.size()) + " domains");
+        wrong("the engine keeps " + std::to_string(counts.queues) + " queues for " + std::to_string(lately.size()) +
+              " domains");
     if (counts.links > hosts_.size() + 1) wrong("the engine keeps more links than there are hosts");
     if (engine_->health_snapshot().size() > queues + hosts_.size()) wrong("the engine remembers more than there was");
 }
@@ -115,22 +113,23 @@ void World::check_rest() {
 
 // A link that could do something does it.
 void World::check_links() {
-    const bool agent =
-        std::ranges::any_of(agents_, [](const auto& a) { return a.second == q::AgentKind::smtp; });
+    const bool agent = std::ranges::any_of(agents_, [](const auto& a) { return a.second == q::AgentKind::smtp; });
     for (const auto& link : engine_->links(now())) {
         const auto h = std::ranges::find(hosts_, link.name, &Host::name);
-        if (link.connections > link.limit && limits_.empty()) return wrong("a link over its limit"); // it may have shrunk
+        if (link.connections > link.limit && limits_.empty())
+            return wrong("a link over its limit"); // it may have shrunk
         if (h == hosts_.end()) continue;
-        const bool ready = link.health == q::Health::ready ||
-                           link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
-        const bool could = link.offer > 0 && link.connections == 0 && !link.paused && agent && ready &&
-                           !link.at_address_limit;
+        const bool ready =
+            link.health == q::Health::ready || link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
+        const bool could =
+            link.offer > 0 && link.connections == 0 && !link.paused && agent && ready && !link.at_address_limit;
         if (!could) {
             h->stuck_since = -1;
         } else if (h->stuck_since < 0) {
             h->stuck_since = time_;
         } else if (time_ - h->stuck_since > (settings_.connections_total < 25 ? 20 * minute : 70 * second)) {
-            return wrong(link.name + " has mail to hand out, no connection, and does nothing (" + link.idle_reason + ")");
+            return wrong(link.name + " has mail to hand out, no connection, and does nothing (" + link.idle_reason +
+                         ")");
         }
     }
 }
@@ -138,7 +137,8 @@ void World::check_links() {
 // What waits behind a transaction that does not move is given to others.
 void World::check_stalls() {
     for (const auto& [id, c] : connections_)
-        if (c.up && !c.closing && c.incarnation == incarnation_ && c.deliveries.size() > 2 && time_ - c.moved > 2 * second)
+        if (c.up && !c.closing && c.incarnation == incarnation_ && c.deliveries.size() > 2 &&
+            time_ - c.moved > 2 * second)
             return wrong("mail is tied to a connection that does not move");
 }
 
@@ -147,7 +147,8 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
     if (!m || m->gone) return wrong("a delivery of a message that is gone");
     if (m->held) wrong("a delivery of a held message");
     if (paused_ && !c.up) wrong("a delivery though all is paused");
-    if (m->not_before > time_ + wall_offset_ + second && !m->free_in_a_second) wrong("a scheduled message leaves early");
+    if (m->not_before > time_ + wall_offset_ + second && !m->free_in_a_second)
+        wrong("a scheduled message leaves early");
     for (auto n : out_.of(a.numbers)) {
         const Recipient& r = recipient(a.id, n);
         if (r.suppressed) wrong("a recipient that was suppressed before is tried");
@@ -184,9 +185,8 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
 bool World::is_checked(std::uint64_t id, q::RecipientNumber number) const {
     for (const auto& each : engine_->explain(spool::QueueId{id}))
         if (each.recipients.empty() || std::ranges::count(each.recipients, number) > 0)
-            return std::ranges::any_of(each.gates, [](const q::GateInfo& gate) {
-                return gate.gate == q::Gate::suppression && !gate.open;
-            });
+            return std::ranges::any_of(
+                each.gates, [](const q::GateInfo& gate) { return gate.gate == q::Gate::suppression && !gate.open; });
     return false;
 }
 
@@ -205,9 +205,8 @@ void World::check_probe(const q::Deliver& a, const Connection& c) {
             const bool waits = other.waiting == q::Waiting::queue || other.waiting == q::Waiting::link;
             const auto its = std::ranges::find(queues, other.queue, &q::QueueInfo::name);
             if (its == queues.end() || (its->name != its_queue && its->health != q::Health::ready)) continue;
-            const bool there = link_is_probed && other.waiting == q::Waiting::link
-                                   ? other.link == hosts_[c.host].name
-                                   : other.queue == its_queue;
+            const bool there = link_is_probed && other.waiting == q::Waiting::link ? other.link == hosts_[c.host].name
+                                                                                   : other.queue == its_queue;
             const bool fresh = !other.problem && other.failures == 0 && !other.recipients.empty() &&
                                !m.recipients[other.recipients[0]].suspect;
             if (waits && there && fresh && !is_checked(m.id, other.recipients[0]))
@@ -244,8 +243,7 @@ void World::check_expiry(const Message& m, const Recipient& r) {
     const std::int64_t waited = std::max({waited_until_, paused, book.waited_until, m.waited_until});
     say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(queue / second) + ", link " +
         std::to_string(link / second) + ", waited until " + std::to_string(waited / second));
-    if (tried < waited && m.expired > waited)
-        wrong("a recipient expires without having been tried since our own wait");
+    if (tried < waited && m.expired > waited) wrong("a recipient expires without having been tried since our own wait");
 }
 
 } // namespace sim

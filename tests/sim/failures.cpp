@@ -23,8 +23,7 @@ void World::make_settings() {
     }
     if (dice_.chance(30)) settings_.delay_notice = std::chrono::minutes(dice_.between(10, 120));
     if (dice_.chance(20)) settings_.connections_mx = 2;
-    if (!calm_ && dice_.chance(50))
-        settings_.connections_per_address = static_cast<std::uint32_t>(dice_.between(1, 4));
+    if (!calm_ && dice_.chance(50)) settings_.connections_per_address = static_cast<std::uint32_t>(dice_.between(1, 4));
 }
 
 void World::make_places() {
@@ -107,8 +106,8 @@ void World::offer(Message& m) {
         if (r.written != Written::open) continue;
         open.push_back(static_cast<q::RecipientNumber>(n));
         if (r.failures == 0 && !r.suspect && r.deaths == 0) continue;
-        restored.push_back({static_cast<q::RecipientNumber>(n), r.failures, r.message_failures, r.deaths,
-                            r.suspect, r.problem, smtp::WallTime(smtp::Duration(r.next_attempt))});
+        restored.push_back({static_cast<q::RecipientNumber>(n), r.failures, r.message_failures, r.deaths, r.suspect,
+                            r.problem, smtp::WallTime(smtp::Duration(r.next_attempt))});
     }
     const bool fresh = open.size() == m.in_envelope && m.recipients.size() == m.in_envelope;
     if (!fresh) a.open = open;
@@ -146,17 +145,15 @@ void World::arrive() {
         m.deadly = dice_.chance(1) && life_ == Life::hours; // what is held stays
     }
     if (calm_ && !healed_) { // one bad message per domain, the rest must not suffer
-        const auto had = [&](const Recipient& r) {
-            return &domain_of(r.domain);
-        };
-        m.bad = dice_.chance(20) &&
-                std::ranges::none_of(m.recipients, [&](const Recipient& r) { return had(r)->had_bad; });
+        const auto had = [&](const Recipient& r) { return &domain_of(r.domain); };
+        m.bad =
+            dice_.chance(20) && std::ranges::none_of(m.recipients, [&](const Recipient& r) { return had(r)->had_bad; });
         if (m.bad)
             for (const Recipient& r : m.recipients) had(r)->had_bad = true;
     }
     const std::uint64_t id = m.id;
-    say("accepted " + spool::QueueId{id}.text() + (m.bad ? " bad" : "") + (m.deadly ? " deadly" : "") +
-        " for " + m.recipients.front().domain);
+    say("accepted " + spool::QueueId{id}.text() + (m.bad ? " bad" : "") + (m.deadly ? " deadly" : "") + " for " +
+        m.recipients.front().domain);
     offer(messages_.emplace(id, std::move(m)).first->second);
 }
 
@@ -257,8 +254,7 @@ void World::plan_trouble_of_processes(std::int64_t span) {
             break;
         }
         case 5:
-            later(at, [this, by = dice_.chance(50) ? dice_.between(-200, -1) * hour
-                                                   : dice_.between(1, 9000) * hour] {
+            later(at, [this, by = dice_.chance(50) ? dice_.between(-200, -1) * hour : dice_.between(1, 9000) * hour] {
                 say("the clock jumps by " + std::to_string(by / hour) + " h");
                 for (auto& [id, m] : messages_) { // what was free once stays free; the engine counts whole seconds
                     if (m.not_before <= time_ + wall_offset_)

@@ -83,9 +83,7 @@ void World::approach(std::uint64_t id) {
         if (dice_.chance(40)) race(id);
     }
     switch (hosts_[h.machine].mood) {
-    case Mood::refuses:
-        later(dice_.between(200, 2000), [this, id] { connect_failed(id, false, false); });
-        break;
+    case Mood::refuses: later(dice_.between(200, 2000), [this, id] { connect_failed(id, false, false); }); break;
     case Mood::vanished: later(30 * second, [this, id] { connect_failed(id, false, false); }); break;
     default: later(dice_.between(500, 50'000), [this, id] { came_up(id); });
     }
@@ -256,9 +254,7 @@ void World::work(std::uint64_t id) {
     });
 }
 
-Mood World::mood_of(const Connection& c) const {
-    return c.local ? Mood::well : hosts_[hosts_[c.host].machine].mood;
-}
+Mood World::mood_of(const Connection& c) const { return c.local ? Mood::well : hosts_[hosts_[c.host].machine].mood; }
 
 q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason) {
     q::Result out;
@@ -336,11 +332,9 @@ void World::answer(std::uint64_t id) {
     check_recorded(d.id, results);
     if (only_theirs && failures_of(queue, connections_.at(id)) > shared)
         wrong("one recipient's failure keeps the mail of others");
-    if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) ||
-        (!c.local && !healed_ && dice_.chance(2))) {
+    if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) || (!c.local && !healed_ && dice_.chance(2))) {
         later(0, [this, id, incarnation = incarnation_] {
-            if (incarnation == incarnation_ && connections_.contains(id))
-                end_connection(id, true, true, false);
+            if (incarnation == incarnation_ && connections_.contains(id)) end_connection(id, true, true, false);
         });
         return;
     }

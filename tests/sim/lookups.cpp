@@ -46,7 +46,8 @@ void World::looked_up(const std::string& queue, const q::Routed& r) {
 
 void World::does(const q::DomainForgotten& a) {
     for (auto& [name, book] : queues_)
-        if (name.substr(0, name.find('@')) == a.domain) book.lookups_failed = 0, book.route_until = 0, book.routed = false;
+        if (name.substr(0, name.find('@')) == a.domain)
+            book.lookups_failed = 0, book.route_until = 0, book.routed = false;
 }
 
 } // namespace sim

@@ -22,9 +22,12 @@ void World::plan_hand(std::int64_t span) {
     });
     for (int n = 0; n < 20; ++n)
         later(at + 30 * second, [this] {
-            if (const auto open = std::ranges::find_if(messages_, [&](const auto& each) {
-                    return !each.second.gone && !each.second.removed && each.first > last_requeued_;
-                }); open != messages_.end() && !healed_)
+            if (const auto open = std::ranges::find_if(messages_,
+                                                       [&](const auto& each) {
+                                                           return !each.second.gone && !each.second.removed &&
+                                                                  each.first > last_requeued_;
+                                                       });
+                open != messages_.end() && !healed_)
                 requeue(messages_.at(last_requeued_ = open->first));
         });
 }

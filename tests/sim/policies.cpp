@@ -33,8 +33,9 @@ void World::make_policies() {
 
 void World::name_policy(Message& m) {
     if (settings_.policies.empty() || !policy_dice_.chance(50)) return;
-    const q::RetryPolicy named = policy_dice_.chance(10) ? q::RetryPolicy{.name = "exchange"}
-                                                         : settings_.policies[policy_dice_.below(settings_.policies.size())];
+    const q::RetryPolicy named = policy_dice_.chance(10)
+                                     ? q::RetryPolicy{.name = "exchange"}
+                                     : settings_.policies[policy_dice_.below(settings_.policies.size())];
     m.policy = named.name;
     m.by_name = named;
 }
@@ -112,11 +113,14 @@ void World::check_overdue(const Message& m) {
         if (std::ranges::all_of(each.gates, &q::GateInfo::open))
             return wrong("nothing keeps " + spool::QueueId{m.id}.text() +
                          ", its policy's time has come, and it is not tried");
-        const bool other = std::ranges::any_of(each.gates, [](const q::GateInfo& gate) { // how a try ends is not known yet
-            return !gate.open && (gate.gate == q::Gate::suppression || gate.text.find("under way") != std::string::npos);
-        });
+        const bool other =
+            std::ranges::any_of(each.gates, [](const q::GateInfo& gate) { // how a try ends is not known yet
+                return !gate.open &&
+                       (gate.gate == q::Gate::suppression || gate.text.find("under way") != std::string::npos);
+            });
         const bool suspect = std::ranges::any_of(each.recipients, [&](auto n) { return m.recipients[n].suspect; });
-        const bool counts = !other && !suspect && (each.waiting == q::Waiting::link || each.waiting == q::Waiting::queue);
+        const bool counts =
+            !other && !suspect && (each.waiting == q::Waiting::link || each.waiting == q::Waiting::queue);
         for (const q::GateInfo& gate : each.gates) {
             const bool shared = gate.gate == q::Gate::link || gate.gate == q::Gate::queue;
             if (counts && shared && !gate.open && gate.until > now().wall + 1s)

@@ -50,7 +50,8 @@ void World::plan_pauses(std::int64_t span) {
     if (calm_ || !pool_dice_.chance(30)) return;
     for (auto n = pool_dice_.between(1, 4); n > 0; --n) {
         const bool pool = !pools_.empty() && pool_dice_.chance(50);
-        std::string name = pool ? pools_[pool_dice_.below(pools_.size())] : domains_[pool_dice_.below(domains_.size())].name;
+        std::string name =
+            pool ? pools_[pool_dice_.below(pools_.size())] : domains_[pool_dice_.below(domains_.size())].name;
         if (!pool && !pools_.empty() && pool_dice_.chance(30)) name += "@" + pools_.front();
         if (!pool && pool_dice_.chance(10)) name = std::string(q::store_prefix) + "local";
         const auto scope = pool ? q::Scope::pool : q::Scope::queue;

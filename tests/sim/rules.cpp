@@ -1,5 +1,5 @@
-// What routes say of queueing: ladders, rates and limits of domains that may share a link. Judges by the settings alone:
-// of each number the strictest of those in use holds. Dice of its own: the worlds are otherwise what they were.
+// What routes say of queueing: ladders, rates and limits of domains that may share a link. Judges by the settings
+// alone: of each number the strictest of those in use holds. Dice of its own: the worlds are otherwise what they were.
 #include "tests/sim/world.h"
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// Stores of mailboxes, reached by LMTP or here: each recipient has a reply of its own after the dot, and a mailbox that is
-// full is nobody else's trouble; and local users whose deliveries have a bound of their own. Dice of its own: the worlds
-// are otherwise what they were.
+// Stores of mailboxes, reached by LMTP or here: each recipient has a reply of its own after the dot, and a mailbox that
+// is full is nobody else's trouble; and local users whose deliveries have a bound of their own. Dice of its own: the
+// worlds are otherwise what they were.
 #include "tests/sim/world.h"
 #include <algorithm>
 

@@ -13,9 +13,9 @@ constexpr std::int64_t second = 1'000'000;
 } // namespace
 
 World::World(std::uint64_t seed, std::ostream* log, Life life)
-    : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c),
-      rule_dice_(seed ^ 0x72756c65), policy_dice_(seed ^ 0x706f6c69), hand_dice_(seed ^ 0x68616e64),
-      store_dice_(seed ^ 0x73746f72), lookup_dice_(seed ^ 0x6c6f6f6b), seed_(seed), life_(life), log_(log) {
+    : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c), rule_dice_(seed ^ 0x72756c65),
+      policy_dice_(seed ^ 0x706f6c69), hand_dice_(seed ^ 0x68616e64), store_dice_(seed ^ 0x73746f72),
+      lookup_dice_(seed ^ 0x6c6f6f6b), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
@@ -36,8 +36,7 @@ World::World(std::uint64_t seed, std::ostream* log, Life life)
 }
 
 smtp::Now World::now() const {
-    return smtp::Now{smtp::Monotonic(smtp::Duration(time_)),
-                     smtp::WallTime(smtp::Duration(time_ + wall_offset_))};
+    return smtp::Now{smtp::Monotonic(smtp::Duration(time_)), smtp::WallTime(smtp::Duration(time_ + wall_offset_))};
 }
 
 void World::wrong(const std::string& what) {
@@ -50,9 +49,7 @@ void World::say(const std::string& what) {
     if (log_) *log_ << static_cast<double>(time_) / second << "  " << what << "\n";
 }
 
-void World::later(std::int64_t in, Event what) {
-    plan_.push(Planned{time_ + in, ++planned_, std::move(what)});
-}
+void World::later(std::int64_t in, Event what) { plan_.push(Planned{time_ + in, ++planned_, std::move(what)}); }
 
 std::string World::run() {
     while (wrong_.empty()) {
@@ -89,8 +86,8 @@ std::string World::run() {
             if (!which.empty()) {
                 const auto info = engine_->message(*spool::QueueId::parse(which), now());
                 for (const auto& d : info->deliveries)
-                    say("it waits: " + std::to_string(static_cast<int>(d.waiting)) + " in " + d.queue +
-                        " over " + d.link);
+                    say("it waits: " + std::to_string(static_cast<int>(d.waiting)) + " in " + d.queue + " over " +
+                        d.link);
             }
             if (!which.empty()) wrong("message " + which + " is still there three hours after all is well");
             break;
@@ -140,18 +137,17 @@ void World::does(const q::AskCategorizer& a) {
         std::vector<q::FinalRecipient> finals;
         for (auto n : numbers) {
             if (m->recipients[n].written != Written::open && m->recipients[n].delivered == 0)
-                return wrong(
-                    "categorizer asked for a recipient that is done"); // but for a result repeated meanwhile
-            if (!m->bad && m->recipients[n].written == Written::open && dice_.chance(5) &&
-                n < m->in_envelope && m->recipients.size() < 40) { // an alias of two
+                return wrong("categorizer asked for a recipient that is done"); // but for a result repeated meanwhile
+            if (!m->bad && m->recipients[n].written == Written::open && dice_.chance(5) && n < m->in_envelope &&
+                m->recipients.size() < 40) { // an alias of two
                 m->recipients[n].written = Written::replaced;
                 for (int copy = 0; copy < 2; ++copy) {
                     Recipient r;
                     const Domain& home = domains_[dice_.below(domains_.size())];
                     r.domain = home.name;
                     m->recipients.push_back(r);
-                    finals.push_back({static_cast<q::RecipientNumber>(m->recipients.size() - 1),
-                                      q::Fate::remote, home.name, 0, nullptr,
+                    finals.push_back({static_cast<q::RecipientNumber>(m->recipients.size() - 1), q::Fate::remote,
+                                      home.name, 0, nullptr,
                                       key_of(m->id, static_cast<q::RecipientNumber>(m->recipients.size() - 1))});
                 }
                 continue;
@@ -229,9 +225,8 @@ void World::does(const q::LinkForgotten& a) {
 }
 
 void World::does(const q::RecordDeferral& a) {
-    say("deferral " + a.id.text() + " failures=" + std::to_string(a.failures) +
-        (a.problem ? " problem" : "") + " next in " +
-        std::to_string((a.next_attempt - now().wall).count() / 1000) + " ms");
+    say("deferral " + a.id.text() + " failures=" + std::to_string(a.failures) + (a.problem ? " problem" : "") +
+        " next in " + std::to_string((a.next_attempt - now().wall).count() / 1000) + " ms");
     for (auto n : out_.of(a.numbers)) {
         Recipient& r = recipient(a.id, n);
         // The ladder, rung by rung.
@@ -243,11 +238,13 @@ void World::does(const q::RecordDeferral& a) {
         const smtp::Duration rung = local && !own_clock ? settings_.local_retry : q::wait_of(policy, its, a.failures);
         if (policy.counts() && a.failures >= policy.most()) wrong("a try is planned that its policy does not allow");
         if (r.last_try != time_ && r.came_back != time_) check_delayed(a, n);
-        if (!a.problem && a.message_failures >= its.failures_before_problem) wrong("a problem message is not called one");
+        if (!a.problem && a.message_failures >= its.failures_before_problem)
+            wrong("a problem message is not called one");
         if (a.problem && !r.problem && a.message_failures < its.failures_before_problem)
             wrong("a message is called a problem too early");
         const smtp::Duration most =
-            std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + (own_clock ? policy.jitter : settings_.jitter))) + 1ms;
+            std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + (own_clock ? policy.jitter : settings_.jitter))) +
+            1ms;
         if (wait < rung) wrong("a retry is planned before its rung");
         if (wait > most && message(a.id)->recipients.size() == 1) wrong("a retry is planned after its rung");
         if (a.failures != r.failures + 1) wrong("a failure was counted twice or not at all");
@@ -310,8 +307,8 @@ void World::does(const q::MakeReport& a) {
     if (a.kind == q::ReportKind::delayed) {
         if (m->null_sender) wrong("a notice of delay to nobody");
         if (m->noticed) wrong("a second notice of delay");
-        if (!set_back_ && time_ + wall_offset_ <
-                              std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
+        if (!set_back_ &&
+            time_ + wall_offset_ < std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
             wrong("a notice of delay too early");
         m->notice_asked = true;
     }
@@ -321,24 +318,22 @@ void World::does(const q::MakeReport& a) {
         Recipient& r = recipient(a.id, each.number);
         const bool success = a.kind == q::ReportKind::delivered || a.kind == q::ReportKind::relayed;
         if (r.written != (success ? Written::delivered : Written::open))
-            wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() +
-                  ", which is done");
+            wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() + ", which is done");
         if (a.kind == q::ReportKind::failed && each.expired) check_expiry(*m, r);
     }
     const std::uint64_t incarnation = incarnation_;
-    later(dice_.between(500, 20'000),
-          [this, id = a.id, kind = a.kind, numbers, request = a.request, incarnation] {
-              Message* m = message(id);
-              if (incarnation != incarnation_) return; // bounce never got it
-              q::Reported r;
-              r.request = request;
-              if (!healed_ && dice_.chance(10)) {
-                  r.outcome = q::ReportOutcome::try_later;
-              } else if (m && !m->gone && kind == q::ReportKind::failed) {
-                  for (auto n : numbers) m->recipients[n].reported = true;
-              }
-              engine_->reported(r, now(), out_);
-          });
+    later(dice_.between(500, 20'000), [this, id = a.id, kind = a.kind, numbers, request = a.request, incarnation] {
+        Message* m = message(id);
+        if (incarnation != incarnation_) return; // bounce never got it
+        q::Reported r;
+        r.request = request;
+        if (!healed_ && dice_.chance(10)) {
+            r.outcome = q::ReportOutcome::try_later;
+        } else if (m && !m->gone && kind == q::ReportKind::failed) {
+            for (auto n : numbers) m->recipients[n].reported = true;
+        }
+        engine_->reported(r, now(), out_);
+    });
 }
 
 void World::does(const q::MoveToMessages& a) {
@@ -354,11 +349,9 @@ void World::does(const q::Remove& a) {
     if (!m || m->gone) return wrong("a message removed twice");
     for (std::size_t n = 0; n < m->recipients.size(); ++n) {
         const Recipient& r = m->recipients[n];
-        const bool fine = r.delivered > 0 || r.reported || r.written == Written::discarded ||
-                          r.written == Written::replaced;
-        if (!fine)
-            wrong("message " + a.id.text() + " removed, recipient " + std::to_string(n) +
-                  " not accounted for");
+        const bool fine =
+            r.delivered > 0 || r.reported || r.written == Written::discarded || r.written == Written::replaced;
+        if (!fine) wrong("message " + a.id.text() + " removed, recipient " + std::to_string(n) + " not accounted for");
     }
     m->gone = true;
     m->gone_at = time_;
@@ -373,8 +366,8 @@ void World::does(const q::NoticeExpired& a) {
 }
 
 void World::does(const q::NoticeLink& a) {
-    say("link " + std::string(a.link) + " health " + std::to_string(static_cast<int>(a.health)) +
-        " failures " + std::to_string(a.failures));
+    say("link " + std::string(a.link) + " health " + std::to_string(static_cast<int>(a.health)) + " failures " +
+        std::to_string(a.failures));
     const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
     if (h == hosts_.end()) return;
     const bool was_retry = h->health == q::Health::retry;
@@ -383,13 +376,13 @@ void World::does(const q::NoticeLink& a) {
     if (a.health != q::Health::ready) h->failed_rule = failed_rule_;
     const q::Ladder rungs = ladder(h->failed_rule);
     if (a.health == q::Health::ready)
-        h->retry_since = -1; // (by the ladder of another queue it may be called a glitch again, and is as bad as before)
+        h->retry_since =
+            -1; // (by the ladder of another queue it may be called a glitch again, and is as bad as before)
     else if (a.health == q::Health::retry && h->retry_since < 0 && !was_retry &&
              (h->announced || a.failures == rungs.glitch_count))
         h->retry_since = time_; // else it was so before a restart
     h->announced = true;
-    h->not_before =
-        a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    h->not_before = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     if (a.health == q::Health::ready) return;
     h->last_failure = time_;
     check_rung(a.next_attempt - now().wall, q::rung(rungs, a.failures), "a link");
@@ -397,10 +390,12 @@ void World::does(const q::NoticeLink& a) {
 
 void World::does(const q::NoticeQueue& a) {
     QueueBook& book = queues_[std::string(a.queue)];
-    const bool of_domain = a.reason && a.reason->status == "4.7.5"; // what its policy demands, else one message's failure
+    const bool of_domain =
+        a.reason && a.reason->status == "4.7.5"; // what its policy demands, else one message's failure
     const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && of_domain);
     if (of_all) book.last_failure = time_;
-    const std::int64_t next = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    const std::int64_t next =
+        a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     (a.event == 4000 ? book.route_until : book.not_before) = next;
     book.announced = book.announced || a.event != 4000;
     const auto d = std::ranges::find(domains_, a.queue.substr(0, a.queue.find('@')), &Domain::name);
@@ -413,8 +408,8 @@ void World::does(const q::NoticeQueue& a) {
                    a.event == 4000 ? q::doubling(settings_.routing_retry, settings_.routing_retry_max, a.failures)
                                    : q::rung(ladder(book.rule), a.failures),
                    "a queue");
-    say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
-        " failures " + std::to_string(a.failures));
+    say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) + " failures " +
+        std::to_string(a.failures));
 }
 
 } // namespace sim

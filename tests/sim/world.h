@@ -37,17 +37,7 @@ private:
     q::Random random_;
 };
 
-enum class Mood : std::uint8_t {
-    well,
-    slow,
-    refuses,
-    vanished,
-    pushes_back,
-    greylists,
-    defers_all,
-    drops,
-    hangs_up
-};
+enum class Mood : std::uint8_t { well, slow, refuses, vanished, pushes_back, greylists, defers_all, drops, hangs_up };
 constexpr unsigned moods = 9;
 
 // The hosts behind one link.
@@ -55,8 +45,8 @@ struct Host {
     std::string name;
     bool mx = false;
     Mood mood = Mood::well;
-    std::uint32_t takes = 4;    // connections, when it pushes back
-    std::uint32_t open = 0;     // up now
+    std::uint32_t takes = 4;        // connections, when it pushes back
+    std::uint32_t open = 0;         // up now
     std::int64_t last_failure = -1; // µs: as the engine announced it
     // As the engine announced it: no try before, and only one until it is ready again.
     q::Health health = q::Health::ready;
@@ -71,8 +61,8 @@ struct Host {
     std::int64_t next_connection = -1'000'000;
     std::string rule;        // of the routes to it, where a domain has none of its own
     std::string failed_rule; // of the queue that it failed for last
-    std::string address;  // that other hosts have too; "": its own
-    std::string pool;     // of source addresses, that this link to it comes from
+    std::string address;     // that other hosts have too; "": its own
+    std::string pool;        // of source addresses, that this link to it comes from
     bool store = false;      // of mailboxes, by LMTP: each recipient has a reply of its own after the dot
     std::size_t machine = 0; // the link without a pool to the same hosts: whose mood is theirs
 };
@@ -88,19 +78,19 @@ struct QueueBook {
     std::string rule_before;        // … and until rule_since
     std::int64_t rule_since = -1;
     bool routed = false;
-    int lookups_failed = 0;         // in a row; -1: not known here
+    int lookups_failed = 0; // in a row; -1: not known here
 };
 
 struct Domain {
     std::string name;
     std::size_t host = 0;
     std::optional<std::size_t> other; // the route's next one, while that is down
-    bool impossible = false;     // cannot receive mail
-    bool had_bad = false;        // a bad message was for it
-    bool untrusted = false;      // its policy of encryption cannot be met
-    std::string pool;            // that its route gives to mail that names none
-    std::string rule;            // of its own route
-    bool unanswered = false;     // its name servers do not answer
+    bool impossible = false;          // cannot receive mail
+    bool had_bad = false;             // a bad message was for it
+    bool untrusted = false;           // its policy of encryption cannot be met
+    std::string pool;                 // that its route gives to mail that names none
+    std::string rule;                 // of its own route
+    bool unanswered = false;          // its name servers do not answer
 };
 
 struct Delivery {
@@ -117,7 +107,7 @@ struct Connection {
     bool racing = false;   // with another address of its host
     std::string rule;      // of the queue it was opened for
     std::uint32_t handed = 0;
-    std::int64_t moved = 0; // when it last had nothing to do, or was through with a message
+    std::int64_t moved = 0;        // when it last had nothing to do, or was through with a message
     std::uint64_t incarnation = 0; // of the engine it belongs to
     std::deque<Delivery> deliveries;
 };
@@ -139,9 +129,7 @@ private:
         std::int64_t at;
         std::uint64_t number;
         Event what;
-        bool operator>(const Planned& other) const {
-            return std::tie(at, number) > std::tie(other.at, other.number);
-        }
+        bool operator>(const Planned& other) const { return std::tie(at, number) > std::tie(other.at, other.number); }
     };
 
     smtp::Now now() const;
@@ -250,7 +238,8 @@ private:
     void force(Message& m);
     void force(q::Scope scope, const std::string& name);
     void forget_rests();
-    void check_forced(const std::string& what, const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers);
+    void check_forced(const std::string& what,
+                      const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers);
 
     // stores.cpp
     void make_stores();
@@ -325,13 +314,13 @@ private:
     std::map<std::uint64_t, Message> messages_; // by id: the spool, and what really happened
     std::map<std::uint64_t, Connection> connections_;
     std::map<q::AgentId, q::AgentKind> agents_;
-    std::uint64_t categorizers_ = 0;        // that went
+    std::uint64_t categorizers_ = 0; // that went
     q::AgentId last_agent_ = 0;
     std::set<std::string> paused_links_, paused_queues_, paused_pools_;
     bool paused_ = false;
     bool list_unreadable_ = false; // of those suppressed
     std::uint64_t last_requeued_ = 0;
-    bool users_ = false;           // some local recipients are users with a bound of their own
+    bool users_ = false;                                   // some local recipients are users with a bound of their own
     std::set<std::pair<std::string, std::uint32_t>> full_; // mailboxes: domain (or "local") and number
     std::uint64_t repeated_at_ = 0;                        // the step in which a look-up was last repeated
     std::uint32_t open_ = 0;

@@ -1,5 +1,5 @@
-#include "daemons/simulate/simulate.h"
 #include "daemons/common/terminal/exit_status.h"
+#include "daemons/simulate/simulate.h"
 #include <doctest/doctest.h>
 
 using namespace postrider;

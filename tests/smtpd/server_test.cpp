@@ -23,8 +23,7 @@ TEST_CASE("who cannot be asked about is put off") {
         client.say("MAIL FROM:<ann@client.example>");
         said = client.say("RCPT TO:<later@here.example>");
     });
-    CHECK(said ==
-          "450 4.3.0 <later@here.example>: Recipient address rejected: unverified address, try again later");
+    CHECK(said == "450 4.3.0 <later@here.example>: Recipient address rejected: unverified address, try again later");
 }
 
 TEST_CASE("a message: durable, announced, logged") {
@@ -34,8 +33,7 @@ TEST_CASE("a message: durable, announced, logged") {
         Client client(worker.port);
         greeting = client.reply();
         client.say("EHLO client.example");
-        reply = deliver(client, "bob@here.example",
-                        "Message-ID: <1@client.example>\r\nSubject: x\r\n\r\nhello\r\n");
+        reply = deliver(client, "bob@here.example", "Message-ID: <1@client.example>\r\nSubject: x\r\n\r\nhello\r\n");
         client.say("QUIT");
         worker.wait_submitted(1);
     });
@@ -59,8 +57,7 @@ TEST_CASE("a message: durable, announced, logged") {
     CHECK(log.find(id + ": client=localhost[127.0.0.1]") != log.npos);
     CHECK(log.find("postfix/cleanup[") != log.npos);
     CHECK(log.find(id + ": message-id=<1@client.example>") != log.npos);
-    CHECK(log.find("disconnect from localhost[127.0.0.1] ehlo=1 mail=1 rcpt=1 data=1 quit=1 commands=5") !=
-          log.npos);
+    CHECK(log.find("disconnect from localhost[127.0.0.1] ehlo=1 mail=1 rcpt=1 data=1 quit=1 commands=5") != log.npos);
 }
 
 TEST_CASE("recipients are checked, once, and refused in the log's words") {
@@ -75,9 +72,8 @@ TEST_CASE("recipients are checked, once, and refused in the log's words") {
                     "RCPT TO:<bob@here.example>\r\nRCPT TO:<far@remote.example>\r\n");
         for (int i = 0; i < 5; ++i) said.push_back(client.reply());
     });
-    CHECK(
-        said[1] ==
-        "550 5.1.1 <nobody@here.example>: Recipient address rejected: User unknown in local recipient table");
+    CHECK(said[1] ==
+          "550 5.1.1 <nobody@here.example>: Recipient address rejected: User unknown in local recipient table");
     CHECK(said[2] == "250 2.1.5 Ok");
     CHECK(said[3] == "250 2.1.5 Ok");
     CHECK(said[4] == "250 2.1.5 Ok");
@@ -167,8 +163,7 @@ TEST_CASE("headers without end, loops, sizes") {
         };
         hops = deliver(client, "far@remote.example", times("Received: x\r\n", 51) + "\r\nx\r\n");
         fields = deliver(client, "far@remote.example", times("X: y\r\n", 101) + "\r\nx\r\n");
-        size = deliver(client, "far@remote.example",
-                       times("X: " + std::string(900, 'x') + "\r\n", 3) + "\r\nx\r\n");
+        size = deliver(client, "far@remote.example", times("X: " + std::string(900, 'x') + "\r\n", 3) + "\r\nx\r\n");
         large = deliver(client, "far@remote.example", "\r\n" + times("0123456789\r\n", 5000));
         good = deliver(client, "far@remote.example",
                        times("Received: x\r\n", 50) + "\r\n" + times("0123456789\r\n", 4000));
@@ -330,8 +325,7 @@ TEST_CASE("hanging up behind the final dot costs neither the message nor the pro
 }
 
 TEST_CASE("submission: recipients that cannot be read are refused at the end") {
-    Worker worker([](config::Config& config) { config.smtpd.header_size = 4'000'000; },
-                  config::Service::submission);
+    Worker worker([](config::Config& config) { config.smtpd.header_size = 4'000'000; }, config::Service::submission);
     std::string reply;
     worker.with([&] {
         Client client(worker.port);

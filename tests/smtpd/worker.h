@@ -92,8 +92,7 @@ using Submissions = ipc::Channel<proto::submission::Message>;
 using Checks = ipc::Channel<proto::recipient_check::Message>;
 
 struct Worker {
-    explicit Worker(std::function<void(config::Config&)> change = {},
-                    config::Service service = config::Service::relay,
+    explicit Worker(std::function<void(config::Config&)> change = {}, config::Service service = config::Service::relay,
                     const std::function<void(config::Listener&)>& adjust = {},
                     std::shared_ptr<const proto::secrets::Message> secrets = {})
         : log(loop, "smtpd") {
@@ -126,8 +125,8 @@ struct Worker {
         const auto run = (folder.path() / "spool/run").string();
         const ipc::ExpectedTokens expected{"secret", {proto::Role::smtpd}};
         const auto token = ipc::token_of(expected.key, proto::Role::smtpd, 7);
-        queue_manager = std::make_unique<ipc::Listener>(
-            loop, log, listening_at(run + "/private/queue-manager"), expected);
+        queue_manager =
+            std::make_unique<ipc::Listener>(loop, log, listening_at(run + "/private/queue-manager"), expected);
         queue_manager->serve<proto::submission::Message>(
             proto::submission::conversation, {proto::Role::smtpd},
             [this](ipc::Peer, std::unique_ptr<Submissions> channel) {
@@ -150,24 +149,23 @@ struct Worker {
                      },
                      [](const std::string&) {}});
             });
-        categorizer =
-            std::make_unique<ipc::Listener>(loop, log, listening_at(run + "/private/categorizer"), expected);
+        categorizer = std::make_unique<ipc::Listener>(loop, log, listening_at(run + "/private/categorizer"), expected);
         categorizer->serve<proto::recipient_check::Message>(
             proto::recipient_check::conversation, {proto::Role::smtpd},
             [this](ipc::Peer, std::unique_ptr<Checks> channel) {
                 checks = std::move(channel);
-                checks->set_callbacks(
-                    {[this](proto::recipient_check::Message&& message) {
-                         using namespace proto::recipient_check;
-                         const auto& check = std::get<proto::recipient_check::Check>(message);
-                         ++asked;
-                         const bool known = check.address.starts_with("bob@");
-                         Checked answer{check.request, known ? Verdict::known : Verdict::unknown,
-                                        known ? "" : "User unknown in local recipient table"};
-                         if (check.address.starts_with("later@")) answer = {check.request, Verdict::try_later, ""};
-                         static_cast<void>(checks->send(answer));
-                     },
-                     [](const std::string&) {}});
+                checks->set_callbacks({[this](proto::recipient_check::Message&& message) {
+                                           using namespace proto::recipient_check;
+                                           const auto& check = std::get<proto::recipient_check::Check>(message);
+                                           ++asked;
+                                           const bool known = check.address.starts_with("bob@");
+                                           Checked answer{check.request, known ? Verdict::known : Verdict::unknown,
+                                                          known ? "" : "User unknown in local recipient table"};
+                                           if (check.address.starts_with("later@"))
+                                               answer = {check.request, Verdict::try_later, ""};
+                                           static_cast<void>(checks->send(answer));
+                                       },
+                                       [](const std::string&) {}});
             });
         context = std::make_unique<common::DaemonContext>(common::DaemonContext{
             loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,

@@ -38,8 +38,7 @@ void Aliases::refresh(smtp::Now now) {
             log_table(file);
             owners_[file.path()] = common::owner_name(file.owner());
         }
-        if (change == common::AliasFile::Change::absent)
-            log_.info("{}: no such file; no aliases from it", file.path());
+        if (change == common::AliasFile::Change::absent) log_.info("{}: no such file; no aliases from it", file.path());
         if (change == common::AliasFile::Change::failed)
             log_.warning("{}: mail for users of this system waits until {}", file.problem(),
                          file.missing() ? "it exists again, even if empty" : "it can be read");

@@ -2,8 +2,8 @@
 // said.
 #pragma once
 #include "daemons/categorizer/lookup/known_files.h"
-#include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/decide/addressing/expansion_tables.h"
 #include <functional>
 #include <map>
@@ -15,8 +15,8 @@ namespace categorizer {
 
 class Aliases {
 public:
-    // `state`: the directory where it is noted which were there; `trouble`: a line for whoever asks how we are, "" clears
-    // it.
+    // `state`: the directory where it is noted which were there; `trouble`: a line for whoever asks how we are, ""
+    // clears it.
     Aliases(common::Log& log, std::string state, std::function<void(std::string_view)> trouble);
 
     // `by_default`: those that nobody has named: until they have been there once, they need not be.

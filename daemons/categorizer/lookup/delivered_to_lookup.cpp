@@ -15,8 +15,7 @@ using Been = std::set<std::string>;
 namespace {
 
 spool::ReadResult<Been> read(spool::Disk& disk, spool::QueueId id) {
-    auto message =
-        spool::MessageReader::open(disk, id, spool::Location::incoming, spool::ReadLock::none);
+    auto message = spool::MessageReader::open(disk, id, spool::Location::incoming, spool::ReadLock::none);
     if (!message) return std::unexpected(message.error());
     return common::delivered_to(*message);
 }

@@ -2,8 +2,8 @@
 // asks the first time. Knows no tables and no recipients.
 #pragma once
 #include "daemons/decide/addressing/expansion_tables.h"
-#include "libspool/format/queue_id.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/format/queue_id.h"
 #include <functional>
 #include <memory>
 #include <string>

@@ -28,7 +28,8 @@ void KnownFiles::add(const std::string& path) {
 }
 
 void KnownFiles::forget_others(const std::vector<std::string>& paths) {
-    if (std::erase_if(paths_, [&](const auto& each) { return std::ranges::find(paths, each) == paths.end(); }) != 0) write();
+    if (std::erase_if(paths_, [&](const auto& each) { return std::ranges::find(paths, each) == paths.end(); }) != 0)
+        write();
 }
 
 void KnownFiles::write() {

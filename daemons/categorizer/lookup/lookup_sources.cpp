@@ -37,7 +37,8 @@ LookupRequest need_of(const UserFile& file) {
 }
 
 UserFile file_of(const LookupRequest& need) {
-    return need.kind == LookupRequest::Kind::forward ? UserFile{need.name, "", need.key} : UserFile{need.key, need.name, ""};
+    return need.kind == LookupRequest::Kind::forward ? UserFile{need.name, "", need.key}
+                                                     : UserFile{need.key, need.name, ""};
 }
 
 } // namespace
@@ -91,7 +92,8 @@ AliasAnswer LookupSources::find_alias(const std::string& name) {
         const auto line = found.line;
         auto answer = answer_of(std::move(found));
         if (answer.status == TableAnswer::Status::not_yet) return {Status::not_yet, {}, "", ""};
-        if (answer.status == TableAnswer::Status::unreadable) return {Status::unreadable, {}, std::move(answer.why), ""};
+        if (answer.status == TableAnswer::Status::unreadable)
+            return {Status::unreadable, {}, std::move(answer.why), ""};
         if (answer.status == TableAnswer::Status::none) continue;
         if (!written.empty()) {
             auto filled_in = common::parse_filled_in(written, answer.value);
@@ -100,15 +102,14 @@ AliasAnswer LookupSources::find_alias(const std::string& name) {
         }
         auto targets = common::parse_targets(answer.value);
         if (targets.empty())
-            return {
-                Status::unreadable, {}, fmt::format("the value in {} for {} is invalid", table, name), ""};
+            return {Status::unreadable, {}, fmt::format("the value in {} for {} is invalid", table, name), ""};
         const bool service = std::ranges::find(alias_services_, table) != alias_services_.end();
         if (service && std::ranges::any_of(targets, is_delivery_target))
-            return {Status::unreadable,
-                    {},
-                    fmt::format("{}: {}: commands, files and included files are not accepted from a service",
-                                table, name),
-                    ""};
+            return {
+                Status::unreadable,
+                {},
+                fmt::format("{}: {}: commands, files and included files are not accepted from a service", table, name),
+                ""};
         return {Status::found, std::move(targets), "", ""};
     }
     return {};
@@ -132,8 +133,7 @@ AliasAnswer LookupSources::find_user_file(const UserFile& file) {
     for (const auto& problem : list.problems)
         user_files_.warn(fmt::format("{}, line {}: {}; mail for {} is delivered to the other targets, and "
                                      "waits for this one",
-                                     smtp::printable(answer.path, 512), problem.line, problem.message,
-                                     file.user));
+                                     smtp::printable(answer.path, 512), problem.line, problem.message, file.user));
     return {Status::found, std::move(list.targets), "", file.user};
 }
 

@@ -1,14 +1,14 @@
 // Everything an expansion asks, under one roof: alias files and what they include, users and their own files,
 // lookup tables. Answers what is known, fetches what is not, and tells when it is. Knows no recipients.
 #pragma once
-#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/categorizer/lookup/aliases.h"
 #include "daemons/categorizer/lookup/includes.h"
 #include "daemons/categorizer/lookup/user_files.h"
 #include "daemons/categorizer/lookup/users.h"
-#include "daemons/common/process/daemon.h"
-#include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/decide/addressing/expansion_tables.h"
 #include <functional>
 #include <string>
@@ -21,7 +21,7 @@ public:
     // `spool`: its directory, which stays. `known`: one that was not_yet and fetched has an answer now; not from within
     // fetch().
     LookupSources(common::DaemonContext& context, const std::string& spool, common::Problems& problems,
-            std::function<void(const decide::LookupRequest&)> known);
+                  std::function<void(const decide::LookupRequest&)> known);
     LookupSources(const LookupSources&) = delete;
     LookupSources& operator=(const LookupSources&) = delete;
 
@@ -45,7 +45,7 @@ private:
     tables::Tables lookups_;
     Aliases aliases_;
     std::vector<std::string> alias_tables_, alias_services_; // of the former, those that are services
-    std::size_t max_targets_ = 0; // of one file of a user
+    std::size_t max_targets_ = 0;                            // of one file of a user
     IncludeFiles includes_;
     Users users_;
     UserFiles user_files_;

@@ -40,7 +40,8 @@ TableAnswer Suppressions::find(const std::string& address, const std::string& re
 }
 
 TableAnswer Suppressions::unreadable(const spool::Error& error) {
-    if (!std::exchange(in_trouble_, true)) trouble_("the suppression list cannot be read: " + error.what + ": mail waits");
+    if (!std::exchange(in_trouble_, true))
+        trouble_("the suppression list cannot be read: " + error.what + ": mail waits");
     return {TableAnswer::Status::unreadable, "", "the suppression list: " + error.what};
 }
 
@@ -57,7 +58,8 @@ void Suppressions::fetch(const std::string& address) {
 
 void Suppressions::look_again() {
     if (const auto opened = open(); !opened && store::is_being_examined(opened.error())) {
-        if (!std::exchange(in_trouble_, true)) trouble_("the suppression list: " + opened.error().what + ": mail waits");
+        if (!std::exchange(in_trouble_, true))
+            trouble_("the suppression list: " + opened.error().what + ": mail waits");
         return again_.start(looked_again);
     }
     for (const auto& address : std::exchange(asked_, {})) known_(address);

@@ -2,8 +2,8 @@
 // keeper examines it, the answer is not available yet, and is reported when it is. Knows
 // the list; must not know who asks, nor change it (the queue-manager keeps it).
 #pragma once
-#include "daemons/common/store/suppression_list.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/store/suppression_list.h"
 #include "daemons/decide/addressing/expansion_tables.h"
 #include <functional>
 #include <memory>

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t max_kept_files = 20'000, most_kept_bytes = 64 << 20;
 // A second on a quiet system. While others are still being read, an expansion may wait for them all.
 constexpr auto kept_for = 1s, kept_at_most = 60s;
-constexpr auto patience = 60s;   // for `local`
+constexpr auto patience = 60s;             // for `local`
 constexpr auto file_warning_interval = 1h; // the same warning
 constexpr std::size_t max_remembered_warnings = 1000;
 
@@ -23,8 +23,7 @@ constexpr std::size_t max_remembered_warnings = 1000;
 
 UserFiles::UserFiles(common::DaemonContext& context, std::function<void(const UserFile&)> found)
     : context_(context), found_(std::move(found)), late_(context.loop, [this] { report_late_answers(); }),
-      local_(context.loop, context.log, context.run_directory + "/private/local", uf::conversation,
-             context.identity,
+      local_(context.loop, context.log, context.run_directory + "/private/local", uf::conversation, context.identity,
              {[this](uf::Message&& message) { on_message(std::move(message)); }, [this] { on_connected(); }}) {}
 
 void UserFiles::configure(const config::Local& settings) {
@@ -64,8 +63,7 @@ void UserFiles::send(std::uint64_t request, const UserFile& file) {
 
 // What was asked of another connection will not be answered.
 void UserFiles::on_connected() {
-    for (const auto& [file, open] : open_)
-        send(open.request, file);
+    for (const auto& [file, open] : open_) send(open.request, file);
 }
 
 void UserFiles::on_message(uf::Message&& message) {
@@ -99,7 +97,8 @@ void UserFiles::known(const UserFile& file, UserFileAnswer&& answer) {
         cache_.clear();
         cache_bytes_ = 0;
     }
-    if (const auto before = cache_.find(file); before != cache_.end()) cache_bytes_ -= before->second.answer.text.size();
+    if (const auto before = cache_.find(file); before != cache_.end())
+        cache_bytes_ -= before->second.answer.text.size();
     cache_bytes_ += answer.text.size();
     cache_.insert_or_assign(file, CacheEntry{std::move(answer), now()});
     receiving_answers_ = true; // whoever waited for several has all of them now
@@ -119,12 +118,13 @@ void UserFiles::report_late_answers() {
     if (next != smtp::Monotonic::max()) late_.start(next - now());
     for (const auto& file : late)
         if (open_.contains(file))
-            known(file, {Said::unreadable, "", "files of user " + file.user + ": the local daemon does not answer", ""});
+            known(file,
+                  {Said::unreadable, "", "files of user " + file.user + ": the local daemon does not answer", ""});
 }
 
 void UserFiles::refused(const UserFile& file, const std::string& why) {
-    warn(fmt::format("{}: not used; mail for {} is delivered as if the file did not exist",
-                     smtp::printable(why, 512), smtp::printable(file.user, 64)));
+    warn(fmt::format("{}: not used; mail for {} is delivered as if the file did not exist", smtp::printable(why, 512),
+                     smtp::printable(file.user, 64)));
 }
 
 void UserFiles::warn(const std::string& text) {

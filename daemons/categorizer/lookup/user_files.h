@@ -3,8 +3,8 @@
 // be believed is told in the log and counts as none. Knows no syntax.
 #pragma once
 #include "daemons/common/config/sections/recipients/local.h"
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/user_files.h"
 #include "daemons/common/runtime/timer.h"
 #include <compare>

@@ -95,9 +95,7 @@ void Users::done(Work& work) {
     open_.erase(work.name);
     if (cache_.size() >= max_kept_users) cache_.clear();
     const bool there = work.answer == UserAnswer::known || work.answer == UserAnswer::no_mailbox;
-    const auto lasts = there                                ? known_for
-                       : work.answer == UserAnswer::unknown ? unknown_for
-                                                            : unreadable_for;
+    const auto lasts = there ? known_for : work.answer == UserAnswer::unknown ? unknown_for : unreadable_for;
     cache_.insert_or_assign(work.name, CacheEntry{work.answer, now() + lasts});
     found_(work.name);
 }

@@ -17,9 +17,7 @@ struct ReservedIds {
     bool switching = false;        // each user writes as himself; false: one user writes everything, for everybody
     std::uint32_t minimum_uid = 1; // the lowest with a mailbox
     std::uint32_t service_uid = 0;
-    bool has(std::uint32_t uid) const {
-        return switching && (uid == 0 || uid < minimum_uid || uid == service_uid);
-    }
+    bool has(std::uint32_t uid) const { return switching && (uid == 0 || uid < minimum_uid || uid == service_uid); }
 };
 
 // Asks the system, blocking; for another thread. "" needs no asking.

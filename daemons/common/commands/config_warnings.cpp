@@ -1,11 +1,11 @@
 #include "daemons/common/commands/config_warnings.h"
-#include "daemons/common/config/config.h"
-#include "daemons/common/config/sections/system/spool.h"
-#include "daemons/common/logging/log_destination.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/commands/sending_warnings.h"
 #include "daemons/common/commands/standard_names.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/logging/log_destination.h"
+#include "daemons/common/runtime/read_file.h"
 #include "libsmtp/text/date.h"
 #include <filesystem>
 #include <fmt/format.h>
@@ -18,12 +18,13 @@ using namespace std::chrono_literals;
 std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
     const auto day = smtp::iso_date(end);
     if (end <= now)
-        return fmt::format("{}: the certificate expired on {}: renew it; the file is read again within a minute", file, day);
+        return fmt::format("{}: the certificate expired on {}: renew it; the file is read again within a minute", file,
+                           day);
     if (end - now > certificate_warning_period) return {};
     const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
     const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
-    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute",
-                       file, left, day);
+    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute", file,
+                       left, day);
 }
 
 std::string permission_warning(const std::string& file, unsigned mode) {
@@ -68,8 +69,8 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
     for (const auto& file : secrets) look_at_mode(file);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
-    const auto text = config.smtp_client.credentials.empty() ? std::string()
-                                                             : read_file(config.smtp_client.credentials).value_or("");
+    const auto text =
+        config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_warnings(config, auth::Credentials::parse(text).value_or(auth::Credentials{})))
         add(std::move(each));
     return out;
@@ -86,12 +87,11 @@ std::vector<std::string> environment_warnings(const config::Config& config) {
 spool::Result<Identity> service_user(const config::Mta& mta) {
     auto user = look_up_user(mta.user);
     if (!user)
-        return std::unexpected(
-            spool::Error{user.error().code, user.error().what +
-                                                " to run the daemons as: create one with \"adduser --system "
-                                                "--group " +
-                                                "--no-create-home " + mta.user +
-                                                "\", or set multi_user = false in [mta]"});
+        return std::unexpected(spool::Error{
+            user.error().code, user.error().what +
+                                   " to run the daemons as: create one with \"adduser --system "
+                                   "--group " +
+                                   "--no-create-home " + mta.user + "\", or set multi_user = false in [mta]"});
     if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
     return user;
 }
@@ -100,15 +100,15 @@ std::vector<std::string> missing_groups(const config::Mta& mta) {
     std::vector<std::string> out;
     if (!mta.users) return out;
     if (!look_up_group(mta.admin_group))
-        out.push_back(fmt::format(
-            "mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; "
-            "\"addgroup --system {0}\" creates it",
-            mta.admin_group, mta.user));
+        out.push_back(
+            fmt::format("mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; "
+                        "\"addgroup --system {0}\" creates it",
+                        mta.admin_group, mta.user));
     if (!look_up_group(mta.drop_group))
-        out.push_back(fmt::format(
-            "mta.drop_group: there is no group {0}: while Postrider is stopped, programs of ordinary users "
-            "cannot submit mail; \"addgroup --system {0}\" creates it",
-            mta.drop_group));
+        out.push_back(
+            fmt::format("mta.drop_group: there is no group {0}: while Postrider is stopped, programs of ordinary users "
+                        "cannot submit mail; \"addgroup --system {0}\" creates it",
+                        mta.drop_group));
     return out;
 }
 

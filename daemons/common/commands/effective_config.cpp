@@ -1,11 +1,11 @@
 #include "daemons/common/commands/effective_config.h"
+#include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/partial_config.h"
-#include "daemons/common/text/units.h"
-#include "daemons/common/commands/config_file.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/replace_file.h"
+#include "daemons/common/text/units.h"
 #include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
@@ -36,9 +36,7 @@ std::string toml_text(std::string_view text) {
 }
 
 // Where the masters of a user publish: a place that only he can write to.
-std::string place_of(uid_t user) {
-    return user == 0 ? "/run/postrider" : fmt::format("/run/user/{}/postrider", user);
-}
+std::string place_of(uid_t user) { return user == 0 ? "/run/postrider" : fmt::format("/run/user/{}/postrider", user); }
 
 // "etc%2Fpostrider%2Fpostrider.toml", so that there is one for every configuration file.
 std::string name_of(const std::string& file) {
@@ -78,7 +76,8 @@ std::string told(const std::vector<config::Problem>& problems) {
 
 EffectiveConfig::EffectiveConfig(const config::Config& config, std::string warning)
     : mta(config.mta), spool(config.spool), local(config.local), submit(config.submit), master(config.master),
-      idempotency(config.idempotency), pools(config.pools), pool_choice(config.pool_choice), warning(std::move(warning)) {}
+      idempotency(config.idempotency), pools(config.pools), pool_choice(config.pool_choice),
+      warning(std::move(warning)) {}
 
 std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(std::string_view given) {
     const auto file = config_file(given);
@@ -86,8 +85,8 @@ std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(st
     if (partial && partial->problems.empty()) return EffectiveConfig(partial->config, "");
     const auto problems = partial ? partial->problems : partial.error();
     const auto instead = [&](const config::Config& config, std::string_view what) {
-        return EffectiveConfig(config,
-                               fmt::format("{}; {} (\"postrider check\" shows all errors in the file)", told(problems), what));
+        return EffectiveConfig(
+            config, fmt::format("{}; {} (\"postrider check\" shows all errors in the file)", told(problems), what));
     };
     const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
     if (auto config = published(file)) {
@@ -96,12 +95,10 @@ std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(st
         return instead(*config, "using the configuration of the running MTA");
     }
     if (partial)
-        return instead(partial->config,
-                       fmt::format("assuming that the spool is {}", partial->config.spool.directory));
+        return instead(partial->config, fmt::format("assuming that the spool is {}", partial->config.spool.directory));
     // Elsewhere than in the standard file a guess might find somebody else's MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
-    return instead(*config::parse("", file),
-                   fmt::format("assuming that the spool is {}", config::Spool{}.directory));
+    return instead(*config::parse("", file), fmt::format("assuming that the spool is {}", config::Spool{}.directory));
 }
 
 spool::Result<> publish_effective_config(const config::Config& config) {
@@ -137,9 +134,8 @@ std::string effective_config_text(const config::Config& config) {
                        "stop_timeout = {}\n",
                        toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin),
                        config.mta.users, toml_text(config.mta.user), toml_text(config.mta.admin_group),
-                       toml_text(config.spool.directory), fmt::join(aliases, ", "),
-                       config.submit.message_size, config.submit.recipients,
-                       toml_text(config::print_duration(config.master.stop_timeout)));
+                       toml_text(config.spool.directory), fmt::join(aliases, ", "), config.submit.message_size,
+                       config.submit.recipients, toml_text(config::print_duration(config.master.stop_timeout)));
 }
 
 } // namespace common

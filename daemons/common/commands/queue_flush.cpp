@@ -11,25 +11,20 @@ FlushResult flush_queue(const config::Spool& spool, const config::Mta& mta, cons
     namespace control = proto::control;
     nlohmann::json request{{"op", control::op::flush}};
     if (!flush.message.empty())
-        request = {{"op", control::op::force},
-                   {"ids", nlohmann::json::array({flush.message})},
-                   {"reason", flush.why}};
+        request = {{"op", control::op::force}, {"ids", nlohmann::json::array({flush.message})}, {"reason", flush.why}};
     if (!flush.site.empty()) {
         const char* key = flush.site.contains('@') ? "recipient=" : "domain=";
-        request = {{"op", control::op::force},
-                   {"filter", nlohmann::json::array({key + flush.site})},
-                   {"reason", flush.why}};
+        request = {
+            {"op", control::op::force}, {"filter", nlohmann::json::array({key + flush.site})}, {"reason", flush.why}};
     }
     auto client = ipc::JsonClient::connect(spool.directory + "/run/control");
     if (!client) {
-        if (client.error().code == EACCES)
-            return {EX_NOPERM, "only members of " + mta.admin_group + " may do this"};
+        if (client.error().code == EACCES) return {EX_NOPERM, "only members of " + mta.admin_group + " may do this"};
         return {EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down"};
     }
     const auto done = client->ask(request, [](const nlohmann::json&) {});
     if (done || client->refusal() == control::code::no_match || client->refusal() == control::code::already) return {};
-    const bool ours =
-        client->refusal() == control::code::unknown || client->refusal() == control::code::bad_request;
+    const bool ours = client->refusal() == control::code::unknown || client->refusal() == control::code::bad_request;
     return {ours ? EX_DATAERR : EX_UNAVAILABLE, done.error().what};
 }
 

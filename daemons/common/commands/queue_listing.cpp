@@ -56,8 +56,8 @@ void QueueListing::add_json(const proto::showq::Entry& entry) {
                             entry.forced_expire, json_text(entry.sender));
     bool first = true;
     for (const auto& recipient : entry.recipients) {
-        line += fmt::format("{}{{\"address\": {}", std::exchange(first, false) ? "" : ", ",
-                            json_text(recipient.address));
+        line +=
+            fmt::format("{}{{\"address\": {}", std::exchange(first, false) ? "" : ", ", json_text(recipient.address));
         if (!recipient.reason.empty()) line += fmt::format(", \"delay_reason\": {}", json_text(recipient.reason));
         line += '}';
     }
@@ -77,8 +77,7 @@ void QueueListing::add_text(const proto::showq::Entry& entry) {
     ::localtime_r(&arrived, &local);
     char when[64];
     std::strftime(when, sizeof when, "%a %b %e %H:%M:%S ", &local); // the first 20 bytes of asctime(3)
-    print_(fmt::format("{:<11} {:>7} {:>20.20} {}\n", id, entry.size, when,
-                       entry.sender));
+    print_(fmt::format("{:<11} {:>7} {:>20.20} {}\n", id, entry.size, when, entry.sender));
     std::string_view said; // a reason stands once before the recipients it holds for
     for (const auto& recipient : entry.recipients) {
         if (recipient.reason != said) {
@@ -93,8 +92,7 @@ void QueueListing::add_text(const proto::showq::Entry& entry) {
 void QueueListing::end() {
     if (form_ == Form::json) return;
     if (messages_ == 0) return print_("Mail queue is empty\n");
-    print_(fmt::format("\n-- {} Kbytes in {} Request{}.\n", bytes_ / 1024, messages_,
-                       messages_ == 1 ? "" : "s"));
+    print_(fmt::format("\n-- {} Kbytes in {} Request{}.\n", bytes_ / 1024, messages_, messages_ == 1 ? "" : "s"));
 }
 
 int list_queue(const std::string& path, QueueListing::Form form, std::string_view program) {

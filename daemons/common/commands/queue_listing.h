@@ -15,8 +15,7 @@ public:
         text, // for people
         json, // an object a line
     };
-    QueueListing(Form form, std::function<void(std::string_view)> print)
-        : form_(form), print_(std::move(print)) {}
+    QueueListing(Form form, std::function<void(std::string_view)> print) : form_(form), print_(std::move(print)) {}
     void add(const proto::showq::Entry& entry);
     void end();
 

@@ -19,7 +19,8 @@ struct Said { // a level, and which key says so
 std::vector<Said> levels(const config::Config& config) {
     std::vector<Said> out = {{config.smtp_client.tls, "smtp_client.tls"}};
     for (const auto& route : config.routes)
-        if (route.tls != TlsLevel::by_default) out.push_back({route.tls, fmt::format("route.\"{}\".tls", route.pattern)});
+        if (route.tls != TlsLevel::by_default)
+            out.push_back({route.tls, fmt::format("route.\"{}\".tls", route.pattern)});
     return out;
 }
 
@@ -39,8 +40,7 @@ std::string about_tls(const config::Config& config, const Said& said) {
     const bool only = said.level == TlsLevel::dane_only;
     if ((only || said.level == TlsLevel::dane) && nobody_validates(config.dns))
         return fmt::format("{} requests DANE, but {}: TLSA records are not trusted{}", said.key,
-                           config.dns.trust_ad ? "dns.servers lists no server on this host"
-                                               : "dns.trust_ad is off",
+                           config.dns.trust_ad ? "dns.servers lists no server on this host" : "dns.trust_ad is off",
                            only ? ", and the mail waits" : "");
     return {};
 }
@@ -68,27 +68,25 @@ std::vector<std::string> sending_warnings(const config::Config& config, const au
         hops.insert(hops.end(), its.begin(), its.end());
         for (const auto& hop : its)
             if (!hop.account.empty() && !route.auth.never && !account_at(hop, accounts))
-                out.push_back(
-                    fmt::format("route.\"{}\": smtp_client.credentials has no account for {} at {}: mail for "
-                                "it waits",
-                                route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
+                out.push_back(fmt::format("route.\"{}\": smtp_client.credentials has no account for {} at {}: mail for "
+                                          "it waits",
+                                          route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
         const bool named = std::ranges::all_of(its, [](const auto& hop) { return hop.kind == NextHop::Kind::host; });
         const bool known = std::ranges::any_of(its, [&](const auto& hop) { return account_at(hop, accounts); });
         if (named && !known && !route.auth.never && !route.auth.mechanisms.empty())
-            out.push_back(
-                fmt::format("route.\"{}\".auth lists mechanisms, but smtp_client.credentials has no account "
-                            "at its next hop: mail is sent there without AUTH",
-                            route.pattern));
+            out.push_back(fmt::format("route.\"{}\".auth lists mechanisms, but smtp_client.credentials has no account "
+                                      "at its next hop: mail is sent there without AUTH",
+                                      route.pattern));
     }
     // Where the DNS or a table names the hosts, any account may be meant.
     if (!config.addresses.sender_relay.tables.empty() || !config.addresses.transport.tables.empty()) return out;
     if (std::ranges::any_of(hops, [](const auto& hop) { return hop.kind != NextHop::Kind::host; })) return out;
     for (const auto& account : accounts.accounts)
         if (std::ranges::none_of(hops, [&](const auto& hop) { return account_at(hop, accounts) == &account; }))
-            out.push_back(fmt::format(
-                "smtp_client.credentials: the account {} matches no next hop of a [route]: it is used only "
-                "if an MX record names that host; check that host and port are written as in next_hop",
-                account.name()));
+            out.push_back(
+                fmt::format("smtp_client.credentials: the account {} matches no next hop of a [route]: it is used only "
+                            "if an MX record names that host; check that host and port are written as in next_hop",
+                            account.name()));
     return out;
 }
 

@@ -1,8 +1,8 @@
 // Parts of a valid configuration that will keep mail waiting, or have it rejected by the next hop: TLS that
 // cannot be verified, DANE without a trusted name server, accounts that match no next hop. Pure; opens no file.
 #pragma once
-#include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/config/fwd.h"
+#include "daemons/common/crypto/auth/credentials.h"
 #include <string>
 #include <vector>
 

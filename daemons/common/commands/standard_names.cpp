@@ -61,11 +61,13 @@ std::string lost_names_warning(const std::string& root) {
                            fmt::join(gone, ", "));
     if (!taken.empty())
         text += fmt::format(
-            "{}{}: replaced by another mail system, although \"postrider activate\" created it: mail submitted there goes to "
+            "{}{}: replaced by another mail system, although \"postrider activate\" created it: mail submitted there "
+            "goes to "
             "that system",
             text.empty() ? "" : "; ", fmt::join(taken, ", "));
-    return text + (taken.empty() ? "; run \"postrider activate\" to restore it"
-                                 : "; remove its package and run \"postrider activate\"") +
+    return text +
+           (taken.empty() ? "; run \"postrider activate\" to restore it"
+                          : "; remove its package and run \"postrider activate\"") +
            ", or \"postrider deactivate\" to accept the change";
 }
 

@@ -11,6 +11,7 @@ namespace config {
 // Domains are in lower case, as the DNS has them: idn::ascii_domain.
 bool is_local(const Local& local, std::string_view domain);
 bool is_relay(const Relay& relay, std::string_view domain);
-decide::AddressClass class_of(const Local& local, const Addresses& addresses, const Relay& relay, std::string_view domain);
+decide::AddressClass class_of(const Local& local, const Addresses& addresses, const Relay& relay,
+                              std::string_view domain);
 
 } // namespace config

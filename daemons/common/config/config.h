@@ -56,14 +56,14 @@ struct Config {
     Addresses addresses;
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
-    std::vector<Milter> milters;           // in the order of their names
+    std::vector<Milter> milters; // in the order of their names
     Content content;
     AutomaticBcc automatic_bcc;
-    std::vector<Pool> pools;               // in the order of their names
+    std::vector<Pool> pools; // in the order of their names
     Pools pool_choice;
     Idempotency idempotency;
     Suppression suppression;
-    std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
+    std::vector<decide::RouteRule> routes;    // as written; decide::RouteTable compiles them
     std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;
     Tls tls;
@@ -77,7 +77,7 @@ struct Config {
     Master master;
     Metrics metrics;
     Testing testing;
-    std::vector<LookupTable> tables;             // [table.<name>]
+    std::vector<LookupTable> tables;              // [table.<name>]
     std::vector<TableReference> table_references; // by keys of other sections
     std::vector<FileReference> files;
 

@@ -1,13 +1,13 @@
 // The annotated sample and the manual page, generated from the table of keys.
 #include "daemons/common/config/documents.h"
 #include "daemons/common/config/config.h"
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
-#include "daemons/common/config/sections/key_tables.h"
-#include "daemons/common/config/schema/overloaded.h"
 #include "daemons/common/config/schema/key.h"
-#include "daemons/common/text/units.h"
+#include "daemons/common/config/schema/overloaded.h"
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/text/mdoc.h"
+#include "daemons/common/text/units.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,9 +41,8 @@ std::string shown(const Key& key) {
 }
 
 std::string_view kind_of(const Key& key) {
-    constexpr std::string_view kinds[] = {"string",   "list of strings",  "integer",
-                                          "size",     "duration",         "boolean",
-                                          "fraction", "list of integers", "next hops"};
+    constexpr std::string_view kinds[] = {"string",  "list of strings", "integer",          "size",     "duration",
+                                          "boolean", "fraction",        "list of integers", "next hops"};
     return kinds[key.target.index()];
 }
 

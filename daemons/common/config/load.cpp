@@ -65,7 +65,8 @@ std::string why_unreadable(int code, const System& system) {
                "described in postrider.toml(5)";
     if (code == EACCES)
         why += fmt::format(": running as {}, which needs read permission on the file and search permission on its "
-                           "parent directories", system.user);
+                           "parent directories",
+                           system.user);
     if (code == EFBIG) why += ": not a configuration";
     if (code == EISDIR) why += ": expected the name of a file, such as postrider.toml in it";
     return why;
@@ -98,11 +99,11 @@ std::vector<Problem> missing_files(const Config& config) {
     for (const auto& [path, key, line, column] : config.files) {
         struct stat facts;
         if (stat(path.c_str(), &facts) != 0)
-            problems.push_back({config.file, line, column,
-                                fmt::format("{}: {}: {}{}", key, path, std::strerror(errno),
-                                            key == "auth.passwords" && errno == ENOENT
-                                                ? "; create it with \"postrider passwd USER\""
-                                                : "")});
+            problems.push_back(
+                {config.file, line, column,
+                 fmt::format("{}: {}: {}{}", key, path, std::strerror(errno),
+                             key == "auth.passwords" && errno == ENOENT ? "; create it with \"postrider passwd USER\""
+                                                                        : "")});
     }
     return problems;
 }

@@ -31,13 +31,11 @@ bool is_domain_name(std::string_view text);
 std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
                                                   const System& system = System::here());
 // Reads and parses; that the file cannot be read, or files it names are missing, is a Problem too.
-std::expected<Config, std::vector<Problem>> load(const std::string& file,
-                                                 const System& system = System::here());
+std::expected<Config, std::vector<Problem>> load(const std::string& file, const System& system = System::here());
 // The file's text; a problem says why it cannot be read and what to do.
 std::expected<std::string, Problem> read_text(const std::string& file);
 // Reads and parses, whether the files it names are there or not.
-std::expected<Config, std::vector<Problem>> parse_file(const std::string& file,
-                                                       const System& system = System::here());
+std::expected<Config, std::vector<Problem>> parse_file(const std::string& file, const System& system = System::here());
 // What load() adds to both, for who has the text already.
 std::vector<Problem> missing_files(const Config& config);
 

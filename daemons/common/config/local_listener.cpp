@@ -33,8 +33,8 @@ const Listener* local_listener(const std::vector<Listener>& listeners, const com
         return endpoint.path.empty() && endpoint.port == at.port &&
                (address == at.address || (address.is_wildcard() && (at.address.is_v4() || !address.is_v4())));
     };
-    const auto found =
-        std::ranges::find_if(listeners, [&](const Listener& each) { return std::ranges::any_of(each.addresses, answers); });
+    const auto found = std::ranges::find_if(
+        listeners, [&](const Listener& each) { return std::ranges::any_of(each.addresses, answers); });
     return found == listeners.end() ? nullptr : &*found;
 }
 

@@ -1,12 +1,12 @@
 // The configuration from its text: the existing sections, each
 // checked by itself. Checks across sections are in validate.cpp.
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/fixed_sections.h"
-#include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/partial_config.h"
-#include "daemons/common/config/validate.h"
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/toml_reader.h"
+#include "daemons/common/config/validate.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -114,12 +114,11 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
         config_.files.push_back({key.file, path + ".keys", place.line, place.column});
     }
     for (const auto& other : config_.signing) {
-        if (other.domain == rule.domain)
-            toml_.problem_at(path, fmt::format("duplicate section for {}", rule.domain));
+        if (other.domain == rule.domain) toml_.problem_at(path, fmt::format("duplicate section for {}", rule.domain));
         for (const auto& domain : rule.domains)
             if (other.domains.contains(domain))
-                toml_.problem_at(path + ".domains", fmt::format("{}.domains: {} is also in [dkim.\"{}\"]", path,
-                                                                domain, other.domain));
+                toml_.problem_at(path + ".domains",
+                                 fmt::format("{}.domains: {} is also in [dkim.\"{}\"]", path, domain, other.domain));
     }
     config_.signing.push_back(std::move(rule));
 }
@@ -147,14 +146,15 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
             word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
         word.size() > longest_pool_name)
         toml_.problem_at(path, fmt::format("{}: not a valid pool name: expected letters, digits, \"-\" and \"_\", at "
-                                           "most {}", path,
-                                           longest_pool_name));
+                                           "most {}",
+                                           path, longest_pool_name));
     if (!toml_.is_set(path + ".addresses") || (pool.addresses.empty() && toml_.ok()))
         toml_.problem_at(path, fmt::format("{}: required key \"addresses\" is missing", path));
     if (pool.addresses.size() > most_pool_addresses)
         toml_.problem_at(path + ".addresses",
                          fmt::format("{}.addresses: too many addresses: expected at most {} in one "
-                                     "pool", path, most_pool_addresses));
+                                     "pool",
+                                     path, most_pool_addresses));
     for (auto each = pool.addresses.begin(); each != pool.addresses.end(); ++each)
         if (std::ranges::find(pool.addresses.begin(), each, each->address, &SourceAddress::address) != each)
             toml_.problem_at(path + ".addresses",
@@ -209,11 +209,13 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
     if (!rule.fallback.empty() && hosts > 0)
         toml_.problem_at(path + ".fallback",
                          fmt::format("{}.fallback: next_hop names hosts in brackets: add these to the end of that "
-                                     "list instead", path));
+                                     "list instead",
+                                     path));
     if (!rule.fallback.empty() && all > 0 && rule.next_hops.front().front().kind == decide::NextHop::Kind::srv)
         toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only allowed if hosts are found by MX", path));
     if (rule.tls_wrap && hosts != all)
-        toml_.problem_at(path + ".implicit_tls", fmt::format("{}.implicit_tls: only allowed for hosts in brackets", path));
+        toml_.problem_at(path + ".implicit_tls",
+                         fmt::format("{}.implicit_tls: only allowed for hosts in brackets", path));
     if (rule.tls_wrap && rule.tls == decide::TlsLevel::none)
         toml_.problem_at(path + ".tls", fmt::format("{}.tls: \"none\" contradicts implicit_tls = true", path));
     if (rule.tls_wrap && has_socket)
@@ -223,7 +225,8 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
         if (std::ranges::any_of(equals, [&](auto& hop) { return hop.protocol != equals.front().protocol; }))
             toml_.problem_at(path + ".next_hop",
                              fmt::format("{}.next_hop: next hops of equal preference must all use SMTP or all use "
-                                         "LMTP", path));
+                                         "LMTP",
+                                         path));
 }
 
 struct Parsed {
@@ -251,8 +254,7 @@ Parsed parse_all(std::string_view text, std::string_view file, const System& sys
 
 } // namespace
 
-std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
-                                                  const System& system) {
+std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file, const System& system) {
     auto parsed = parse_all(text, file, system);
     if (!parsed.partial.problems.empty()) return std::unexpected(std::move(parsed.partial.problems));
     return std::move(parsed.partial.config);

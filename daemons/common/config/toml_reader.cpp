@@ -44,16 +44,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
 // The word of `known` that was probably meant; always one, for a list of all keys helps nobody.
 std::string nearest(std::string_view odd, const std::vector<std::string>& known) {
     odd = odd.substr(0, 64);
-    return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
-        return distance(odd, a) < distance(odd, b);
-    });
+    return *std::min_element(known.begin(), known.end(),
+                             [&](const auto& a, const auto& b) { return distance(odd, a) < distance(odd, b); });
 }
 
 // ".example.com" of the section [route.mail.example.com], which TOML takes for tables in tables; "" of any other.
 std::string dotted(const toml::node& node) {
     std::string out;
     for (const auto* table = node.as_table(); table;) {
-        const auto inner = std::find_if(table->begin(), table->end(), [](auto&& each) { return each.second.is_table(); });
+        const auto inner =
+            std::find_if(table->begin(), table->end(), [](auto&& each) { return each.second.is_table(); });
         if (inner == table->end()) break;
         out += fmt::format(".{}", inner->first.str());
         table = inner->second.as_table();
@@ -63,8 +63,7 @@ std::string dotted(const toml::node& node) {
 
 // Messages quote the text; control characters in it must not reach a terminal.
 void make_printable(std::string& message) {
-    std::replace_if(
-        message.begin(), message.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    std::replace_if(message.begin(), message.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     if (message.size() > 1000) message.resize(1000);
 }
 
@@ -78,15 +77,14 @@ struct TomlReader::Inside {
     void named_sections(const toml::node& node, const NamedSections& named);
     void section(const toml::node& node, const Section& section, const std::string& name);
     void value(const toml::node& node, const Key& key, const std::string& path);
-    void next_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out,
-                   const std::string& path);
+    void next_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out, const std::string& path);
     void add_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out, std::size_t level,
                   const std::string& path);
     std::string key_of_any_section(std::string_view name) const;
     std::string_view present_name(std::string_view former) const;
     void wrong_type(const toml::node& node, const std::string& path, std::string_view expected) {
-        problem(place_of(node.source()),
-                fmt::format("{0}: expected {2}, found {1}", path, type_name(node), expected), path);
+        problem(place_of(node.source()), fmt::format("{0}: expected {2}, found {1}", path, type_name(node), expected),
+                path);
     }
     void problem(Position place, std::string message, std::string_view about) {
         reader.problem(place, std::move(message), about);
@@ -159,7 +157,8 @@ void TomlReader::Inside::read(const toml::table& root) {
             problem(place_of(key.source()), fmt::format("[{}] is now called [{}]", name, present), present);
         else if (const auto elsewhere = key_of_any_section(name); !node.is_table() && !elsewhere.empty())
             problem(place_of(key.source()),
-                    fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere), elsewhere);
+                    fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere),
+                    elsewhere);
         else {
             const auto meant = nearest(name, known);
             problem(place_of(key.source()),
@@ -174,17 +173,18 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
     if (!table) return wrong_type(node, std::string(named.name), fmt::format("sections {}", named.pattern));
     for (auto&& [key, inner] : *table) {
         const std::string word(key.str());
-        const auto path = named.quoted ? fmt::format("{}.\"{}\"", named.name, word)
-                                       : fmt::format("{}.{}", named.name, word);
+        const auto path =
+            named.quoted ? fmt::format("{}.\"{}\"", named.name, word) : fmt::format("{}.{}", named.name, word);
         if (!inner.is_table()) {
-            problem(place_of(key.source()),
-                    fmt::format("{} is outside of a section: expected {}", path, named.pattern), path);
+            problem(place_of(key.source()), fmt::format("{} is outside of a section: expected {}", path, named.pattern),
+                    path);
             continue;
         }
         if (const auto whole = dotted(inner); named.quoted && !whole.empty()) {
-            problem(place_of(key.source()), fmt::format("{}.{}{}: a name with dots must be in quotation marks: "
-                                                        "[{}.\"{}{}\"]",
-                                                        named.name, word, whole, named.name, word, whole),
+            problem(place_of(key.source()),
+                    fmt::format("{}.{}{}: a name with dots must be in quotation marks: "
+                                "[{}.\"{}{}\"]",
+                                named.name, word, whole, named.name, word, whole),
                     path);
             continue;
         }
@@ -197,8 +197,8 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
     const auto* table = node.as_table();
     if (!table) return wrong_type(node, name, fmt::format("a section [{}]", name));
     for (auto&& [key, inner] : *table) {
-        const auto known = std::find_if(section.keys.begin(), section.keys.end(),
-                                        [&](const Key& k) { return k.name == key.str(); });
+        const auto known =
+            std::find_if(section.keys.begin(), section.keys.end(), [&](const Key& k) { return k.name == key.str(); });
         const auto path = fmt::format("{}.{}", name, key.str());
         if (known != section.keys.end()) {
             reader.positions_[path] = place_of(key.source());
@@ -261,8 +261,8 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                 const auto* given = node.as_integer();
                 if (!given) return wrong_type(node, path, "an integer");
                 if (given->get() < count.min || given->get() > count.max)
-                    return refuse(node, fmt::format("{} is out of range: expected {} to {}", given->get(), count.min,
-                                                    count.max));
+                    return refuse(
+                        node, fmt::format("{} is out of range: expected {} to {}", given->get(), count.min, count.max));
                 *count.value = static_cast<std::uint32_t>(given->get());
             },
             [&](const SizeKey& size) {
@@ -287,10 +287,9 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                 if (!duration)
                     return refuse(
                         node,
-                        fmt::format(
-                            "\"{}\" is not a valid duration: expected one such as \"60s\", \"10m\", \"5d\" or "
-                            "\"1h30m\"",
-                            given->get()));
+                        fmt::format("\"{}\" is not a valid duration: expected one such as \"60s\", \"10m\", \"5d\" or "
+                                    "\"1h30m\"",
+                                    given->get()));
                 if (*duration < span.min || *duration > span.max)
                     return refuse(node, fmt::format("{} is out of range: expected {} to {}", given->get(),
                                                     print_duration(span.min), print_duration(span.max)));
@@ -310,11 +309,9 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
             [&](const IntListKey& counts) {
                 const auto* array = node.as_array();
                 if (!array || array->size() != counts.values.size())
-                    return refuse(node,
-                                  fmt::format("expected a list of {} integers", counts.values.size()));
+                    return refuse(node, fmt::format("expected a list of {} integers", counts.values.size()));
                 for (std::size_t i = 0; i < counts.values.size(); ++i)
-                    value((*array)[i],
-                          {key.name, IntKey{&counts.values[i], counts.min, counts.max}, "", ""}, path);
+                    value((*array)[i], {key.name, IntKey{&counts.values[i], counts.min, counts.max}, "", ""}, path);
             },
             [&](const NextHopsKey& hops) { next_hops(node, *hops.value, path); },
         },
@@ -339,20 +336,21 @@ void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vecto
         return;
     }
     const auto* given = node.as_string();
-    if (!given)
-        return wrong_type(node, path, "a next hop such as \"[relay.example.net]:25\", or a list of them");
+    if (!given) return wrong_type(node, path, "a next hop such as \"[relay.example.net]:25\", or a list of them");
     const auto hop = decide::NextHop::parse(given->get());
     if (!hop) {
         const bool lmtp = given->get().starts_with("lmtp:");
         if (lmtp && given->get().size() - 5 > decide::NextHop::longest_path)
             return problem(place_of(node.source()),
-                           fmt::format("{}: \"{}\": socket path too long: expected at most {} bytes", path, given->get(),
-                                       decide::NextHop::longest_path), path);
+                           fmt::format("{}: \"{}\": socket path too long: expected at most {} bytes", path,
+                                       given->get(), decide::NextHop::longest_path),
+                           path);
         if (lmtp)
             return problem(place_of(node.source()),
                            fmt::format("{}: \"{}\" is not a valid next hop: expected \"lmtp:[host]:port\" or "
                                        "\"lmtp:/path/of/the/socket\"",
-                                       path, given->get()), path);
+                                       path, given->get()),
+                           path);
         const bool bare = common::IpAddress::parse(given->get()) || common::Endpoint::parse(given->get(), 25);
         return problem(
             place_of(node.source()),

@@ -3,10 +3,10 @@
 // existing key. Used for the configuration and for the scenarios of `postrider
 // simulate`; must not know what the keys mean. Only its .cpp knows the TOML library.
 #pragma once
-#include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/config/problem.h"
 #include "daemons/common/config/renamed_keys.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include <functional>
 #include <map>
 #include <set>
@@ -34,7 +34,8 @@ struct NamedSections {
 class TomlReader {
 public:
     // `renamed`: former names, which are refused with the present one.
-    explicit TomlReader(std::string_view file, std::span<const RenamedKey> renamed = {}) : file_(file), renamed_(renamed) {}
+    explicit TomlReader(std::string_view file, std::span<const RenamedKey> renamed = {})
+        : file_(file), renamed_(renamed) {}
 
     // False: it is no TOML at all, and problems() says where.
     bool read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named);
@@ -49,9 +50,7 @@ public:
     }
     // `about`: the key or section it concerns ("spool.directory", "spool"), or that was probably meant; "" none.
     void problem(Position place, std::string message, std::string_view about = {});
-    void problem_at(const std::string& path, std::string message) {
-        problem(position(path), std::move(message), path);
-    }
+    void problem_at(const std::string& path, std::string message) { problem(position(path), std::move(message), path); }
     // Does a problem concern that section, or is it likely that the section was meant?
     bool has_problem(std::string_view section) const { return has_problem_.contains(section); }
     // The lookup tables that were named, in the order of the text.

@@ -1,12 +1,12 @@
-#include "daemons/common/config/schema/value_types.h"
-#include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/validate.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/local_listener.h"
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/toml_reader.h"
-#include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/lookup/format/specification.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -103,8 +103,7 @@ void Settlement::settle_defaults(const System& system) {
 void Settlement::check_values() {
     const auto& c = config_;
     if (c.local.recipient_delimiter.size() > 1)
-        toml_.problem_at("local.recipient_delimiter",
-                         "local.recipient_delimiter: expected one character or \"\"");
+        toml_.problem_at("local.recipient_delimiter", "local.recipient_delimiter: expected one character or \"\"");
     if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)
         toml_.problem_at("smtp_client.ipv4",
                          "smtp_client: ipv4 and ipv6 are both false: one of them is required for sending mail");
@@ -120,7 +119,7 @@ void Settlement::check_values() {
                          "dns: minimum_ttl must not exceed maximum_ttl");
     if (c.master.heartbeat_timeout <= c.master.heartbeat_interval)
         toml_.problem_at(toml_.is_set("master.heartbeat_timeout") ? "master.heartbeat_timeout"
-                                                                 : "master.heartbeat_interval",
+                                                                  : "master.heartbeat_interval",
                          "master: heartbeat_timeout must be longer than heartbeat_interval");
 }
 
@@ -152,10 +151,9 @@ void Settlement::settle_tls(Listener& listener, const std::string& path) {
     settle_auth(listener, path);
     if (listener.tls == ListenerTls::no || certified) return;
     const auto key = path + ".tls";
-    toml_.problem_at(
-        toml_.is_set(key) ? key : path,
-        fmt::format("{}: TLS requires tls.certificates: set it, or set tls = \"no\"{}", path,
-                    listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
+    toml_.problem_at(toml_.is_set(key) ? key : path,
+                     fmt::format("{}: TLS requires tls.certificates: set it, or set tls = \"no\"{}", path,
+                                 listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
 }
 
 void Settlement::settle_limits(Listener& listener, const std::string& path) {
@@ -173,17 +171,15 @@ void Settlement::settle_limits(Listener& listener, const std::string& path) {
         {"user_recipients_per_hour", &ClientLimits::user_recipients_per_hour},
     };
     for (const auto& [key, limit] : all)
-        if (!toml_.is_set(fmt::format("{}.{}", path, key)))
-            listener.limits.*limit = smtpd.limits.*limit;
+        if (!toml_.is_set(fmt::format("{}.{}", path, key))) listener.limits.*limit = smtpd.limits.*limit;
 }
 
 void Settlement::settle_auth(Listener& listener, const std::string& path) {
     const bool decided = !config_.auth.passwords.empty() || !config_.auth.dovecot.empty();
     if (!toml_.is_set(path + ".auth")) listener.auth = listener.service == Service::submission && decided;
     if (listener.auth && !decided)
-        toml_.problem_at(
-            path + ".auth",
-            fmt::format("{}.auth: no source of passwords: set auth.passwords or auth.dovecot", path));
+        toml_.problem_at(path + ".auth",
+                         fmt::format("{}.auth: no source of passwords: set auth.passwords or auth.dovecot", path));
     if (listener.auth && listener.tls == ListenerTls::no && !listener.auth_without_tls)
         toml_.problem_at(
             toml_.is_set(path + ".auth") ? path + ".auth" : path,
@@ -208,8 +204,7 @@ void Settlement::check_filters(const ListenersByKey& listeners_by_key) {
 void Settlement::check_policies() {
     for (const auto& rule : config_.routes) {
         const auto& name = rule.queueing.retry_policy;
-        if (name.empty() ||
-            std::ranges::count(config_.queue.policies, name, &decide::queue::RetryPolicy::name) > 0)
+        if (name.empty() || std::ranges::count(config_.queue.policies, name, &decide::queue::RetryPolicy::name) > 0)
             continue;
         const auto key = fmt::format("route.\"{}\".retry_policy", rule.pattern);
         toml_.problem_at(key, fmt::format("{}: there is no [retry.{}]", key, name));
@@ -223,8 +218,9 @@ void Settlement::check_loops() {
             for (const auto& hop : equals)
                 if (const auto* listener = local_listener(config_, hop)) {
                     const auto key = fmt::format("route.\"{}\".next_hop", rule.pattern);
-                    toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}): mail sent there would loop",
-                                                      key, hop.to_string(), listener->name));
+                    toml_.problem_at(key,
+                                     fmt::format("{}: {} is this system itself (listen.{}): mail sent there would loop",
+                                                 key, hop.to_string(), listener->name));
                 }
 }
 
@@ -239,11 +235,14 @@ void Settlement::settle_pools() {
     for (auto& pool : config_.pools) {
         for (auto& source : pool.addresses)
             if (source.helo.empty()) source.helo = config_.smtp_client.helo;
-        if (std::ranges::none_of(pool.addresses, [&](const SourceAddress& each) {
-                return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
-            }) && !pool.addresses.empty())
-            toml_.problem_at(fmt::format("pool.{}.addresses", pool.name),
-                             fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 disables all of them", pool.name));
+        if (std::ranges::none_of(pool.addresses,
+                                 [&](const SourceAddress& each) {
+                                     return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
+                                 }) &&
+            !pool.addresses.empty())
+            toml_.problem_at(
+                fmt::format("pool.{}.addresses", pool.name),
+                fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 disables all of them", pool.name));
     }
 }
 
@@ -325,8 +324,8 @@ void Settlement::settle_files() {
     for (auto& path : config_.local.aliases) {
         if (const auto colon = path.find(':'); colon != path.npos && path.find('/') == colon + 1)
             toml_.problem_at("local.aliases", fmt::format("local.aliases: \"{}\": expected the name of a file, "
-                                                          "without \"{}\"", path,
-                                                          path.substr(0, colon + 1)));
+                                                          "without \"{}\"",
+                                                          path, path.substr(0, colon + 1)));
         toml_.resolve(path);
         if (toml_.is_set("local.aliases")) note("local.aliases", path);
     }
@@ -349,13 +348,11 @@ void Settlement::settle_files() {
     if (toml_.is_set("smtp_client.tls_ca_file") && !config_.smtp_client.tls_authorities.empty())
         note("smtp_client.tls_ca_file", config_.smtp_client.tls_authorities);
     toml_.resolve(config_.tls.client_authorities);
-    if (!config_.tls.client_authorities.empty())
-        note("tls.client_ca_file", config_.tls.client_authorities);
+    if (!config_.tls.client_authorities.empty()) note("tls.client_ca_file", config_.tls.client_authorities);
     if (!config_.tls.keys.empty() && config_.tls.keys.size() != config_.tls.certificates.size())
         toml_.problem_at("tls.keys", "tls.keys: expected one for each of tls.certificates, in the same order");
     if (!config_.bounce.templates.empty()) note("bounce.templates", config_.bounce.templates);
-    if (config_.spool.directory.empty())
-        toml_.problem_at("spool.directory", "spool.directory: must not be empty");
+    if (config_.spool.directory.empty()) toml_.problem_at("spool.directory", "spool.directory: must not be empty");
 }
 
 } // namespace

@@ -14,8 +14,8 @@ std::string delay_text(smtp::Duration delay) {
     return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
 }
 
-Delays Delays::of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration setup,
-                  smtp::Duration transmission, smtp::WallTime finished) {
+Delays Delays::of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration setup, smtp::Duration transmission,
+                  smtp::WallTime finished) {
     Delays out;
     queued = std::max(arrived, queued);
     out.before_queue = queued - arrived;
@@ -44,14 +44,13 @@ static std::string_view word_of(DeliveryStatus outcome) {
 void write(const LogContext& log_context, const DeliveryLine& line) {
     const Delays& d = line.delays;
     const bool renamed = !line.original_to.empty() && line.original_to != line.to;
-    const auto use =
-        line.connection_use > 1 ? fmt::format(", conn_use={}", line.connection_use) : std::string();
+    const auto use = line.connection_use > 1 ? fmt::format(", conn_use={}", line.connection_use) : std::string();
     log_context.info("{}: to=<{}>{}{}{}, relay={}{}, delay={}, delays={}/{}/{}/{}, dsn={}, status={} ({})",
-               line.queue_id.text(), line.to, renamed ? ", orig_to=<" : "", renamed ? line.original_to : "",
-               renamed ? ">" : "", line.relay, use,
-               delay_text(d.before_queue + d.in_queue + d.setup + d.transmission), delay_text(d.before_queue),
-               delay_text(d.in_queue), delay_text(d.setup), delay_text(d.transmission), line.status,
-               word_of(line.outcome), line.reason);
+                     line.queue_id.text(), line.to, renamed ? ", orig_to=<" : "", renamed ? line.original_to : "",
+                     renamed ? ">" : "", line.relay, use,
+                     delay_text(d.before_queue + d.in_queue + d.setup + d.transmission), delay_text(d.before_queue),
+                     delay_text(d.in_queue), delay_text(d.setup), delay_text(d.transmission), line.status,
+                     word_of(line.outcome), line.reason);
 }
 
 void count(Metrics& metrics, Transport transport, const DeliveryLine& line) {

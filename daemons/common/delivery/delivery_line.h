@@ -2,8 +2,8 @@
 //   QID: to=<…>[, orig_to=<…>], relay=…[, conn_use=N], delay=D, delays=a/b/c/d, dsn=2.0.0, status=sent (…)
 // Knows words and numbers; not what they are about.
 #pragma once
-#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "libspool/format/queue_id.h"
 #include <cstdint>
 #include <string>
@@ -19,8 +19,8 @@ struct Delays {
     smtp::Duration before_queue{}, in_queue{}, setup{}, transmission{};
     // From the moments themselves; whatever has not happened is as late as what came before it.
     // `setup`: of the connection, 0 if it was there.
-    static Delays of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration setup,
-                     smtp::Duration transmission, smtp::WallTime finished);
+    static Delays of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration setup, smtp::Duration transmission,
+                     smtp::WallTime finished);
 };
 
 enum class DeliveryStatus : std::uint8_t {
@@ -37,7 +37,7 @@ struct DeliveryLine {
     std::string_view relay = "none";
     std::uint64_t connection_use = 1; // left out if 1
     Delays delays;
-    std::string_view status;  // enhanced: "2.0.0"
+    std::string_view status; // enhanced: "2.0.0"
     DeliveryStatus outcome = DeliveryStatus::deferred;
     std::string_view reason;
 };

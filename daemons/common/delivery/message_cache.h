@@ -26,7 +26,8 @@ private:
     // Of messages with several recipients, as long as one of their readers lives.
     std::unordered_map<spool::QueueId, std::weak_ptr<spool::FoldedLog>> shared_;
     std::size_t tidy_at_ = 64;
-    std::shared_ptr<spool::FoldedLog> last_; // of the last message with many: its next delivery may come when this has gone
+    std::shared_ptr<spool::FoldedLog>
+        last_; // of the last message with many: its next delivery may come when this has gone
 };
 
 } // namespace common

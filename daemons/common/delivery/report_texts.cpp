@@ -54,8 +54,7 @@ std::vector<std::string> problems_of_wording(std::string_view file) {
             const auto word = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"));
             const bool closed = word.size() < rest.size() && rest[word.size()] == '}';
             if (closed && !word.empty() && !smtp::dsn::is_placeholder(word))
-                out.push_back(
-                    fmt::format("{}: {{{}}} is not a known placeholder and is left unchanged", line, word));
+                out.push_back(fmt::format("{}: {{{}}} is not a known placeholder and is left unchanged", line, word));
         }
     }
     return out;

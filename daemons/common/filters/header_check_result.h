@@ -1,8 +1,8 @@
 // The result of the header checks for one incoming message: its header edited, its recipients
 // redirected, and the remaining actions for its writer. For smtpd and pickup; must not know who sent it.
 #pragma once
-#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/filters/milter/message.h"
+#include "daemons/common/lookup/format/header_checks.h"
 #include "libsmtp/protocol/reply.h"
 #include <optional>
 #include <string>
@@ -18,7 +18,7 @@ struct HeaderCheckResult {
         std::string text;
         bool operator==(const Line&) const = default;
     };
-    std::vector<Line> lines;          // for the log, one for each finding
+    std::vector<Line> lines; // for the log, one for each finding
     std::vector<std::string> warnings;
     std::optional<smtp::Reply> refusal;
     std::string hold, discard; // not empty: why

@@ -15,8 +15,7 @@ enum class SendResult : std::uint8_t {
     too_long, // it fits no frame: nothing was sent
 };
 
-template <class Message>
-class Channel final : Connection::Sink {
+template <class Message> class Channel final : Connection::Sink {
 public:
     // Each callback may destroy the channel, as the last thing it does.
     struct Callbacks {
@@ -35,14 +34,8 @@ public:
 
     // A message that is too long for a frame is not sent, and the channel serves all others as before: the caller says
     // what becomes of the one it was about. To a channel that is closed nothing is sent (on_closed tells).
-    template <class M>
-    [[nodiscard]] SendResult send(const M& message) {
-        return put(message);
-    }
-    template <AlwaysFits M>
-    void send(const M& message) {
-        static_cast<void>(put(message));
-    }
+    template <class M> [[nodiscard]] SendResult send(const M& message) { return put(message); }
+    template <AlwaysFits M> void send(const M& message) { static_cast<void>(put(message)); }
 
     std::size_t unsent() const { return connection_->unsent(); }
     bool congested() const { return connection_->congested(); }
@@ -54,8 +47,7 @@ public:
     void fail(std::string reason) { connection_->fail(std::move(reason)); }
 
 private:
-    template <class M>
-    SendResult put(const M& message) {
+    template <class M> SendResult put(const M& message) {
         if (!connection_->open()) return SendResult::not_open;
         encode<Message>(message, connection_->begin());
         return connection_->end() == Connection::Ended::framed ? SendResult::yes : SendResult::too_long;

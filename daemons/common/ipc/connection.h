@@ -2,9 +2,9 @@
 // at once at its end. A malformed frame, a read error or a peer that reads nothing for too long closes
 // this connection with a reason; never the process. Knows no message types (Channel does).
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/net/stream_writer.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <cstddef>
@@ -39,8 +39,9 @@ public:
     // Frames read from now on (also the rest of those that came together) go there.
     void attach(Sink* sink) { sink_ = sink; }
 
-    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection. A content
-    // that is too long for a frame (max_frame) is not sent, and the connection goes on as if it had not been tried.
+    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection. A
+    // content that is too long for a frame (max_frame) is not sent, and the connection goes on as if it had not been
+    // tried.
     std::string& begin() {
         begun_ = begin_frame(writer_.pending());
         return writer_.pending();

@@ -6,8 +6,8 @@ namespace ipc {
 
 using namespace std::chrono_literals;
 
-Dialer::Dialer(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation,
-               Identity identity, std::function<void(std::unique_ptr<Connection>)> connected)
+Dialer::Dialer(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation, Identity identity,
+               std::function<void(std::unique_ptr<Connection>)> connected)
     : loop_(loop), log_(log), path_(std::move(path)), conversation_(conversation), identity_(std::move(identity)),
       connected_(std::move(connected)), retry_(loop, [this] { dial(); }) {}
 
@@ -16,10 +16,9 @@ void Dialer::dial() {
     auto fd = common::connect_local(path_);
     if (!fd) return failed(fd.error().what);
     connection_.reset(new Connection(loop_, *std::move(fd), this));
-    encode<proto::hello::Message>(
-        proto::hello::Hello{conversation_, proto::version, identity_.role, identity_.instance,
-                            identity_.token_for(path_)},
-        connection_->begin());
+    encode<proto::hello::Message>(proto::hello::Hello{conversation_, proto::version, identity_.role, identity_.instance,
+                                                      identity_.token_for(path_)},
+                                  connection_->begin());
     if (connection_->end() == Connection::Ended::too_long) return failed("its Hello is too long"); // a bad token
     retry_.start(5s); // a server that says nothing is asked again
 }

@@ -4,8 +4,8 @@
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"
-#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/destroy_later.h"
 #include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <memory>
@@ -41,8 +41,7 @@ private:
     int failures_ = 0;
 };
 
-template <class Message>
-class Connector {
+template <class Message> class Connector {
 public:
     struct Callbacks {
         std::function<void(Message&&)> on_message;
@@ -52,8 +51,8 @@ public:
     };
 
     // Starts to connect at once; callbacks come from the loop.
-    Connector(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation,
-              Identity identity, Callbacks callbacks)
+    Connector(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation, Identity identity,
+              Callbacks callbacks)
         : loop_(loop), callbacks_(std::move(callbacks)),
           dialer_(loop, log, std::move(path), conversation, std::move(identity),
                   [this](std::unique_ptr<Connection> connection) { up_now(std::move(connection)); }) {
@@ -64,12 +63,10 @@ public:
 
     bool up() const { return channel_ && channel_->open(); }
     // As Channel::send().
-    template <class M>
-    [[nodiscard]] SendResult send(const M& message) {
+    template <class M> [[nodiscard]] SendResult send(const M& message) {
         return up() ? channel_->send(message) : SendResult::not_open;
     }
-    template <AlwaysFits M>
-    bool send(const M& message) { // false: the connection is down, nothing was sent
+    template <AlwaysFits M> bool send(const M& message) { // false: the connection is down, nothing was sent
         if (up()) channel_->send(message);
         return up();
     }
@@ -88,13 +85,12 @@ public:
 
 private:
     void up_now(std::unique_ptr<Connection> connection) {
-        channel_ = std::make_unique<Channel<Message>>(
-            std::move(connection),
-            typename Channel<Message>::Callbacks{
-                callbacks_.on_message,
-                [this](const std::string& reason) { down_now(reason); },
-                callbacks_.on_drained,
-            });
+        channel_ = std::make_unique<Channel<Message>>(std::move(connection),
+                                                      typename Channel<Message>::Callbacks{
+                                                          callbacks_.on_message,
+                                                          [this](const std::string& reason) { down_now(reason); },
+                                                          callbacks_.on_drained,
+                                                      });
         if (callbacks_.on_up) callbacks_.on_up();
     }
     void down_now(std::string reason) { // a copy: the channel that names it goes now

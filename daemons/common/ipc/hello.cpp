@@ -33,12 +33,13 @@ std::string token_of(std::string_view key, proto::Role role, std::uint32_t insta
 }
 
 std::string rejection_reason(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
-                    const ExpectedTokens& expected) {
+                             const ExpectedTokens& expected) {
     if (hello.version != proto::version)
         return fmt::format("it uses version {}, this is version {}", hello.version, proto::version);
     if (std::ranges::find(roles, hello.role) == roles.end())
         return fmt::format("{} does not take part in \"{}\"", proto::name_of(hello.role), hello.conversation);
-    const bool proved = !expected.key.empty() && std::ranges::find(expected.roles, hello.role) != expected.roles.end() &&
+    const bool proved = !expected.key.empty() &&
+                        std::ranges::find(expected.roles, hello.role) != expected.roles.end() &&
                         equal_secrets(token_of(expected.key, hello.role, hello.instance), hello.token);
     return proved ? std::string()
                   : fmt::format("it did not prove to be {}/{}", proto::name_of(hello.role), hello.instance);

@@ -37,6 +37,6 @@ bool equal_secrets(std::string_view a, std::string_view b);
 
 // Why this Hello is refused; "" if it is not. `roles`: who may hold the conversation.
 std::string rejection_reason(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
-                    const ExpectedTokens& expected);
+                             const ExpectedTokens& expected);
 
 } // namespace ipc

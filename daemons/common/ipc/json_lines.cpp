@@ -125,8 +125,7 @@ private:
     void see_progress() {
         if (!writer_.writing() || gone_) return;
         const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
-        if (left == std::exchange(unread_, left))
-            return give_up("no part of its answer was read for too long");
+        if (left == std::exchange(unread_, left)) return give_up("no part of its answer was read for too long");
         timeout_.start(server_.timeout_);
     }
     void flush() {
@@ -156,8 +155,8 @@ private:
     bool gone_ = false;
 };
 
-JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
-                       smtp::Duration timeout)
+JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators,
+                       Handler handler, smtp::Duration timeout)
     : loop_(loop), log_(log), operators_(operators), handler_(std::move(handler)), timeout_(timeout),
       acceptor_(loop, std::move(fd), [this](common::Fd socket) { admit(std::move(socket)); }) {}
 
@@ -252,8 +251,7 @@ spool::Result<JsonClient> JsonClient::connect(const std::string& path) {
     return JsonClient(TRY(common::connect_local(path)));
 }
 
-spool::Result<> JsonClient::ask(const json& request, const std::function<void(const json&)>& on_line,
-                                int seconds) {
+spool::Result<> JsonClient::ask(const json& request, const std::function<void(const json&)>& on_line, int seconds) {
     json whole = request;
     whole["version"] = json_version;
     refusal_.clear();
@@ -295,9 +293,8 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
             in_.append(space, static_cast<std::size_t>(n));
         else if (n == 0)
             return std::unexpected(spool::Error{
-                ECONNRESET,
-                "the connection was closed before the answer: the command may have been carried out, "
-                "completely or in part"});
+                ECONNRESET, "the connection was closed before the answer: the command may have been carried out, "
+                            "completely or in part"});
         else if (errno != EAGAIN && errno != EINTR)
             return std::unexpected(spool::Error::from_errno("read the answer"));
         else if (wait(POLLIN) == 0)

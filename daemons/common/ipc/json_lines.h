@@ -2,14 +2,14 @@
 //   client:  {"version":1,"op":"status", …}\n     one request at a time
 //   server:  {…}\n {…}\n … {"done":true}\n        or {"done":true,"error":"what, in plain
 //   words","code":"word"}
-// The server streams with back-pressure, identifies the client by the kernel's credentials, limits what it reads and keeps.
-// The client is for commands: it blocks, with a time limit.
+// The server streams with back-pressure, identifies the client by the kernel's credentials, limits what it reads and
+// keeps. The client is for commands: it blocks, with a time limit.
 #pragma once
-#include "daemons/common/net/local_socket.h"
-#include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/ipc/operators.h"
+#include "daemons/common/logging/log.h"
 #include "daemons/common/net/acceptor.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
 #include <cstdint>
 #include <functional>
@@ -81,8 +81,8 @@ public:
     static spool::Result<JsonClient> connect(const std::string& path);
     // Sends {"version":1,"op":op, …fields}; each answer line goes to `on_line`. An error the server names, a
     // silence of `seconds` or an end before "done" is an Error.
-    spool::Result<> ask(const nlohmann::json& request,
-                        const std::function<void(const nlohmann::json&)>& on_line, int seconds = 30);
+    spool::Result<> ask(const nlohmann::json& request, const std::function<void(const nlohmann::json&)>& on_line,
+                        int seconds = 30);
     // The server's code word for the error of the last ask(); "" when the error was not the server's.
     const std::string& refusal() const { return refusal_; }
 

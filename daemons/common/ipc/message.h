@@ -25,8 +25,7 @@ struct Malformed {
 
 // A struct that lies on disk as well lists its fields for messages apart: here they have names, there tags
 // (libspool/format/fields.h).
-template <class T, class F>
-void visit_fields(T& value, F& f) {
+template <class T, class F> void visit_fields(T& value, F& f) {
     if constexpr (requires { std::remove_const_t<T>::wire_fields(value, f); })
         std::remove_const_t<T>::wire_fields(value, f);
     else
@@ -36,15 +35,11 @@ void visit_fields(T& value, F& f) {
 class Writer {
 public:
     explicit Writer(std::string& wire) : wire_(wire) {}
-    template <class T>
-    void operator()(std::string_view, const T& value) {
-        put(value);
-    }
+    template <class T> void operator()(std::string_view, const T& value) { put(value); }
 
 private:
     void number(std::uint64_t n) { spool::leb128::put(wire_, n); }
-    template <class T>
-    void put(const T& value) {
+    template <class T> void put(const T& value) {
         if constexpr (std::is_enum_v<T>) {
             number(static_cast<std::uint64_t>(value));
         } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
@@ -60,8 +55,7 @@ private:
         wire_.append(s);
     }
     void put(const spool::QueueId& id) { number(id.value); }
-    template <class T>
-    void put(const std::vector<T>& list) {
+    template <class T> void put(const std::vector<T>& list) {
         number(list.size());
         for (const T& each : list) put(each);
     }
@@ -71,15 +65,11 @@ private:
 // How long a value is on the wire, without writing it.
 class Sizer {
 public:
-    template <class T>
-    void operator()(std::string_view, const T& value) {
-        add(value);
-    }
+    template <class T> void operator()(std::string_view, const T& value) { add(value); }
     std::size_t size() const { return size_; }
 
 private:
-    template <class T>
-    void add(const T& value) {
+    template <class T> void add(const T& value) {
         if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
             size_ += spool::leb128::size_of(spool::leb128::zigzag(value));
         } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
@@ -90,8 +80,7 @@ private:
     }
     void add(const std::string& s) { size_ += spool::leb128::size_of(s.size()) + s.size(); }
     void add(const spool::QueueId& id) { size_ += spool::leb128::size_of(id.value); }
-    template <class T>
-    void add(const std::vector<T>& list) {
+    template <class T> void add(const std::vector<T>& list) {
         size_ += spool::leb128::size_of(list.size());
         for (const T& each : list) add(each);
     }
@@ -99,8 +88,7 @@ private:
 };
 
 // Bytes of a struct with fields, on the wire.
-template <class T>
-std::size_t size_on_wire(const T& value) {
+template <class T> std::size_t size_on_wire(const T& value) {
     Sizer sizer;
     visit_fields(value, sizer);
     return sizer.size();
@@ -109,8 +97,7 @@ std::size_t size_on_wire(const T& value) {
 class Reader {
 public:
     explicit Reader(std::string_view wire) : rest_(wire) {}
-    template <class T>
-    void operator()(std::string_view name, T& value) {
+    template <class T> void operator()(std::string_view name, T& value) {
         if (!why_.empty()) return;
         if (const char* odd = take(value); odd && why_.empty()) why_ = std::string(name) + ": " + odd;
     }
@@ -130,8 +117,7 @@ private:
         }
         return nullptr;
     }
-    template <class T>
-    const char* take(T& value) {
+    template <class T> const char* take(T& value) {
         if constexpr (std::is_same_v<T, bool>) {
             std::uint64_t n;
             if (auto odd = number(n)) return odd;
@@ -170,8 +156,7 @@ private:
         if (auto odd = number(id.value)) return odd;
         return id.valid() ? nullptr : "not a queue id";
     }
-    template <class T>
-    const char* take(std::vector<T>& list) {
+    template <class T> const char* take(std::vector<T>& list) {
         std::uint64_t n;
         if (auto odd = number(n)) return odd;
         if (n > rest_.size()) return "cut short"; // every element takes at least one byte
@@ -189,8 +174,7 @@ private:
 };
 
 namespace detail {
-template <class M, class Variant>
-struct place_of;
+template <class M, class Variant> struct place_of;
 template <class M, class... Rest>
 struct place_of<M, std::variant<M, Rest...>> : std::integral_constant<std::size_t, 0> {};
 template <class M, class First, class... Rest>
@@ -203,16 +187,14 @@ template <class M>
 concept AlwaysFits = std::is_trivially_copyable_v<M>;
 
 // Appends one message of the conversation `Variant` to `wire`.
-template <class Variant, class M>
-void encode(const M& message, std::string& wire) {
+template <class Variant, class M> void encode(const M& message, std::string& wire) {
     wire.push_back(static_cast<char>(detail::place_of<M, Variant>::value));
     Writer writer(wire);
     M::fields(message, writer);
 }
 
 // The one message that `wire` holds, whole; anything else is Malformed.
-template <class Variant>
-std::expected<Variant, Malformed> decode(std::string_view wire) {
+template <class Variant> std::expected<Variant, Malformed> decode(std::string_view wire) {
     if (wire.empty()) return std::unexpected(Malformed{"empty message"});
     const auto place = static_cast<unsigned char>(wire.front());
     Reader reader(wire.substr(1));

@@ -9,17 +9,15 @@
 
 namespace ipc {
 
-template <class Message>
-class OrderedSender {
+template <class Message> class OrderedSender {
 public:
-    // `connector` calls drained() and lost() from its callbacks; it outlives this. `too_long` is called for a message that
-    // fits no frame, which is left out.
+    // `connector` calls drained() and lost() from its callbacks; it outlives this. `too_long` is called for a message
+    // that fits no frame, which is left out.
     OrderedSender(Connector<Message>& connector, std::function<void()> too_long)
         : connector_(connector), too_long_(std::move(too_long)) {}
 
     // Behind everything said before. SendResult::not_open: the connection is down, and nothing is kept.
-    template <class M>
-    SendResult send(M message) {
+    template <class M> SendResult send(M message) {
         if (!connector_.up()) return SendResult::not_open;
         if (waiting_.empty() && !connector_.congested()) return put(message);
         waiting_.push_back([this, message = std::move(message)] {
@@ -38,8 +36,7 @@ public:
         return SendResult::yes;
     }
     // For `next`.
-    template <class M>
-    SendResult put(const M& message) {
+    template <class M> SendResult put(const M& message) {
         SendResult sent = SendResult::yes;
         if constexpr (AlwaysFits<M>)
             sent = connector_.send(message) ? SendResult::yes : SendResult::not_open;

@@ -1,9 +1,9 @@
-// Messages whose list is longer than a frame: split into parts by the sender, joined by the receiver. Each part is a message
-// of its own, small, so that others pass between two of them. Such a message has the fields
+// Messages whose list is longer than a frame: split into parts by the sender, joined by the receiver. Each part is a
+// message of its own, small, so that others pass between two of them. Such a message has the fields
 //     std::uint32_t part;   counted from 0; the first has all fields, later ones what continued() leaves and the list
 //     bool more;            another part follows
-// and the functions key() (which message the part is of) and continued() (a copy with the fields that every part must have).
-// Pure; knows no connection.
+// and the functions key() (which message the part is of) and continued() (a copy with the fields that every part must
+// have). Pure; knows no connection.
 #pragma once
 #include "daemons/common/ipc/message.h"
 #include <algorithm>
@@ -20,8 +20,7 @@ namespace ipc {
 inline constexpr std::size_t part_size = 64 * 1024; // bytes of list elements in a part; one element may be longer
 
 // The parts of one message, in order.
-template <class M, auto list>
-class PartSplitter {
+template <class M, auto list> class PartSplitter {
 public:
     explicit PartSplitter(M whole) : rest_(std::move((whole.*list))), head_(std::move(whole)) { (head_.*list).clear(); }
     // Until it has been called for the last part.
@@ -48,10 +47,9 @@ private:
     std::uint32_t part_ = 0;
 };
 
-// The other end: of several messages at a time. What all of them hold together is bounded; one that goes beyond that comes
-// out without its list, so that whoever sent it can be told.
-template <class M, auto list>
-class PartAssembler {
+// The other end: of several messages at a time. What all of them hold together is bounded; one that goes beyond that
+// comes out without its list, so that whoever sent it can be told.
+template <class M, auto list> class PartAssembler {
 public:
     struct Whole {
         M message;

@@ -38,8 +38,7 @@ constexpr int priority_of(Severity severity) {
 
 // Bytes of the UTF-8 sequence at `at`, 0 if it is none; C1 controls are none.
 std::size_t printable_length(const char* at, const char* end) {
-    const auto length =
-        smtp::utf8_length({at, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - at, 4))});
+    const auto length = smtp::utf8_length({at, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - at, 4))});
     return length == 2 && at[0] == '\xC2' && static_cast<unsigned char>(at[1]) < 0xA0 ? 0 : length;
 }
 
@@ -81,8 +80,10 @@ void Log::write(Severity severity, std::string_view service, std::uint64_t numbe
     text_.clear();
     fmt::vformat_to(fmt::appender(text_), format, args);
     append({severity, service, number ? number : process_, {text_.data(), text_.size()}});
-    if (severity == Severity::critical) flush();
-    else hook_.schedule();
+    if (severity == Severity::critical)
+        flush();
+    else
+        hook_.schedule();
 }
 
 void Log::new_second(std::time_t second) {
@@ -158,7 +159,8 @@ void Log::append_json(const Line& line) {
     fmt::format_to(std::back_inserter(file_lines_),
                    "{{\"time\":\"{}.{:03}Z\",\"severity\":\"{}\",\"service\":\"{}\",\"session\":{},\"pid\":{}",
                    utc_.data(), line.millisecond, word_of(line.severity), line.service, line.number, process_);
-    if (const auto id = queue_id_of(line.text); !id.empty()) file_lines_.append(",\"queue_id\":\"").append(id).append("\"");
+    if (const auto id = queue_id_of(line.text); !id.empty())
+        file_lines_.append(",\"queue_id\":\"").append(id).append("\"");
     file_lines_.append(",\"text\":");
     append_quoted(file_lines_, line.text.substr(0, max_line));
     file_lines_.append("}\n");

@@ -18,13 +18,13 @@ namespace common {
 enum class Severity : std::uint8_t { debug, info, warning, error, critical };
 
 struct LogSettings {
-    std::string name = "postfix";           // tag is name/service[number]
-    std::string host;                       // "" = the machine's short name
-    bool syslog = false;                    // datagrams to socket
+    std::string name = "postfix"; // tag is name/service[number]
+    std::string host;             // "" = the machine's short name
+    bool syslog = false;          // datagrams to socket
     std::string syslog_socket = "/dev/log";
     bool json = false;                      // the file gets JSON lines instead
-    Severity min_severity = Severity::info;        // what is less severe is not logged
-    std::size_t max_buffered = 1 << 20;    // bytes waiting to be written, per sink
+    Severity min_severity = Severity::info; // what is less severe is not logged
+    std::size_t max_buffered = 1 << 20;     // bytes waiting to be written, per sink
 };
 
 // Lines since the process began.
@@ -40,21 +40,17 @@ class LogContext {
 public:
     LogContext(Log& log, std::string_view service, std::uint64_t number)
         : log_(&log), service_(service), number_(number) {}
-    template <class... A>
-    void info(fmt::format_string<A...> format, A&&... args) const {
+    template <class... A> void info(fmt::format_string<A...> format, A&&... args) const {
         write(Severity::info, format, fmt::make_format_args(args...));
     }
-    template <class... A>
-    void warning(fmt::format_string<A...> format, A&&... args) const {
+    template <class... A> void warning(fmt::format_string<A...> format, A&&... args) const {
         write(Severity::warning, format, fmt::make_format_args(args...));
     }
-    template <class... A>
-    void error(fmt::format_string<A...> format, A&&... args) const {
+    template <class... A> void error(fmt::format_string<A...> format, A&&... args) const {
         write(Severity::error, format, fmt::make_format_args(args...));
     }
     // For what stops a service. The line is out before this returns.
-    template <class... A>
-    void critical(fmt::format_string<A...> format, A&&... args) const {
+    template <class... A> void critical(fmt::format_string<A...> format, A&&... args) const {
         write(Severity::critical, format, fmt::make_format_args(args...));
     }
 
@@ -77,26 +73,23 @@ public:
     void configure(LogSettings settings, Fd file);
 
     // number 0: the process id. `service` is a literal.
-    LogContext context(std::string_view service, std::uint64_t number = 0) { return LogContext(*this, service, number); }
-    template <class... A>
-    void debug(fmt::format_string<A...> format, A&&... args) {
+    LogContext context(std::string_view service, std::uint64_t number = 0) {
+        return LogContext(*this, service, number);
+    }
+    template <class... A> void debug(fmt::format_string<A...> format, A&&... args) {
         if (wants(Severity::debug)) write(Severity::debug, service_, 0, format, fmt::make_format_args(args...));
     }
-    template <class... A>
-    void info(fmt::format_string<A...> format, A&&... args) {
+    template <class... A> void info(fmt::format_string<A...> format, A&&... args) {
         write(Severity::info, service_, 0, format, fmt::make_format_args(args...));
     }
-    template <class... A>
-    void warning(fmt::format_string<A...> format, A&&... args) {
+    template <class... A> void warning(fmt::format_string<A...> format, A&&... args) {
         write(Severity::warning, service_, 0, format, fmt::make_format_args(args...));
     }
-    template <class... A>
-    void error(fmt::format_string<A...> format, A&&... args) {
+    template <class... A> void error(fmt::format_string<A...> format, A&&... args) {
         write(Severity::error, service_, 0, format, fmt::make_format_args(args...));
     }
     // For what stops a service. The line is out before this returns.
-    template <class... A>
-    void critical(fmt::format_string<A...> format, A&&... args) {
+    template <class... A> void critical(fmt::format_string<A...> format, A&&... args) {
         write(Severity::critical, service_, 0, format, fmt::make_format_args(args...));
     }
 
@@ -134,14 +127,14 @@ private:
     Fd file_, syslog_;
     TurnHook hook_;
     Timer retry_;
-    fmt::memory_buffer text_;        // one line being made
-    std::string file_lines_;         // whole lines, but for a first one already begun
-    std::string syslog_lines_;       // packets, one behind the other
+    fmt::memory_buffer text_;  // one line being made
+    std::string file_lines_;   // whole lines, but for a first one already begun
+    std::string syslog_lines_; // packets, one behind the other
     std::vector<std::uint32_t> syslog_ends_;
     std::time_t second_ = -1;
-    std::array<char, 16> stamp_{};   // "Nov 20 15:38:00"
-    std::array<char, 24> utc_{};     // "2026-11-20T15:38:00"
-    std::uint64_t lost_ = 0; // not yet said
+    std::array<char, 16> stamp_{}; // "Nov 20 15:38:00"
+    std::array<char, 24> utc_{};   // "2026-11-20T15:38:00"
+    std::uint64_t lost_ = 0;       // not yet said
     LogCounts counts_;
     std::time_t syslog_tried_ = 0;
 };

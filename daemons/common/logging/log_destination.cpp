@@ -31,7 +31,9 @@ bool syslog_answers(const std::string& socket_path) {
     return fd && connect(fd.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
 }
 
-std::string log_file(const config::Config& config) { return missed(config) ? instead_of_syslog(config) : config.log.file; }
+std::string log_file(const config::Config& config) {
+    return missed(config) ? instead_of_syslog(config) : config.log.file;
+}
 
 std::string syslog_warning(const config::Config& config) {
     if (!missed(config)) return {};
@@ -40,7 +42,8 @@ std::string syslog_warning(const config::Config& config) {
     const bool writable =
         access(file.c_str(), F_OK) == 0 ? access(file.c_str(), W_OK) == 0 : access(directory.c_str(), W_OK) == 0;
     return fmt::format(
-        "no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog daemon, or "
+        "no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog "
+        "daemon, or "
         "set log.file and syslog = false in [log]",
         config.log.syslog_socket,
         writable ? "go to " + file : fmt::format("are lost, because {} is not writable either", file));

@@ -1,5 +1,5 @@
-// Where log lines go: to the configured file, to syslog, or to a default file while no syslog daemon is running, so that no
-// line is lost silently. Probes the syslog socket; opens and writes nothing.
+// Where log lines go: to the configured file, to syslog, or to a default file while no syslog daemon is running, so
+// that no line is lost silently. Probes the syslog socket; opens and writes nothing.
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include <string>

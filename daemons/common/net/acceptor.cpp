@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int batch = 64;                // connections a turn
+constexpr int batch = 64; // connections a turn
 constexpr smtp::Duration pause_time = 200ms;
 
 } // namespace

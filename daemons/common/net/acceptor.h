@@ -1,5 +1,5 @@
-// One listening socket: takes connections from it, in batches, so that others have their turn. When descriptors or memory
-// run out, accepting pauses instead of spinning. Knows nothing of what is said on a connection.
+// One listening socket: takes connections from it, in batches, so that others have their turn. When descriptors or
+// memory run out, accepting pauses instead of spinning. Knows nothing of what is said on a connection.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
@@ -11,7 +11,7 @@ namespace common {
 
 class Acceptor {
 public:
-    using Accepted = std::function<void(Fd socket)>; // non-blocking
+    using Accepted = std::function<void(Fd socket)>;   // non-blocking
     using OnShortage = std::function<void(int error)>; // before each pause: the error of accept(2)
 
     // `fd`: bound and listening.
@@ -21,7 +21,8 @@ public:
 
     // Takes all who have connected by now, without waiting for the loop.
     void drain() {
-        while (accept()) {}
+        while (accept()) {
+        }
     }
 
 private:

@@ -54,8 +54,7 @@ ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks 
         const auto space = sockaddr_of(address.endpoint);
         if (tcp_) {
             uv_tcp_nodelay(tcp_.get(), 1);
-            status = uv_tcp_connect(&connect_->request, tcp_.get(), reinterpret_cast<const sockaddr*>(&space),
-                                    done);
+            status = uv_tcp_connect(&connect_->request, tcp_.get(), reinterpret_cast<const sockaddr*>(&space), done);
         }
     }
     if (status == 0) return;

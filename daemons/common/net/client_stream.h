@@ -1,9 +1,9 @@
 // A connection to an external service (a policy server, a filter), on the loop: connects,
 // sends, delivers what arrives. Knows bytes only; timeouts are its owner's business.
 #pragma once
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/service_address.h"
 #include "daemons/common/net/stream_writer.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <functional>
 #include <string>

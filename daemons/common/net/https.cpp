@@ -70,8 +70,7 @@ struct Https::Exchange::Parts {
 Https::Exchange::Exchange(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Https::Exchange::~Exchange() {
-    if (parts_->added)
-        curl_multi_remove_handle(static_cast<CURLM*>(parts_->https.multi_), parts_->easy.get());
+    if (parts_->added) curl_multi_remove_handle(static_cast<CURLM*>(parts_->https.multi_), parts_->easy.get());
 }
 
 // What libcurl calls.
@@ -107,8 +106,8 @@ struct Https::Curl {
 };
 
 Https::Https(Loop& loop, std::string authorities)
-    : loop_(loop), authorities_(std::move(authorities)),
-      timer_(loop, [this] { act(CURL_SOCKET_TIMEOUT, 0); }), hook_(loop, [this] { take_finished(); }) {
+    : loop_(loop), authorities_(std::move(authorities)), timer_(loop, [this] { act(CURL_SOCKET_TIMEOUT, 0); }),
+      hook_(loop, [this] { take_finished(); }) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     auto* multi = curl_multi_init();
     assert(multi && "out of memory");

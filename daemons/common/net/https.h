@@ -2,8 +2,8 @@
 // redirects, no proxies, no cookies, nothing but https. The caller has resolved the host's
 // name already: no other resolver is used. Must not know the content of the exchanges.
 #pragma once
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/network.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <cstddef>
@@ -21,10 +21,10 @@ public:
     struct Request {
         std::string host; // lower case, as the DNS has it
         std::uint16_t port = 443;
-        std::string target = "/"; // path and query
-        std::vector<IpAddress> addresses; // of the host; tried in order
-        std::string content, content_type; // POST, if there is a content type; else GET
-        std::size_t largest = 64 * 1024; // of the answer's body; more ends the exchange
+        std::string target = "/";                          // path and query
+        std::vector<IpAddress> addresses;                  // of the host; tried in order
+        std::string content, content_type;                 // POST, if there is a content type; else GET
+        std::size_t largest = 64 * 1024;                   // of the answer's body; more ends the exchange
         smtp::Duration timeout = std::chrono::seconds(60); // for all of it
     };
     enum class Failure : std::uint8_t {

@@ -1,10 +1,10 @@
 #include "daemons/common/net/local_address.h"
 #include "daemons/common/runtime/fd.h"
-#include <optional>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <netdb.h>
+#include <optional>
 #include <sys/socket.h>
 
 namespace common {

@@ -15,8 +15,7 @@ constexpr std::uint8_t v4_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff
 template <class Number> std::optional<Number> whole_number(std::string_view text, Number limit) {
     Number n{};
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc{} || end != text.data() + text.size() || n > limit || text.front() == '-')
-        return {};
+    if (error != std::errc{} || end != text.data() + text.size() || n > limit || text.front() == '-') return {};
     return n;
 }
 
@@ -104,8 +103,7 @@ std::string Network::to_string() const {
 }
 
 bool contains(const std::vector<Network>& networks, const IpAddress& address) {
-    return std::any_of(networks.begin(), networks.end(),
-                       [&](const Network& n) { return n.contains(address); });
+    return std::any_of(networks.begin(), networks.end(), [&](const Network& n) { return n.contains(address); });
 }
 
 std::optional<Endpoint> Endpoint::parse(std::string_view text, std::uint16_t default_port) {

@@ -78,8 +78,7 @@ std::expected<void, smtp::Malformed> check_extras(std::string_view header, std::
         if (header.size() - at < size) return bad("a truncated TLV");
         if (type == crc32c_type) {
             if (size != 4) return bad("a checksum that is not 4 bytes long");
-            const std::uint32_t said =
-                std::uint32_t{number_at(header, at)} << 16 | number_at(header, at + 2);
+            const std::uint32_t said = std::uint32_t{number_at(header, at)} << 16 | number_at(header, at + 2);
             const auto before = spool::crc32c(header.substr(0, at)); // with zeroes in its own place
             const auto computed = spool::crc32c(header.substr(at + 4), spool::crc32c("\0\0\0\0"sv, before));
             if (said != computed) return bad("checksum mismatch");
@@ -91,8 +90,7 @@ std::expected<void, smtp::Malformed> check_extras(std::string_view header, std::
 
 Parsed parse_binary(std::string_view bytes) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
-    if (bytes.size() > 12 && byte(12) != 0x20 && byte(12) != 0x21)
-        return bad("neither LOCAL nor PROXY of version 2");
+    if (bytes.size() > 12 && byte(12) != 0x20 && byte(12) != 0x21) return bad("neither LOCAL nor PROXY of version 2");
     if (bytes.size() < binary_fixed) return std::nullopt;
     ProxyHeader header;
     header.size = binary_fixed + number_at(bytes, 14);

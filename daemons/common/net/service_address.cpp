@@ -19,8 +19,6 @@ std::optional<ServiceAddress> ServiceAddress::parse(std::string_view text) {
     return address;
 }
 
-std::string ServiceAddress::to_string() const {
-    return path.empty() ? "inet:" + endpoint.to_string() : "unix:" + path;
-}
+std::string ServiceAddress::to_string() const { return path.empty() ? "inet:" + endpoint.to_string() : "unix:" + path; }
 
 } // namespace common

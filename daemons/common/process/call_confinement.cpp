@@ -36,6 +36,7 @@ struct Call {
 };
 
 // No daemon has a use for these, and each has been, or is made to be, a way around what holds a process.
+// clang-format off
 constexpr Call never[] = {
     // other processes: their memory, descriptors, scheduling
     {"ptrace"}, {"process_vm_readv"}, {"process_vm_writev"}, {"process_madvise", 440}, {"process_mrelease", 448}, {"kcmp"},
@@ -65,6 +66,7 @@ constexpr Call never[] = {
     {"shmget"}, {"shmat"}, {"shmctl"}, {"semget"}, {"semop"}, {"semtimedop"}, {"semctl"}, {"msgget"}, {"msgsnd"},
     {"msgrcv"}, {"msgctl"}, {"mq_open"}, {"mq_unlink"},
 };
+// clang-format on
 // The C library has another way where these do not exist; what they do stands in memory, where no filter looks.
 constexpr Call absent[] = {{"clone3", 435}, {"openat2", 437}};
 constexpr Call programs[] = {{"execve"}, {"execveat"}, {"fork"}, {"vfork"}};
@@ -77,8 +79,7 @@ public:
         keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)));
         keep(seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_NNP, 0)); // set already
     }
-    template <class Calls>
-    void refuse(const Calls& calls, std::uint16_t error) {
+    template <class Calls> void refuse(const Calls& calls, std::uint16_t error) {
         for (const Call& each : calls) refuse(each, {}, error);
     }
     // Where all of the arguments are so.
@@ -111,7 +112,9 @@ scmp_arg_cmp argument(unsigned number, scmp_compare how, scmp_datum_t value, scm
     return {number, how, value, second};
 }
 // Of 32 bits, as the kernel looks at it: what stands above them does not count.
-scmp_arg_cmp is(unsigned number, std::uint32_t value) { return argument(number, SCMP_CMP_MASKED_EQ, 0xffffffff, value); }
+scmp_arg_cmp is(unsigned number, std::uint32_t value) {
+    return argument(number, SCMP_CMP_MASKED_EQ, 0xffffffff, value);
+}
 scmp_arg_cmp has_none(unsigned number, scmp_datum_t bits) { return argument(number, SCMP_CMP_MASKED_EQ, bits, 0); }
 scmp_arg_cmp has_all(unsigned number, scmp_datum_t bits) { return argument(number, SCMP_CMP_MASKED_EQ, bits, bits); }
 
@@ -123,8 +126,8 @@ void confine_clone(Filter& filter, bool programs) {
         filter.refuse({"clone"}, {has_all(0, space)});
 }
 
-// All daemons but two are one user's, and the kernel lets each kill the others. Besides kill(2) a process signals others as
-// the owner it gives a descriptor.
+// All daemons but two are one user's, and the kernel lets each kill the others. Besides kill(2) a process signals
+// others as the owner it gives a descriptor.
 void confine_signals(Filter& filter) {
     const auto self = static_cast<std::uint32_t>(::getpid());
     const auto other = argument(0, SCMP_CMP_NE, self);
@@ -158,7 +161,8 @@ void confine_sockets(Filter& filter, const AccessRights& rights) {
                 filter.refuse({"socket"}, {is(0, family), argument(1, SCMP_CMP_MASKED_EQ, type, kind)});
         for (const std::uint32_t protocol : {1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}) // all but TCP and UDP
             filter.refuse({"socket"}, {is(0, family), is(2, protocol)});
-        filter.refuse({"socket"}, {is(0, family), argument(2, SCMP_CMP_GT, IPPROTO_UDP)}); // MPTCP, which passes by Landlock
+        filter.refuse({"socket"},
+                      {is(0, family), argument(2, SCMP_CMP_GT, IPPROTO_UDP)}); // MPTCP, which passes by Landlock
     }
     if (rights.network) return;
     // A connection begun by sending passes by Landlock's judgement of ports, too.

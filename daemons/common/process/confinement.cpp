@@ -1,9 +1,9 @@
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/process/call_confinement.h"
 #include "daemons/common/process/file_confinement.h"
 #include "daemons/common/submission/idempotency/store.h"
-#include "daemons/common/lookup/format/specification.h"
 #include "libspool/format/layout.h"
 #include <algorithm>
 #include <cerrno>
@@ -35,8 +35,8 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     };
     AccessRights a;
     // What libraries look at: time zones, name services, certificates of authorities, devices.
-    a.read = {"/etc", "/usr", "/lib", "/lib64", "/proc/self", "/proc/sys", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
-              "/proc/filesystems", "/sys/devices/system/cpu", "/run/nscd",
+    a.read = {"/etc", "/usr", "/lib", "/lib64", "/proc/self", "/proc/sys", "/proc/cpuinfo", "/proc/meminfo",
+              "/proc/stat", "/proc/filesystems", "/sys/devices/system/cpu", "/run/nscd",
               // where /etc/resolv.conf may lead
               "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
     a.write = {"/dev/null", "/dev/urandom"};
@@ -62,15 +62,13 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.network = false;
         break;
     case Role::smtp_client:
-        if (!config.smtp_client.tls_authorities.empty())
-            a.read.push_back(config.smtp_client.tls_authorities);
+        if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");
         break;
     case Role::router: // of the spool it has its own state only
         a.look.clear();
-        if (!config.smtp_client.tls_authorities.empty())
-            a.read.push_back(config.smtp_client.tls_authorities);
+        if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.write.push_back(spool + "/state");
         a.modes = true; // of the files it replaces
         break;
@@ -123,7 +121,8 @@ std::vector<std::string> missing_rights(const AccessRights& held, const AccessRi
     look_for(wanted.write, {&held.write});
     if (held.network) return out;
     for (const auto port : wanted.tcp_ports)
-        if (std::ranges::find(held.tcp_ports, port) == held.tcp_ports.end()) out.push_back(fmt::format("TCP port {}", port));
+        if (std::ranges::find(held.tcp_ports, port) == held.tcp_ports.end())
+            out.push_back(fmt::format("TCP port {}", port));
     return out;
 }
 

@@ -14,7 +14,7 @@ struct AccessRights {
         look,                      // names only
         write;                     // everything but running programs
     bool files_confined = true, network = true, programs = false;
-    bool modes = false; // may set the modes of files it has opened
+    bool modes = false;                   // may set the modes of files it has opened
     std::vector<std::uint16_t> tcp_ports; // without `network`: TCP connections to these ports there may be (where the
                                           // kernel tells ports apart: from Linux 6.7 on; else to any)
 };

@@ -1,9 +1,9 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
+#include "daemons/common/ipc/message.h"
 #include "daemons/common/process/confinement.h"
 #include "daemons/common/process/metrics_reporter.h"
-#include "daemons/common/ipc/message.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/process/supervision.h"
 #include "libspool/disk/real_disk.h"
@@ -29,7 +29,7 @@ namespace {
 
 constexpr int master_descriptor = 3;
 constexpr smtp::Duration orphan_stop_timeout = 15s; // when master has gone
-constexpr smtp::Duration look_again = 250ms; // whether a process of the master before has let go of its place
+constexpr smtp::Duration look_again = 250ms;        // whether a process of the master before has let go of its place
 
 std::optional<proto::Role> role_named(std::string_view name) {
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
@@ -59,10 +59,14 @@ public:
                    [this](const std::string&) { orphaned(); }}),
           bound_(loop_, [this] { stop_timed_out(); }), predecessor_(loop_, [this] { try_again(); }),
           terminate_(make_signal(loop_.uv(), this)),
-          context_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { report_problem(text); },
-                        [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
-                            request_token(std::move(account), refused, std::move(answer));
-                        }} {
+          context_{loop_,
+                   log_,
+                   {role, 0, {}},
+                   {},
+                   [this](std::string_view text) { report_problem(text); },
+                   [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+                       request_token(std::move(account), refused, std::move(answer));
+                   }} {
         uv_signal_start(
             terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_stop_timeout); }, SIGTERM);
         uv_unref(reinterpret_cast<uv_handle_t*>(terminate_.get()));
@@ -95,8 +99,7 @@ private:
     void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
         if (stopping_) return;
         const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
-        if (descriptors.size() != wanted)
-            return fail_start("the configuration from master is incomplete", 70);
+        if (descriptors.size() != wanted) return fail_start("the configuration from master is incomplete", 70);
         auto config = config::parse(whole_text(descriptors[0].number()), message.file);
         if (!config) { // master has read the same text without a complaint
             if (!daemon_) return fail_start(config.error().front().to_string(), 78);
@@ -132,7 +135,8 @@ private:
         if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_.text});
     }
 
-    // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving it.
+    // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving
+    // it.
     bool must_wait_for_predecessor(const supervision::Configure& message, const config::Config& config) {
         const auto role = context_.identity.role;
         if (role != proto::Role::smtpd && role != proto::Role::pickup && role != proto::Role::bounce) return false;
@@ -141,9 +145,8 @@ private:
                                 : spool::Result<bool>(false); // what is wrong shows when it is opened
         const bool waits = lives && *lives;
         if (waits != std::exchange(waiting_, waits))
-            report_problem(waits ? fmt::format("waiting for the {} of the previous master to finish",
-                                               proto::name_of(role))
-                                 : "");
+            report_problem(
+                waits ? fmt::format("waiting for the {} of the previous master to finish", proto::name_of(role)) : "");
         return waits;
     }
 
@@ -183,8 +186,7 @@ private:
         auto asked = awaited_tokens_.extract(message.request);
         if (asked.empty()) return;
         Token token{{}, message.number, message.fresh, message.problem};
-        if (token.problem.empty() && descriptors.empty())
-            token.problem = "the answer from master is incomplete";
+        if (token.problem.empty() && descriptors.empty()) token.problem = "the answer from master is incomplete";
         if (!descriptors.empty()) token.text = smtp::Secret(whole_text(descriptors.front().number()));
         asked.mapped()(std::move(token));
     }
@@ -213,8 +215,10 @@ private:
         stopping_ = true;
         predecessor_.stop();
         bound_.start(within);
-        if (daemon_) daemon_->stop(within, [this] { finish(0); });
-        else finish(0);
+        if (daemon_)
+            daemon_->stop(within, [this] { finish(0); });
+        else
+            finish(0);
     }
 
     void finish(int status) {

@@ -4,14 +4,14 @@
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/common/config/sections/system/log.h"
-#include "daemons/common/runtime/fd.h"
-#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/ipc/hello.h"
-#include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/ipc/operators.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/secrets.h"
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/runtime/loop.h"
 #include "libsmtp/auth/secret.h"
 #include "libspool/disk/result.h"
 #include <functional>
@@ -33,14 +33,13 @@ struct DaemonConfig {
     const config::Config& config;
     std::uint64_t generation;
     std::vector<InheritedListener> listeners; // take what is yours; the rest is closed. On reload those that are
-                                           // in force already come again (same name and address): drop either
-    ipc::ExpectedTokens expected;          // for ipc::Listener
-    Operators operators = {};              // who may give orders here
+                                              // in force already come again (same name and address): drop either
+    ipc::ExpectedTokens expected;             // for ipc::Listener
+    Operators operators = {};                 // who may give orders here
     std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
 
     // Those of this role (proto::secrets::Server, …); empty ones if it was handed none.
-    template <class S>
-    const S& secrets_as() const {
+    template <class S> const S& secrets_as() const {
         static const S none;
         const auto* own = secrets ? std::get_if<S>(secrets.get()) : nullptr;
         return own ? *own : none;
@@ -59,18 +58,17 @@ struct Token {
     std::string problem;      // "": there is none
 };
 // The answer comes in a later turn of the loop, once. `refused`: the number of a token that was no good; 0 none.
-using RequestToken =
-    std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
+using RequestToken = std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
 
 // What a daemon is built on. Outlives it.
 struct DaemonContext {
     Loop& loop;
     Log& log;
-    ipc::Identity identity;                         // for ipc::Connector and Hello
+    ipc::Identity identity;    // for ipc::Connector and Hello
     std::string run_directory; // "<spool>/run": run_directory + "/private/queue-manager" is a server's path
-    std::function<void(std::string_view)> report_problem;  // a line for `postrider status`; "" clears it
-    RequestToken request_token = {};                        // smtp-client's
-    Metrics metrics = {};                           // what is counted here
+    std::function<void(std::string_view)> report_problem;        // a line for `postrider status`; "" clears it
+    RequestToken request_token = {};                             // smtp-client's
+    Metrics metrics = {};                                        // what is counted here
     std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
 };
 
@@ -100,8 +98,7 @@ using CreateDaemon =
 int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads = 4);
 
 // D::create(DaemonContext&, DaemonConfig) → spool::Result<std::unique_ptr<D>>; D is a Daemon.
-template <class D>
-int run_daemon(proto::Role role, std::string_view service, unsigned pool_threads = 4) {
+template <class D> int run_daemon(proto::Role role, std::string_view service, unsigned pool_threads = 4) {
     return run_daemon(
         role, service,
         [](DaemonContext& context, DaemonConfig daemon_config) -> spool::Result<std::unique_ptr<Daemon>> {

@@ -32,7 +32,8 @@ constexpr int rule_of_a_port = 2;
 constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;
 constexpr std::uint64_t abstract_sockets = 1, signals = 2; // nobody's but the process's own
 
-constexpr std::uint64_t of_a_file = write_file | read_file | truncate; // rights that make sense for what is no directory
+constexpr std::uint64_t of_a_file =
+    write_file | read_file | truncate; // rights that make sense for what is no directory
 
 // What each version of the kernel's interface knows; what an older one does not know it cannot refuse.
 std::uint64_t known_to(long version) {
@@ -59,8 +60,7 @@ std::string confine_files(const AccessRights& rights) {
     const auto known = known_to(version);
     const RulesetAttributes attributes{known, knows_ports && !rights.network ? bind_tcp | connect_tcp : 0,
                                        version >= 6 ? abstract_sockets | signals : 0};
-    const auto rules =
-        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
+    const auto rules = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
     if (rules < 0) return std::strerror(errno);
     bool good = true;
     for (const auto& path : rights.read) good = allow(rules, path, read_file | read_names) && good;

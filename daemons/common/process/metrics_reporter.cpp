@@ -51,16 +51,16 @@ void ProcessMetrics::measure() {
 }
 
 MetricsReporter::MetricsReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Metrics& metrics,
-                               std::function<void()> measure)
+                                 std::function<void()> measure)
     : metrics_(metrics), process_(identity.role, log, metrics), measure_(std::move(measure)),
       collector_(loop, log, run + "/private/metrics", proto::metrics::conversation, identity,
-               {[this](proto::metrics::Message&& message) {
-                   const auto* ask = std::get_if<proto::metrics::Ask>(&message);
-                   if (!ask || collector_.congested()) return;
-                   auto handed = collect();
-                   handed.round = ask->round;
-                   static_cast<void>(collector_.send(handed)); // so many links at most, by name (metrics.h)
-               }}) {}
+                 {[this](proto::metrics::Message&& message) {
+                     const auto* ask = std::get_if<proto::metrics::Ask>(&message);
+                     if (!ask || collector_.congested()) return;
+                     auto handed = collect();
+                     handed.round = ask->round;
+                     static_cast<void>(collector_.send(handed)); // so many links at most, by name (metrics.h)
+                 }}) {}
 
 void MetricsReporter::send_final() {
     if (collector_.up() && !collector_.congested()) static_cast<void>(collector_.send(collect()));

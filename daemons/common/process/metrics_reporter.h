@@ -1,9 +1,9 @@
 // A daemon's end of the conversation with metrics: sends its metrics on request. If metrics is missing, hangs
 // or crashes, nothing is lost: only the final report is sent unasked, and counts that were not taken are kept.
 #pragma once
-#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include <array>
 #include <functional>
 #include <string>
@@ -28,7 +28,7 @@ class MetricsReporter {
 public:
     // `measure`: sets the daemon's gauges; called before each handing-over.
     MetricsReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Metrics& metrics,
-                   std::function<void()> measure);
+                    std::function<void()> measure);
     // Before the process ends.
     void send_final();
 

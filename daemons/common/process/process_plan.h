@@ -13,12 +13,12 @@ namespace common {
 
 struct PlannedProcess {
     proto::Role role;
-    std::uint32_t instance = 0;   // worker number; of those who write messages, their slot in incoming/
-    std::string name;             // "bounce", "smtpd/0", "smtpd/1": unique
-    bool as_root = false;         // keeps root where master has it
-    bool tcp_listeners = false;   // is handed every [listen.…]
-    bool metrics_listeners = false; // is handed every metrics.listen
-    bool secrets = false;         // is handed keys and passwords, those of its role
+    std::uint32_t instance = 0;                  // worker number; of those who write messages, their slot in incoming/
+    std::string name;                            // "bounce", "smtpd/0", "smtpd/1": unique
+    bool as_root = false;                        // keeps root where master has it
+    bool tcp_listeners = false;                  // is handed every [listen.…]
+    bool metrics_listeners = false;              // is handed every metrics.listen
+    bool secrets = false;                        // is handed keys and passwords, those of its role
     std::vector<std::string_view> local_sockets; // names in local_sockets()
     std::vector<proto::Role> expects;            // who may connect to it
     unsigned stop_phase = 0;                     // 0 first
@@ -34,7 +34,7 @@ struct LocalSocket {
     std::string_view name;
     std::string_view path; // below run/
     unsigned mode;
-    bool for_admins;       // belongs to mta.admin_group
+    bool for_admins; // belongs to mta.admin_group
 };
 // Master's own ("master") among them.
 const std::vector<LocalSocket>& local_sockets();

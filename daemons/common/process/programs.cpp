@@ -13,10 +13,12 @@ namespace common {
 
 namespace {
 
-std::string installed_path(std::string_view name) { return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name); }
+std::string installed_path(std::string_view name) {
+    return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name);
+}
 
-// The folder of the running program, with a "/" at its end. Nothing if it cannot be determined, or is that of the installed
-// command postrider: there lie everybody's programs, and one of them may be called sendmail.
+// The folder of the running program, with a "/" at its end. Nothing if it cannot be determined, or is that of the
+// installed command postrider: there lie everybody's programs, and one of them may be called sendmail.
 std::optional<std::string> own_folder() {
     char self[PATH_MAX];
     std::error_code unknown;

@@ -91,7 +91,10 @@ bool MasterLink::receive() {
     packet.msg_controllen = sizeof space;
     const auto n = recvmsg(fd_.number(), &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n <= 0) { close(n == 0 ? "closed" : std::strerror(errno)); return false; }
+    if (n <= 0) {
+        close(n == 0 ? "closed" : std::strerror(errno));
+        return false;
+    }
     std::vector<Fd> descriptors;
     for (cmsghdr* header = CMSG_FIRSTHDR(&packet); header; header = CMSG_NXTHDR(&packet, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
@@ -102,9 +105,15 @@ bool MasterLink::receive() {
             descriptors.emplace_back(fd);
         }
     }
-    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) { close("message too long"); return false; }
+    if (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
+        close("message too long");
+        return false;
+    }
     auto message = ipc::decode<supervision::Message>({room.data(), static_cast<std::size_t>(n)});
-    if (!message) { close("malformed message: " + message.error().why); return false; }
+    if (!message) {
+        close("malformed message: " + message.error().why);
+        return false;
+    }
     callbacks_.on_message(*std::move(message), std::move(descriptors));
     return true;
 }

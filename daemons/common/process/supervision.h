@@ -1,9 +1,9 @@
 // The wire between master and a daemon: messages of proto/supervision.h as packets of a SOCK_SEQPACKET pair,
 // descriptors riding along. Used by both ends; never blocks.
 #pragma once
+#include "daemons/common/proto/supervision.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/proto/supervision.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <deque>
 #include <functional>
@@ -26,8 +26,7 @@ public:
     MasterLink& operator=(const MasterLink&) = delete;
 
     // `descriptors` are only borrowed. What the socket does not take now is kept (with copies) and sent later.
-    template <class M>
-    void send(const M& message, const std::vector<int>& descriptors = {}) {
+    template <class M> void send(const M& message, const std::vector<int>& descriptors = {}) {
         send_message(proto::supervision::Message(message), descriptors);
     }
 

@@ -2,8 +2,8 @@
 // to one write); answers may come in any order. Long questions and answers come in parts
 // (ipc/parts.h), with others between them. The categorizer keeps no state between questions.
 #pragma once
-#include "libspool/format/queue_id.h"
 #include "libspool/delivery/resolved_recipient.h"
+#include "libspool/format/queue_id.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -48,9 +48,9 @@ inline std::size_t size_of(const spool::ResolvedRecipient& outcome) {
 struct Categorized {
     std::uint64_t request = 0;
     std::vector<spool::ResolvedRecipient>
-        outcomes;                  // every envelope recipient asked for is named at least once, in one of the parts
-    bool more = false;             // another part of this answer follows
-    std::string refused;           // not "": there is no answer, and why
+        outcomes;        // every envelope recipient asked for is named at least once, in one of the parts
+    bool more = false;   // another part of this answer follows
+    std::string refused; // not "": there is no answer, and why
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("outcomes", m.outcomes);

@@ -37,8 +37,8 @@ namespace op {
 // "retained": [{"directory","messages","bytes","deleted"}] (kept for a while: bad/, quarantine/, removed/).
 inline constexpr std::string_view status = "status";
 
-// "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line for
-// each queue and effect: "effect" (returned, rerouted, limited, rescheduled, stricter_tls, other_source), "queue",
+// "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line
+// for each queue and effect: "effect" (returned, rerouted, limited, rescheduled, stricter_tls, other_source), "queue",
 // "link" (now), "messages", "detail"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force;
 // 0: none).
 inline constexpr std::string_view reload_effects = "reload-effects";
@@ -57,8 +57,8 @@ inline constexpr std::string_view links = "links";
 inline constexpr std::string_view link = "link";
 
 // A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
-// "failing_since", "next_attempt", "last_error", "last_error_status", "link_failing" (the state and the failures are its
-// link's), "deliveries", "due", "in_flight", "problem_messages", "oldest", "idle_reason".
+// "failing_since", "next_attempt", "last_error", "last_error_status", "link_failing" (the state and the failures are
+// its link's), "deliveries", "due", "in_flight", "problem_messages", "oldest", "idle_reason".
 inline constexpr std::string_view queues = "queues";
 // "queue": name.
 inline constexpr std::string_view queue = "queue";
@@ -77,10 +77,9 @@ inline constexpr std::string_view messages = "messages";
 // "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","origin","by",
-// "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, retry, rate,
-// window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "backing_off" (as of its
-// link). "origin": where the gate comes from
-// (configuration key, command, remote reply).
+// "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, retry,
+// rate, window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "backing_off"
+// (as of its link). "origin": where the gate comes from (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 
 // "address" in place of "id": where mail for it would go: a line per final recipient: "address", "disposition"
@@ -90,16 +89,16 @@ inline constexpr std::string_view explain = "explain";
 // Nobody outside is asked for more than names.
 
 // "address"; "from" (""), "host" ("" or one as in [route], without an MX lookup: instead of the route's),
-// "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
-// it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting, ehlo,
-// starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
+// "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step
+// as it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting,
+// ehlo, starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
 // "finding" (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to
 // do). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
 // "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:
-// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "added_by", "automatic",
-// "added", "expires" (0: never).
+// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "added_by",
+// "automatic", "added", "expires" (0: never).
 inline constexpr std::string_view suppressions = "suppressions";
 // "address" (or a domain), "sender" (""). The entry that covers it, as above; no line: none does.
 inline constexpr std::string_view suppressed = "suppressed";
@@ -112,43 +111,44 @@ inline constexpr std::string_view suppressed = "suppressed";
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
-// "ids", or "all" (true): what `remove` took is delivered after all, as long as it is there (spool.removed_age). One line:
-// "matched", "changed", "skipped".
+// "ids", or "all" (true): what `remove` took is delivered after all, as long as it is there (spool.removed_age). One
+// line: "matched", "changed", "skipped".
 inline constexpr std::string_view restore = "restore";
 
 // The others take "ids" or "filter", "reason", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
 // delivered, and past stopping), "still_paused" (of force: what a pause keeps nevertheless), "dry_run". force takes
-// "scope" and "name" instead, if given; it answers "has_mail" (true) and "paused_by" (the pause that keeps all of it, by
-// whom and why; "" none).
+// "scope" and "name" instead, if given; it answers "has_mail" (true) and "paused_by" (the pause that keeps all of it,
+// by whom and why; "" none).
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";
-inline constexpr std::string_view remove = "remove"; // without a report to anybody; "permanently" (false): not for restore
-inline constexpr std::string_view expire = "expire"; // the sender is told; "after": seconds, its lifetime instead of now
+inline constexpr std::string_view remove =
+    "remove"; // without a report to anybody; "permanently" (false): not for restore
+inline constexpr std::string_view expire =
+    "expire"; // the sender is told; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
-inline constexpr std::string_view requeue = "requeue"; // categorize again; "policy" if another one is to hold
+inline constexpr std::string_view requeue = "requeue";           // categorize again; "policy" if another one is to hold
 // "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
 inline constexpr std::string_view suppress = "suppress";
 // "entries" as above, or "filter"; "dry_run". One line: "removed", "not_found".
 inline constexpr std::string_view unsuppress = "unsuppress";
-inline constexpr std::string_view flush = "flush";     // force everything (sendmail -q)
+inline constexpr std::string_view flush = "flush"; // force everything (sendmail -q)
 
 } // namespace op
 
 namespace code {
 
-inline constexpr std::string_view bad_request =
-    "bad-request";                                       // an operation, field or filter that is invalid
+inline constexpr std::string_view bad_request = "bad-request";     // an operation, field or filter that is invalid
 inline constexpr std::string_view not_permitted = "not-permitted"; // neither root nor of mta.admin_group
-inline constexpr std::string_view unknown = "unknown";   // no such message, link or queue
-inline constexpr std::string_view no_match = "no-match"; // the filter matches nothing
-inline constexpr std::string_view already = "already";   // it is so already
-inline constexpr std::string_view in_delivery = "in-delivery"; // it is being delivered, past stopping
-inline constexpr std::string_view loading = "loading";   // the spool is still being read: try again
-inline constexpr std::string_view failed = "failed";     // the disk said no
-inline constexpr std::string_view unavailable = "unavailable"; // who would know is not there right now
+inline constexpr std::string_view unknown = "unknown";             // no such message, link or queue
+inline constexpr std::string_view no_match = "no-match";           // the filter matches nothing
+inline constexpr std::string_view already = "already";             // it is so already
+inline constexpr std::string_view in_delivery = "in-delivery";     // it is being delivered, past stopping
+inline constexpr std::string_view loading = "loading";             // the spool is still being read: try again
+inline constexpr std::string_view failed = "failed";               // the disk said no
+inline constexpr std::string_view unavailable = "unavailable";     // who would know is not there right now
 
 } // namespace code
 

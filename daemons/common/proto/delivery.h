@@ -163,9 +163,9 @@ struct RecipientResult {
 
 struct ConnectRequest { // agent → queue-manager
     std::uint64_t connection = 0;
-    std::string address;  // "192.0.2.1:25", "[2001:db8::1]:25"
+    std::string address;      // "192.0.2.1:25", "[2001:db8::1]:25"
     bool in_parallel = false; // others are being tried; false: places at others are given back, and where there is
-                          // no room the link waits for some
+                              // no room the link waits for some
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("address", m.address);
@@ -261,17 +261,17 @@ struct Done {                     // agent → queue-manager
     }
 };
 
-// What a Done whose parts come may hold in the queue-manager's memory: ten thousand recipients with the longest replies.
+// What a Done whose parts come may hold in the queue-manager's memory: ten thousand recipients with the longest
+// replies.
 inline constexpr std::size_t largest_done = 32 << 20;
 
 struct Closed { // agent → queue-manager
     std::uint64_t connection = 0;
-    bool failed =
-        false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
-    bool was_up = false;  // Connected had been said
+    bool failed = false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
+    bool was_up = false; // Connected had been said
     bool at_address_limit = false; // not failed: its hosts of best preference have all the connections they may have
-    smtp::RemoteReply reason; // why it failed: the last host's
-    std::string host;     // the last one tried
+    smtp::RemoteReply reason;      // why it failed: the last host's
+    std::string host;              // the last one tried
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("failed", m.failed);
@@ -286,7 +286,7 @@ struct Closed { // agent → queue-manager
 
 struct Probe { // queue-manager → agent
     std::uint64_t attempt = 0;
-    Connect connect; // as for a delivery to these recipients
+    Connect connect;          // as for a delivery to these recipients
     std::string reverse_path; // "" is the null sender
     std::vector<std::string> recipients;
     bool every_host = false; // each of them, not only until one has answered
@@ -315,13 +315,13 @@ enum class Step : std::uint8_t {
     sts,       // … and the MTA-STS policy of the mail's domain, where the domain's TLS level asks
     greeting,
     ehlo,
-    starttls,  // the server's word on it
-    tls,       // the handshake, and whom the certificate names
+    starttls, // the server's word on it
+    tls,      // the handshake, and whom the certificate names
     auth,
     mail,
     rcpt,
-    client,    // a line we said …
-    server,    // … and one we heard
+    client, // a line we said …
+    server, // … and one we heard
     last_ = server,
 };
 constexpr std::string_view name_of(Step step) {
@@ -337,8 +337,8 @@ struct ProbeStep { // agent → queue-manager
     std::int64_t at = 0; // µs since the Probe came
     Step step = Step::connect;
     Finding finding = Finding::good;
-    std::string host;      // "mx.example.org[192.0.2.1]:25"; addresses: its name
-    std::string recipient; // rcpt
+    std::string host;        // "mx.example.org[192.0.2.1]:25"; addresses: its name
+    std::string recipient;   // rcpt
     smtp::RemoteReply reply; // its text says it all in one line
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);

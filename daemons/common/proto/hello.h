@@ -11,7 +11,16 @@ namespace proto {
 inline constexpr std::uint32_t version = 2;
 
 enum class Role : std::uint8_t {
-    master, smtpd, pickup, categorizer, router, queue_manager, smtp_client, local, bounce, metrics,
+    master,
+    smtpd,
+    pickup,
+    categorizer,
+    router,
+    queue_manager,
+    smtp_client,
+    local,
+    bounce,
+    metrics,
     last_ = metrics,
 };
 

@@ -11,7 +11,7 @@ namespace proto::metrics {
 
 inline constexpr std::string_view conversation = "figures";
 
-struct Ask { // metrics → daemon
+struct Ask {                 // metrics → daemon
     std::uint64_t round = 0; // never 0
     static void fields(auto& m, auto& f) { f("round", m.round); }
 };
@@ -36,7 +36,7 @@ struct LinkAttempts { // recipients tried over a link since the last time
     }
 };
 
-struct LinkState { // of a link, now; the queue-manager's
+struct LinkState {    // of a link, now; the queue-manager's
     std::string link; // "": all that are not told one by one, together
     std::uint64_t deliveries = 0, active = 0, connections = 0, failures = 0; // failures: in a row
     std::uint64_t failing = 0; // 1: it is not well; of "": how many are not
@@ -50,7 +50,7 @@ struct LinkState { // of a link, now; the queue-manager's
     }
 };
 
-struct Report { // daemon → metrics
+struct Report {              // daemon → metrics
     std::uint64_t round = 0; // 0: unasked, the last words before it ends
     std::vector<Cell> cells; // those that are not 0
     std::vector<LinkAttempts> attempts;

@@ -26,7 +26,7 @@ enum class Verdict : std::uint8_t { known, unknown, not_ours, try_later, last_ =
 struct Checked { // categorizer → smtpd
     std::uint64_t request = 0;
     Verdict verdict = Verdict::known;
-    std::string text;   // unknown, try_later: "User unknown in local recipient table"
+    std::string text;        // unknown, try_later: "User unknown in local recipient table"
     std::string status = {}; // unknown: "5.1.1"
     static void fields(auto& m, auto& f) {
         f("request", m.request);

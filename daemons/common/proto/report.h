@@ -3,9 +3,9 @@
 // question about many comes in parts (ipc/parts.h); the queue-manager limits its size (decide/queue/reports.cpp).
 #pragma once
 #include "libsmtp/dsn/report_kind.h"
+#include "libspool/delivery/report_recipient.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
-#include "libspool/delivery/report_recipient.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -47,10 +47,10 @@ struct Report { // queue-manager → bounce
 inline constexpr std::size_t largest_questions = 64 << 20;
 
 enum class Outcome : std::uint8_t {
-    submitted,  // report_id is durable
-    not_wanted, // NOTIFY or the null reverse-path forbids it
+    submitted,   // report_id is durable
+    not_wanted,  // NOTIFY or the null reverse-path forbids it
     kept_in_bad, // an undeliverable report: a copy and the reason lie in bad/
-    try_later,  // no space, message unreadable now …
+    try_later,   // no space, message unreadable now …
     last_ = try_later,
 };
 

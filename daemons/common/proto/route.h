@@ -5,8 +5,8 @@
 //   StsChanged        from the router, unasked: a domain's policy in Routed is out of date
 #pragma once
 #include "daemons/decide/hosts/host_order.h"
-#include "daemons/decide/tls/mta_sts.h"
 #include "daemons/decide/hosts/route_kind.h"
+#include "daemons/decide/tls/mta_sts.h"
 #include "libsmtp/protocol/protocol.h"
 #include <cstdint>
 #include <string>
@@ -27,9 +27,9 @@ struct Host {
     std::uint16_t preference = 0; // equal ones are tried in an order of chance …
     std::uint16_t weight = 0;     // … by their weights (decide/host_order.h)
     decide::Tier tier = decide::Tier::first;
-    bool tls_wrap = false; // TLS from the first byte
+    bool tls_wrap = false;                          // TLS from the first byte
     smtp::Protocol protocol = smtp::Protocol::smtp; // that of a host to fall back on may be another
-    std::string account = {}; // the user we are there; "": whichever account there is, or none
+    std::string account = {};                       // the user we are there; "": whichever account there is, or none
     decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
@@ -77,7 +77,7 @@ struct Routed { // router → queue-manager
     std::string domain;
     decide::RouteKind kind = decide::RouteKind::temporary;
     std::string asked_pool; // as asked
-    std::string link; // name of the link: equal for all domains with the same set of hosts, from the same pool
+    std::string link;       // name of the link: equal for all domains with the same set of hosts, from the same pool
     std::vector<Host> hosts;
     std::uint32_t valid_seconds = 60; // ask again after that
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting

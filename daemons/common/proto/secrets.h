@@ -30,7 +30,7 @@ struct TicketKey {
     bool operator==(const TicketKey&) const = default;
 };
 
-struct Server { // smtpd's
+struct Server {                            // smtpd's
     std::vector<Certificate> certificates; // in the order of tls.certificates
     std::vector<TicketKey> ticket_keys;    // the first seals new tickets, all open old ones
     std::string client_authorities;        // PEM; "" none
@@ -56,8 +56,8 @@ struct SigningKey {
     bool operator==(const SigningKey&) const = default;
 };
 
-struct Client { // smtp-client's
-    std::string credentials; // the text of smtp_client.credentials; "" none
+struct Client {                           // smtp-client's
+    std::string credentials;              // the text of smtp_client.credentials; "" none
     std::vector<SigningKey> signing_keys; // of all [dkim] sections, each file once
     static void fields(auto& m, auto& f) {
         f("credentials", m.credentials);

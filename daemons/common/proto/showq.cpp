@@ -12,8 +12,7 @@ void attribute(std::string_view name, std::string_view value, std::string& wire)
     wire.append(value).push_back('\0');
 }
 
-template <class N>
-bool number(std::string_view text, N& out) {
+template <class N> bool number(std::string_view text, N& out) {
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc{} && end == text.data() + text.size();
 }
@@ -79,18 +78,34 @@ Decoder::Progress Decoder::end_of_list() {
 
 bool Decoder::attribute(std::string_view name, std::string_view value) {
     if (name == "protocol") return value == "mail_queue_list_protocol";
-    if (name == "queue_name") { entry_.queue = value; return true; }
-    if (name == "queue_id") { entry_.queue_id = value; return true; }
+    if (name == "queue_name") {
+        entry_.queue = value;
+        return true;
+    }
+    if (name == "queue_id") {
+        entry_.queue_id = value;
+        return true;
+    }
     if (name == "time") return number(value, entry_.arrived);
     if (name == "size") return number(value, entry_.size);
-    if (name == "forced_expire") { entry_.forced_expire = value == "1"; return true; }
-    if (name == "sender") { entry_.sender = value; return true; }
+    if (name == "forced_expire") {
+        entry_.forced_expire = value == "1";
+        return true;
+    }
+    if (name == "sender") {
+        entry_.sender = value;
+        return true;
+    }
     if (name == "recipient") {
         if (entry_.recipients.size() == max_recipients) return false;
-        entry_.recipients.emplace_back().address = value; return true;
+        entry_.recipients.emplace_back().address = value;
+        return true;
     }
     if (entry_.recipients.empty()) return false;
-    if (name == "reason") { entry_.recipients.back().reason = value; return true; }
+    if (name == "reason") {
+        entry_.recipients.back().reason = value;
+        return true;
+    }
     return false;
 }
 

@@ -31,7 +31,7 @@ struct Taken { // queue-manager → writer
 
 struct FlushDomain { // smtpd → queue-manager; not repeated
     std::uint64_t request = 0;
-    std::string domain;     // lower case, as the DNS has it
+    std::string domain;           // lower case, as the DNS has it
     bool with_subdomains = false; // domains that end in ".domain" too
     static void fields(auto& m, auto& f) {
         f("request", m.request);
@@ -53,7 +53,7 @@ struct DomainFlushed { // queue-manager → smtpd: what is being tried from now 
     }
 };
 
-struct WriterStatus { // writer → queue-manager: whether it takes mail; again on every new connection
+struct WriterStatus {     // writer → queue-manager: whether it takes mail; again on every new connection
     std::string obstacle; // why it does not; "" it does
     static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
 };

@@ -18,7 +18,7 @@ struct Listener {
     }
 };
 
-struct Token { // what a process shows a server
+struct Token {          // what a process shows a server
     std::string server; // the last part of its socket's path
     std::string token;
     static void fields(auto& m, auto& f) {
@@ -32,13 +32,13 @@ struct Token { // what a process shows a server
 // (only if has_secrets; proto/secrets.h), then one listening socket per listener.
 struct Configure { // master → daemon
     std::uint64_t generation = 0;
-    std::string file;            // the configuration's name, for messages
-    std::uint32_t instance = 0;  // worker number; a writer's slot
+    std::string file;           // the configuration's name, for messages
+    std::uint32_t instance = 0; // worker number; a writer's slot
     bool has_log_file = false;
     bool has_secrets = false;
     std::vector<Listener> listeners;
-    std::vector<Token> tokens;   // its own, one for each server it may connect to
-    std::string key;             // what the tokens of those who may connect to it are made of; "": it is no server
+    std::vector<Token> tokens; // its own, one for each server it may connect to
+    std::string key;           // what the tokens of those who may connect to it are made of; "": it is no server
     std::vector<std::string> expected; // the roles of those
     bool single_user = true;           // everything runs as one user, who is the operator
     bool has_operators = false;        // there is a group of operators,
@@ -64,7 +64,7 @@ struct Ping { // master → daemon; silence for too long is answered with SIGKIL
     static void fields(auto& m, auto& f) { f("number", m.number); }
 };
 
-struct Stop { // master → daemon: take nothing new, finish what is in flight within the bound, exit
+struct Stop {                 // master → daemon: take nothing new, finish what is in flight within the bound, exit
     std::uint64_t within = 0; // µs
     static void fields(auto& m, auto& f) { f("within", m.within); }
 };
@@ -74,8 +74,8 @@ struct Stop { // master → daemon: take nothing new, finish what is in flight w
 struct ProcessEnded {
     std::string role;
     std::uint32_t instance = 0;
-    // By a signal nobody sent, a failed assertion, for want of memory, or killed by master because it hung; not: stopped,
-    // killed from outside, or slow with the whole machine.
+    // By a signal nobody sent, a failed assertion, for want of memory, or killed by master because it hung; not:
+    // stopped, killed from outside, or slow with the whole machine.
     bool crashed = false;
     static void fields(auto& m, auto& f) {
         f("role", m.role);

@@ -13,8 +13,8 @@ namespace common {
 
 class TurnHook;
 
-// Size of libuv's thread pool (file work, name lookups, deliveries), which exists once per process; good until the first
-// work is given to it. At most 1024.
+// Size of libuv's thread pool (file work, name lookups, deliveries), which exists once per process; good until the
+// first work is given to it. At most 1024.
 void size_thread_pool(unsigned threads);
 
 class Loop {

@@ -41,10 +41,10 @@ spool::Result<std::string> read_private_file(const std::string& path, uid_t user
     if (!file || ::fstat(file.number(), &facts) != 0) return std::unexpected(Error::from_errno("read " + path));
     if (!S_ISREG(facts.st_mode)) return std::unexpected(Error{0, path + " is not a regular file"});
     if (facts.st_uid != 0 && facts.st_uid != user)
-        return std::unexpected(Error{
-            0, fmt::format("{} belongs to user {}, expected root or the MTA's user: \"chown root {}\" fixes "
-                           "this",
-                           path, facts.st_uid, path)});
+        return std::unexpected(
+            Error{0, fmt::format("{} belongs to user {}, expected root or the MTA's user: \"chown root {}\" fixes "
+                                 "this",
+                                 path, facts.st_uid, path)});
     if ((facts.st_mode & 077) != 0)
         return std::unexpected(
             Error{0, fmt::format("{} contains secrets and is accessible to other users (mode {:04o}): "

@@ -113,8 +113,10 @@ LoopDeadlines::LoopDeadlines(Loop& loop)
 
 void LoopDeadlines::arm() {
     const auto next = deadlines_.next();
-    if (next) timer_.start(*next - Loop::now().monotonic);
-    else timer_.stop();
+    if (next)
+        timer_.start(*next - Loop::now().monotonic);
+    else
+        timer_.stop();
 }
 
 } // namespace common

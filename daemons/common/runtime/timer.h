@@ -65,8 +65,7 @@ private:
 // A member of what waits. Must not outlive its Deadlines.
 class Deadline {
 public:
-    Deadline(Deadlines& deadlines, std::function<void()> passed)
-        : deadlines_(deadlines), passed_(std::move(passed)) {}
+    Deadline(Deadlines& deadlines, std::function<void()> passed) : deadlines_(deadlines), passed_(std::move(passed)) {}
     ~Deadline() {
         if (position_ != none) deadlines_.remove(position_);
     }

@@ -7,20 +7,17 @@
 
 namespace common {
 
-template <class H>
-struct CloseHandle {
+template <class H> struct CloseHandle {
     void operator()(H* handle) const {
         handle->data = nullptr;
         uv_close(reinterpret_cast<uv_handle_t*>(handle),
                  [](uv_handle_t* closed) { delete reinterpret_cast<H*>(closed); });
     }
 };
-template <class H>
-using Handle = std::unique_ptr<H, CloseHandle<H>>;
+template <class H> using Handle = std::unique_ptr<H, CloseHandle<H>>;
 
 // make_handle<uv_timer_t>(owner, [&](uv_timer_t* h) { return uv_timer_init(&loop, h); }); null if init fails.
-template <class H, class Init>
-Handle<H> make_handle(void* owner, Init init) {
+template <class H, class Init> Handle<H> make_handle(void* owner, Init init) {
     auto* handle = new H;
     if (init(handle) != 0) {
         delete handle;
@@ -46,14 +43,10 @@ inline Handle<uv_poll_t> make_poll(uv_loop_t& loop, void* owner, int fd) {
     return make_handle<uv_poll_t>(owner, [&](uv_poll_t* h) { return uv_poll_init(&loop, h, fd); });
 }
 
-template <class H>
-uv_stream_t* stream_of(const Handle<H>& handle) {
+template <class H> uv_stream_t* stream_of(const Handle<H>& handle) {
     return reinterpret_cast<uv_stream_t*>(handle.get());
 }
 // In a callback: the object the handle belongs to, or null if it has let go.
-template <class Owner, class H>
-Owner* owner_of(H* handle) {
-    return static_cast<Owner*>(handle->data);
-}
+template <class Owner, class H> Owner* owner_of(H* handle) { return static_cast<Owner*>(handle->data); }
 
 } // namespace common

@@ -21,7 +21,7 @@ WatchedFile::Change WatchedFile::check(smtp::Now now) {
     looked_ = true;
     next_look_ = now.monotonic + 1s;
 
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path_.c_str(), &facts) != 0) {
         const int code = errno;
         if (code == ENOENT && there_) {

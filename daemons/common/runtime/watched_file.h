@@ -18,7 +18,8 @@ public:
         failed,  // problem() says what of it is new
     };
     Change check(smtp::Now now);
-    // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is well.
+    // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is
+    // well.
     Change failed(std::string why);
     void clear_problem() { problem_.clear(); }
 

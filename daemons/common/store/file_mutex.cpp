@@ -13,7 +13,8 @@ spool::Result<std::unique_ptr<FileMutex>> FileMutex::open(const std::string& pat
 
 void FileMutex::lock() {
     mutex_.lock();
-    while (::flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {}
+    while (::flock(file_.number(), LOCK_EX) != 0 && errno == EINTR) {
+    }
 }
 
 void FileMutex::unlock() {

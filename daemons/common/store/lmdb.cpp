@@ -1,7 +1,7 @@
 #include "daemons/common/store/lmdb.h"
 #include "daemons/common/runtime/fd.h"
-#include "daemons/common/store/lmdb_record.h"
 #include "daemons/common/store/file_mutex.h"
+#include "daemons/common/store/lmdb_record.h"
 #include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
@@ -25,24 +25,20 @@ constexpr unsigned most_readers = 1024;     // threads of all processes that rea
 constexpr std::size_t cleared_at_once = 16; // expired entries, and one more for each change
 
 MDB_val bytes_of(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
-std::string_view text_of(const MDB_val& bytes) {
-    return {static_cast<const char*>(bytes.mv_data), bytes.mv_size};
-}
+std::string_view text_of(const MDB_val& bytes) { return {static_cast<const char*>(bytes.mv_data), bytes.mv_size}; }
 
 bool damage(int code) {
-    return code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID ||
-           code == MDB_VERSION_MISMATCH || code == MDB_INCOMPATIBLE || code == EUCLEAN;
+    return code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID || code == MDB_VERSION_MISMATCH ||
+           code == MDB_INCOMPATIBLE || code == EUCLEAN;
 }
 
 // What LMDB says, as the errors of everybody else.
 Error error_of(const std::string& file, std::string_view action, int code) {
     if (damage(code))
-        return {EUCLEAN,
-                fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is moved aside and a "
-                            "new one is created",
-                            action, file, code == EUCLEAN ? "checksum mismatch" : mdb_strerror(code))};
-    if (code == MDB_MAP_FULL)
-        return {ENOSPC, fmt::format("{} {}: it has reached its maximum size", action, file)};
+        return {EUCLEAN, fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is moved aside and a "
+                                     "new one is created",
+                                     action, file, code == EUCLEAN ? "checksum mismatch" : mdb_strerror(code))};
+    if (code == MDB_MAP_FULL) return {ENOSPC, fmt::format("{} {}: it has reached its maximum size", action, file)};
     if (code == MDB_READERS_FULL) return {EAGAIN, fmt::format("{} {}: too many readers", action, file)};
     return {code > 0 ? code : EIO, fmt::format("{} {}: {}", action, file, mdb_strerror(code))};
 }
@@ -140,7 +136,7 @@ struct Lmdb::Inner {
     Result<> examine();
     Result<> put_it_aside(std::string why);
     bool replaced() const {
-        struct stat facts {};
+        struct stat facts{};
         return ::stat(file.c_str(), &facts) == 0 && facts.st_ino != inode;
     }
 
@@ -173,15 +169,14 @@ int Lmdb::Inner::open_environment() {
         int dead = 0;
         mdb_reader_check(env, &dead);
     }
-    struct stat facts {};
+    struct stat facts{};
     MDB_envinfo info{};
     MDB_stat pages{};
     mdb_env_info(env, &info); // before the file's size, which others may be making larger
     mdb_env_stat(env, &pages);
     if (::stat(file.c_str(), &facts) != 0) return errno;
     // Beyond the file's end the kernel would end the process.
-    if (static_cast<std::uint64_t>(facts.st_size) < (info.me_last_pgno + 1) * pages.ms_psize &&
-        info.me_last_txnid > 0)
+    if (static_cast<std::uint64_t>(facts.st_size) < (info.me_last_pgno + 1) * pages.ms_psize && info.me_last_txnid > 0)
         return MDB_CORRUPTED;
     inode = facts.st_ino;
     Transaction txn;
@@ -201,8 +196,7 @@ Result<> Lmdb::Inner::open() {
             return unexpected(Error{EBUSY, fmt::format("open {}: it is being checked after a start", file)});
         if (errno != EINTR) return unexpected(Error::from_errno("lock " + directory));
     }
-    if (!options.keeper && ::access(file.c_str(), F_OK) != 0)
-        return unexpected(Error::from_errno("open " + file));
+    if (!options.keeper && ::access(file.c_str(), F_OK) != 0) return unexpected(Error::from_errno("open " + file));
     if (!waiting.writers) waiting.writers = TRY(FileMutex::open(directory + "/writers.lock"));
     if (!waiting.readers) waiting.readers = TRY(FileMutex::open(directory + "/readers.lock"));
     if (options.keeper) return open_as_keeper();
@@ -218,7 +212,7 @@ Result<> Lmdb::Inner::open() {
 Result<> Lmdb::Inner::open_as_keeper() {
     constexpr off_t coincidences = 2;
     const auto mark = directory + "/examining";
-    struct stat marked {};
+    struct stat marked{};
     if (::stat(mark.c_str(), &marked) == 0 && marked.st_size > coincidences) {
         TRY(put_it_aside(fmt::format("{} processes ended while checking it", marked.st_size)));
         ::unlink(mark.c_str());
@@ -258,8 +252,7 @@ Result<> Lmdb::Inner::examine() {
     MDB_envinfo info{};
     mdb_env_info(env, &info);
     code = each_freed(txn, [&](std::span<const std::size_t> freed) { // and are written to next
-        return std::ranges::all_of(freed,
-                                   [&](std::size_t page) { return page >= 2 && page <= info.me_last_pgno; });
+        return std::ranges::all_of(freed, [&](std::size_t page) { return page >= 2 && page <= info.me_last_pgno; });
     });
     if (code != 0) return unexpected(error("read", code));
     return {};
@@ -273,7 +266,8 @@ Result<> Lmdb::Inner::put_it_aside(std::string why) {
     // Those that were set aside before stay: they may be worth more than what came behind them.
     for (unsigned n = 0;; ++n) {
         const auto aside = directory + "/data.mdb.damaged" + (n == 0 ? "" : fmt::format(".{}", n));
-        if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) break;
+        if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT)
+            break;
         if (errno != EEXIST || n == most_aside) return unexpected(Error::from_errno("move aside " + file));
     }
     put_aside = std::move(why);
@@ -288,8 +282,7 @@ template <class Work> Result<> Lmdb::Inner::use(std::string_view action, Work wo
             if (env && !replaced()) {
                 code = work();
                 if (code == 0) return {};
-                if ((code != MDB_MAP_RESIZED && code != MDB_PANIC) || again)
-                    return unexpected(error(action, code));
+                if ((code != MDB_MAP_RESIZED && code != MDB_PANIC) || again) return unexpected(error(action, code));
             } else if (again) {
                 return unexpected(error(action, ENOENT));
             }
@@ -328,14 +321,12 @@ int Lmdb::Inner::remove(MDB_txn* txn, std::string_view key, const Entry& entry) 
     return code == MDB_NOTFOUND ? 0 : code;
 }
 
-int Lmdb::Inner::change(MDB_txn* txn, const Change& change, smtp::WallTime now, bool full,
-                        Outcome& outcome) const {
+int Lmdb::Inner::change(MDB_txn* txn, const Change& change, smtp::WallTime now, bool full, Outcome& outcome) const {
     std::optional<Entry> there;
     if (const int code = find(txn, change.key, there); code != 0) return code;
     if (there && !expired(*there, now)) outcome.before = there;
-    const bool wanted =
-        change.only == Change::If::anything || (change.only == Change::If::absent && !outcome.before) ||
-        (change.only == Change::If::same && outcome.before && outcome.before->value == change.same_as);
+    const bool wanted = change.only == Change::If::anything || (change.only == Change::If::absent && !outcome.before) ||
+                        (change.only == Change::If::same && outcome.before && outcome.before->value == change.same_as);
     if (!wanted || (!change.entry && !there)) {
         outcome.made = wanted;
         return 0;
@@ -426,8 +417,7 @@ Result<std::optional<Entry>> Lmdb::get(std::string_view key, smtp::WallTime now)
     return found;
 }
 
-Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::WallTime now,
-                                         Durable durable) {
+Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::WallTime now, Durable durable) {
     for (const auto& change : changes)
         if (!good(change.key) || (change.entry && change.entry->value.size() > longest_value))
             return unexpected(Error{EINVAL, "write " + inner_->file + ": a key or a value is too long"});
@@ -450,7 +440,7 @@ Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::
 }
 
 Result<std::vector<KeyedEntry>> Lmdb::walk(std::string_view prefix, std::string_view after, std::size_t most,
-                                       smtp::WallTime now) {
+                                           smtp::WallTime now) {
     std::vector<KeyedEntry> out;
     TRY(inner_->use("read", [&] {
         out.clear();

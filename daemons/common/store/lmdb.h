@@ -30,7 +30,8 @@ inline bool is_being_examined(const spool::Error& error) { return error.code == 
 class Lmdb final : public Store {
 public:
     // `directory` exists. A process opens it once. Errors: ENOENT (not a keeper, and no keeper was here yet),
-    // is_damaged, is_being_examined, and those of files. Their text says which file, and what to do about a damaged one.
+    // is_damaged, is_being_examined, and those of files. Their text says which file, and what to do about a damaged
+    // one.
     static spool::Result<std::unique_ptr<Lmdb>> open(std::string directory, const LmdbOptions& options = {});
     ~Lmdb() override;
 
@@ -40,7 +41,7 @@ public:
                                               Durable durable) override;
     using Store::apply;
     spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after, std::size_t most,
-                                            smtp::WallTime now) override;
+                                                smtp::WallTime now) override;
 
     // A keeper's: why the database before this one was set aside; "" if it was not.
     const std::string& quarantine_reason() const;

@@ -75,7 +75,7 @@ public:
     // Up to `most` entries whose keys begin with `prefix`, in the order of the keys' bytes, from the first
     // behind `after` on ("": the first of all). Fewer than `most`: there are no more.
     virtual spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after,
-                                                    std::size_t most, smtp::WallTime now) = 0;
+                                                        std::size_t most, smtp::WallTime now) = 0;
 
     // In short. True: made.
     spool::Result<bool> apply(Change change, smtp::WallTime now, Durable durable = Durable::now);

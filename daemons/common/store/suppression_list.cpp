@@ -1,6 +1,6 @@
 #include "daemons/common/store/suppression_list.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/store/lmdb.h"
+#include "daemons/common/text/idn.h"
 #include "libsmtp/text/text.h"
 #include "libspool/format/fields.h"
 #include <algorithm>
@@ -31,8 +31,14 @@ Result<Suppression> entry_of(std::string_view key, const store::Entry& entry) {
     const auto kept = spool::fields::read<Kept>(entry.value, "suppression");
     if (!place || !kept)
         return std::unexpected(spool::Error{EUCLEAN, "the suppression list has an entry that cannot be read"});
-    return Suppression{std::string(place->recipient), std::string(place->sender), kept->reason, kept->reply, kept->who,
-                       kept->automatic, kept->added, entry.expires};
+    return Suppression{std::string(place->recipient),
+                       std::string(place->sender),
+                       kept->reason,
+                       kept->reply,
+                       kept->who,
+                       kept->automatic,
+                       kept->added,
+                       entry.expires};
 }
 
 store::Entry stored(const Suppression& entry) {
@@ -101,7 +107,8 @@ Result<std::vector<bool>> SuppressionList::erase(std::span<const Suppression> en
     for (const auto& each : entries)
         changes.push_back(store::Change::erase(decide::suppression_key(each.recipient, each.sender)));
     std::vector<bool> out;
-    for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now))) out.push_back(each.before.has_value());
+    for (const auto& each : TRY(store_->apply(changes, now, store::Durable::now)))
+        out.push_back(each.before.has_value());
     return out;
 }
 

@@ -39,7 +39,8 @@ public:
     spool::Result<bool> empty(smtp::WallTime now) const;
     // Up to `most`, in the order of recipients, from the one behind `after` on (a key; "": the first). `after` is
     // then the last one's. Fewer than `most`: there are no more.
-    spool::Result<std::vector<decide::Suppression>> walk(std::string& after, std::size_t most, smtp::WallTime now) const;
+    spool::Result<std::vector<decide::Suppression>> walk(std::string& after, std::size_t most,
+                                                         smtp::WallTime now) const;
 
     // On stable storage when it returns. Entries take the place of those of the same name; true for each that
     // was not there.

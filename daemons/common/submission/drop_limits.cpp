@@ -16,7 +16,8 @@ using spool::Result;
 
 std::string text_of(const DropLimits& limits) {
     return fmt::format("message_size {}\nminimum_free {}\nminimum_free_inodes {}\nuser_bytes {}\nuser_messages {}\n",
-                       limits.message_size, limits.floor.bytes, limits.floor.files, limits.user_bytes, limits.user_messages);
+                       limits.message_size, limits.floor.bytes, limits.floor.files, limits.user_bytes,
+                       limits.user_messages);
 }
 
 DropLimits drop_limits_in(const std::string& text) {

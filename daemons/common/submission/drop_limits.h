@@ -26,7 +26,8 @@ DropLimits drop_limits_in(const std::string& text);
 
 // Written by the directory's owner.
 spool::Result<> publish_drop_limits(const std::string& directory, const DropLimits& limits);
-// `directory`: an open descriptor of it. Believed of its owner and of root only; else, or where there is none, the defaults.
+// `directory`: an open descriptor of it. Believed of its owner and of root only; else, or where there is none, the
+// defaults.
 DropLimits published_drop_limits(int directory);
 
 // Would `more` bytes leave the disk its floor, and has `user` still room for them beside what lies there already?

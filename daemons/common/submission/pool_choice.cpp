@@ -12,15 +12,16 @@ PoolRules::PoolRules(const std::vector<config::Pool>& pools, const config::Pools
     for (const auto& pool : pools) names.push_back(pool.name);
 }
 
-std::string choose_pool(const PoolRules& rules, Submitter submitter, std::string_view asked, spool::Envelope& envelope) {
+std::string choose_pool(const PoolRules& rules, Submitter submitter, std::string_view asked,
+                        spool::Envelope& envelope) {
     envelope.pool.clear();
     if (submitter == Submitter::stranger) return "";
     if (!asked.empty()) {
         if (std::ranges::find(rules.names, asked) == rules.names.end())
             return fmt::format("{}: there is no pool \"{}\"", control_fields[pool_field], smtp::printable(asked, 64));
         envelope.pool = asked;
-    } else if (const auto* by_sender = find_by_address(rules.choice.by_sender, envelope.reverse_path,
-                                                       rules.recipient_delimiter)) {
+    } else if (const auto* by_sender =
+                   find_by_address(rules.choice.by_sender, envelope.reverse_path, rules.recipient_delimiter)) {
         envelope.pool = *by_sender;
     }
     return "";

@@ -6,7 +6,7 @@ namespace common {
 using namespace std::chrono_literals;
 
 bool RateLimiter::take(const std::string& key, std::uint32_t limit, smtp::Duration window, smtp::Monotonic now,
-                 std::uint32_t count) {
+                       std::uint32_t count) {
     if (limit == 0) return true;
     if (now - swept_ > 1min) sweep(now);
     // In tokens of which one event takes `window` and `limit` come back each microsecond: whole numbers.

@@ -7,13 +7,13 @@ namespace common {
 
 using namespace std::chrono_literals;
 
-static constexpr auto look_every = 1s;  // at the disk's free space
-static constexpr auto pause_after = 5s; // a failure
+static constexpr auto look_every = 1s;   // at the disk's free space
+static constexpr auto pause_after = 5s;  // a failure
 static constexpr auto memory_every = 1s; // while it is short
 
 spool::Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(Loop& loop, Log& log, const config::Spool& settings,
-                                                    std::uint8_t slot, ReportProblem report_problem, Metrics& metrics,
-                                                    MailSource source) {
+                                                              std::uint8_t slot, ReportProblem report_problem,
+                                                              Metrics& metrics, MailSource source) {
     auto disk = TRY(spool::RealDisk::open_at(settings.directory));
     disk->watch_syncs([&metrics](std::chrono::nanoseconds took) {
         metrics.observe(MetricId::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
@@ -21,16 +21,16 @@ spool::Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(Loop& loop, Log& l
     std::unique_ptr<SpoolWriter> spool_writer(
         new SpoolWriter(loop, log, settings, std::move(disk), std::move(report_problem), metrics, source));
     spool_writer->slot_ = slot;
-    spool_writer->ids_ = TRY(spool::QueueIdSource::open(*spool_writer->disk_, slot, Loop::now().wall, &spool_writer->pool_));
+    spool_writer->ids_ =
+        TRY(spool::QueueIdSource::open(*spool_writer->disk_, slot, Loop::now().wall, &spool_writer->pool_));
     TRY(spool_writer->open_directory());
     return spool_writer;
 }
 
 SpoolWriter::SpoolWriter(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-               ReportProblem report_problem, Metrics& metrics, MailSource source)
+                         ReportProblem report_problem, Metrics& metrics, MailSource source)
     : log_(log), report_problem_(std::move(report_problem)), metrics_(metrics), source_(source),
-      floor_{settings.minimum_free, settings.minimum_free_inodes},
-      disk_(std::move(disk)),
+      floor_{settings.minimum_free, settings.minimum_free_inodes}, disk_(std::move(disk)),
       memory_(settings.content_memory, [this] { pool_.complete([this] { memory_.resume_waiting(); }); }),
       wake_(loop, [this] { pool_.drain(); }), pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }),
       again_(loop, [this] {
@@ -43,8 +43,7 @@ SpoolWriter::~SpoolWriter() { memory_.close(); }
 
 spool::Result<> SpoolWriter::open_directory() {
     const spool::QueueId any{0x100u | slot_};
-    directories_.push_back(
-        TRY(spool::SharedDirectory::open(*disk_, directory_of(any, spool::Location::incoming))));
+    directories_.push_back(TRY(spool::SharedDirectory::open(*disk_, directory_of(any, spool::Location::incoming))));
     return {};
 }
 
@@ -69,8 +68,7 @@ std::expected<spool::QueueId, Unavailable> SpoolWriter::admit(std::uint64_t size
     const bool full = room != spool::FreeSpace::enough;
     if (full && !full_)
         log_.warning("not enough free {} in the spool, no mail is accepted: {} bytes and {} files are free",
-                     room == spool::FreeSpace::no_files ? "inodes" : "space", space_->bytes_free,
-                     space_->files_free);
+                     room == spool::FreeSpace::no_files ? "inodes" : "space", space_->bytes_free, space_->files_free);
     if (full_ && !full) log_.info("there is enough space in the spool again");
     full_ = full;
     report_status();
@@ -112,7 +110,8 @@ void SpoolWriter::failed(const spool::Error& error) {
         log_.warning("no space for a message: {}", error.what);
         return;
     }
-    if (error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM) { // this process's trouble, not the disk's
+    if (error.code == EMFILE || error.code == ENFILE ||
+        error.code == ENOMEM) { // this process's trouble, not the disk's
         log_.warning("no resources for a message: {}", error.what);
         return;
     }
@@ -182,9 +181,8 @@ void SpoolWriter::check_memory() {
     const auto level = memory_.level();
     if (level >= Level::scarce && level > logged_memory_level_) {
         logged_memory_level_ = level;
-        log_.warning(
-            "mail being received holds {} of {} bytes of memory: {}", memory_.held(), memory_.limit(),
-            level == Level::scarce ? "senders of large messages wait" : "new messages are rejected for now");
+        log_.warning("mail being received holds {} of {} bytes of memory: {}", memory_.held(), memory_.limit(),
+                     level == Level::scarce ? "senders of large messages wait" : "new messages are rejected for now");
     } else if (level == Level::plenty && logged_memory_level_ != Level::plenty) {
         logged_memory_level_ = level;
         log_.info("memory for mail being received is sufficient again");

@@ -3,17 +3,17 @@
 // is accepted until a test file, written every few seconds, is durable. Must not know where messages come from.
 #pragma once
 #include "daemons/common/config/sections/system/spool.h"
-#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/wake.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/disk/commit_pool.h"
+#include "libspool/disk/real_disk.h"
+#include "libspool/disk/reserve.h"
 #include "libspool/message/content_memory.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/store/queue_id_source.h"
-#include "libspool/disk/real_disk.h"
-#include "libspool/disk/reserve.h"
 #include <cerrno>
 #include <expected>
 #include <functional>
@@ -26,9 +26,9 @@ namespace common {
 
 // Why no mail can be taken now.
 enum class Unavailable : std::uint8_t {
-    full,     // the disk
-    broken,   // the spool cannot be written
-    memory,   // what is under way uses all that there may be
+    full,   // the disk
+    broken, // the spool cannot be written
+    memory, // what is under way uses all that there may be
 };
 
 class SpoolWriter {
@@ -38,8 +38,8 @@ public:
     // `settings`: the floor below which it says `full`, and how many threads write.
     // What is taken is counted in `metrics`, as of `source`.
     static spool::Result<std::unique_ptr<SpoolWriter>> open(Loop& loop, Log& log, const config::Spool& settings,
-                                                       std::uint8_t slot, ReportProblem report_problem, Metrics& metrics,
-                                                       MailSource source);
+                                                            std::uint8_t slot, ReportProblem report_problem,
+                                                            Metrics& metrics, MailSource source);
     SpoolWriter(const SpoolWriter&) = delete;
 
     ~SpoolWriter();
@@ -75,7 +75,7 @@ public:
 
 private:
     SpoolWriter(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-           ReportProblem report_problem, Metrics& metrics, MailSource source);
+                ReportProblem report_problem, Metrics& metrics, MailSource source);
     spool::Result<> open_directory();
     void failed(const spool::Error& error);
     void close(const spool::Error& error);
@@ -90,18 +90,17 @@ private:
     spool::Floor floor_;
     std::unique_ptr<spool::RealDisk> disk_;
     spool::ContentMemory memory_;
-    std::vector<std::unique_ptr<spool::SharedDirectory>>
-        directories_; // the last is in use; broken ones before it
+    std::vector<std::unique_ptr<spool::SharedDirectory>> directories_; // the last is in use; broken ones before it
     Wake wake_;
     spool::CommitPool pool_;
     std::unique_ptr<spool::QueueIdSource> ids_;
     std::uint8_t slot_ = 0;
     std::optional<spool::Space> space_;
-    smtp::Monotonic looked_;                      // when space_ was asked for
-    bool full_ = false;                           // said so in the log
-    std::optional<smtp::Monotonic> closed_until_; // after a failure; then one is tried
-    std::string broken_;                          // what failed; "" nothing
-    std::string reported_obstacle_, reported_problem_;             // by on_status_change_ and report_problem_
+    smtp::Monotonic looked_;                           // when space_ was asked for
+    bool full_ = false;                                // said so in the log
+    std::optional<smtp::Monotonic> closed_until_;      // after a failure; then one is tried
+    std::string broken_;                               // what failed; "" nothing
+    std::string reported_obstacle_, reported_problem_; // by on_status_change_ and report_problem_
     spool::ContentMemory::Level logged_memory_level_ = spool::ContentMemory::Level::plenty; // in the log
     std::function<void(const std::string&)> on_status_change_;
     std::function<void()> scarce_;

@@ -5,8 +5,8 @@
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/proto/submission.h"
+#include "daemons/common/runtime/crash_point.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
 #include <unordered_map>
@@ -52,7 +52,8 @@ public:
     std::uint64_t try_now(const std::string& domain, bool with_subdomains, TryDone done) {
         const auto request = ++last_request_;
         tries_.emplace(request, std::move(done));
-        if (queue_manager_.send(proto::submission::FlushDomain{request, domain, with_subdomains}) != ipc::SendResult::yes)
+        if (queue_manager_.send(proto::submission::FlushDomain{request, domain, with_subdomains}) !=
+            ipc::SendResult::yes)
             loop_.defer([this, request] { tried(request, nullptr); });
         return request;
     }

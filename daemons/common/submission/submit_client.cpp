@@ -50,16 +50,14 @@ std::optional<Answer> hand_over(Fd socket, const std::function<Made(std::string&
                 reader.feed({buffer.data(), static_cast<std::size_t>(n)});
                 if (const auto frame = reader.next()) {
                     auto message = ipc::decode<proto::submit::Message>(*frame);
-                    if (message && std::holds_alternative<Answer>(*message))
-                        return std::get<Answer>(*message);
+                    if (message && std::holds_alternative<Answer>(*message)) return std::get<Answer>(*message);
                     return again("the mail system's answer is invalid");
                 }
                 reader.keep();
             }
         }
         if (to_send && (wait.revents & POLLOUT)) {
-            const auto n =
-                ::send(socket.number(), wire.data() + sent, wire.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+            const auto n = ::send(socket.number(), wire.data() + sent, wire.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
             if (n > 0) sent += static_cast<std::size_t>(n);
             // An error shows at the next look, behind an answer that may have come before it.
         }

@@ -1,8 +1,8 @@
 // The client of pickup's submit socket, for commands: sends the frames of one message as they are
 // created and reads the answer. Blocks, with a time limit. The callers determine the order of frames.
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/proto/submit.h"
+#include "daemons/common/runtime/fd.h"
 #include <functional>
 #include <optional>
 #include <string>

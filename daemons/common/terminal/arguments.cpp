@@ -56,8 +56,7 @@ std::expected<Arguments, std::string> parse_arguments(const std::vector<std::str
         const auto* option = std::ranges::find(common_options, name, &Option::name);
         if (option == std::end(common_options)) {
             const auto found = std::ranges::find(known, name, &Option::name);
-            if (const auto former = std::ranges::find(renamed, name, &RenamedOption::former);
-                former != renamed.end())
+            if (const auto former = std::ranges::find(renamed, name, &RenamedOption::former); former != renamed.end())
                 return std::unexpected(std::string(name) + " is now called " + std::string(former->present));
             if (found == known.end()) return std::unexpected("unknown option " + std::string(word));
             option = &*found;

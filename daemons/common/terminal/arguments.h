@@ -12,8 +12,8 @@ namespace postrider {
 
 // What a command may be given beside -c, --json and --help.
 struct Option {
-    std::string_view name;    // "--reason"
-    std::string_view value;   // "TEXT"; "": takes no value
+    std::string_view name;        // "--reason"
+    std::string_view value;       // "TEXT"; "": takes no value
     std::string_view description; // for --help
 };
 

@@ -8,8 +8,7 @@ namespace postrider {
 
 namespace {
 
-template <class T>
-std::optional<T> or_print_problems(std::expected<T, std::vector<config::Problem>> config) {
+template <class T> std::optional<T> or_print_problems(std::expected<T, std::vector<config::Problem>> config) {
     if (config) return *std::move(config);
     for (const auto& problem : config.error()) print_error(problem.to_string());
     return {};

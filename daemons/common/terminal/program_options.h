@@ -21,8 +21,8 @@ inline constexpr Option import_options[] = {{"-o", "FILE", "output file; an exis
 // The command line from which parse_arguments() makes these arguments again, without the program's name.
 std::vector<std::string> command_line(const Arguments& arguments, std::span<const Option> known);
 
-// The arguments of the program that carries out `postrider COMMAND`, which has checked them. Nothing if they are not what
-// it passes on, because the program was run directly; the error has been printed.
+// The arguments of the program that carries out `postrider COMMAND`, which has checked them. Nothing if they are not
+// what it passes on, because the program was run directly; the error has been printed.
 std::optional<Arguments> program_arguments(std::string_view command, const std::vector<std::string_view>& given,
                                            std::span<const Option> known, std::size_t words);
 

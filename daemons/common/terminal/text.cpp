@@ -44,8 +44,7 @@ std::string size_text(std::uint64_t bytes) {
     auto size = static_cast<double>(bytes) / 1024;
     std::size_t unit = 0;
     for (; size >= 999.5 && unit + 1 < units.size(); ++unit) size /= 1024;
-    return size < 9.95 ? fmt::format("{:.1f}{}", size, units[unit])
-                       : fmt::format("{:.0f}{}", size, units[unit]);
+    return size < 9.95 ? fmt::format("{:.1f}{}", size, units[unit]) : fmt::format("{:.0f}{}", size, units[unit]);
 }
 
 std::string time_text(std::int64_t seconds) {

@@ -31,9 +31,8 @@ std::string ascii_domain(std::string_view domain) {
 std::string folded(std::string_view name) {
     if (smtp::is_ascii(name) || !smtp::is_utf8_text(name)) return smtp::lowered(name);
     std::size_t length = 0;
-    const std::unique_ptr<std::uint8_t, Free> small(
-        u8_tolower(reinterpret_cast<const std::uint8_t*>(name.data()), name.size(), nullptr, UNINORM_NFC,
-                   nullptr, &length));
+    const std::unique_ptr<std::uint8_t, Free> small(u8_tolower(reinterpret_cast<const std::uint8_t*>(name.data()),
+                                                               name.size(), nullptr, UNINORM_NFC, nullptr, &length));
     if (!small) return smtp::lowered(name); // no memory
     return {reinterpret_cast<const char*>(small.get()), length};
 }

@@ -13,9 +13,7 @@ namespace {
 constexpr std::uint32_t heap_per_match = 4 * 1024; // KiB
 constexpr std::uint32_t most_groups = 32;          // whose places are kept, the whole match among them
 
-std::unexpected<smtp::Malformed> malformed(std::string why) {
-    return std::unexpected(smtp::Malformed{std::move(why)});
-}
+std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
 
 std::optional<std::uint32_t> options_of(std::string_view flags) {
     std::uint32_t options = PCRE2_CASELESS | PCRE2_DOTALL;

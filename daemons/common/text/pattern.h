@@ -46,7 +46,8 @@ public:
     // In no more than `steps` of matching, of which it takes off what it needed. 5,000,000 are a tenth of a second.
     Result match(const Pattern& pattern, std::string_view subject, std::int64_t& steps);
 
-    // `text` with $1, ${1} and $(1) replaced by what the groups caught in `subject`, which was matched last; "$$" is one
+    // `text` with $1, ${1} and $(1) replaced by what the groups caught in `subject`, which was matched last; "$$" is
+    // one
     // "$". Where nothing matched, the groups are empty. About `longest` bytes of it at most.
     std::string filled_in(std::string_view text, std::string_view subject, std::size_t longest) const;
 

@@ -18,14 +18,12 @@ constexpr std::int64_t ten_years = 3653 * 86'400'000'000;
 
 // The number and the unit `text` starts with; both are taken off it.
 template <std::size_t N>
-std::optional<std::int64_t> take_part(std::string_view& text, const Unit (&units)[N],
-                                      std::string_view if_none) {
+std::optional<std::int64_t> take_part(std::string_view& text, const Unit (&units)[N], std::string_view if_none) {
     std::uint32_t number = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc{}) return {};
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    auto word =
-        text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"));
+    auto word = text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"));
     text.remove_prefix(word.size());
     if (word.empty()) word = if_none;
     for (const Unit& unit : units) {
@@ -37,11 +35,9 @@ std::optional<std::int64_t> take_part(std::string_view& text, const Unit (&units
     return {};
 }
 
-template <std::size_t N>
-std::string print(std::int64_t value, const Unit (&units)[N], std::string_view of_zero) {
+template <std::size_t N> std::string print(std::int64_t value, const Unit (&units)[N], std::string_view of_zero) {
     for (const Unit& unit : units)
-        if (value != 0 && value % unit.value == 0)
-            return std::to_string(value / unit.value) + std::string(unit.name);
+        if (value != 0 && value % unit.value == 0) return std::to_string(value / unit.value) + std::string(unit.name);
     return std::to_string(value) + std::string(of_zero);
 }
 

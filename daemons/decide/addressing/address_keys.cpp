@@ -75,8 +75,8 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
     const auto add = [&](std::string local_part, std::string_view domain) {
         const auto text = smtp::Mailbox{std::move(local_part), std::string(domain.empty() ? origin : domain)}.text();
         if (const auto mailbox = smtp::Mailbox::parse(text); !mailbox)
-            out.error = fmt::format("\"{}\" is not a valid address: {}", smtp::printable(text, 100),
-                                    mailbox.error().why);
+            out.error =
+                fmt::format("\"{}\" is not a valid address: {}", smtp::printable(text, 100), mailbox.error().why);
         else
             out.addresses.push_back(text);
     };
@@ -88,7 +88,8 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
             if (domain.ends_with('.')) domain.remove_suffix(1);
             if (domain.empty())
                 out.error = "\"@\" is not a valid address: the domain is missing";
-            else add(local, domain);
+            else
+                add(local, domain);
             continue;
         }
         const auto written = addresses_in_item(item);
@@ -98,7 +99,8 @@ TableAddresses addresses_of(std::string_view value, std::string_view looked_up, 
         }
         for (const auto& each : *written) {
             const auto mailbox = smtp::Mailbox::parse_bare_allowed(each);
-            if (mailbox && out.addresses.size() <= limit) add(mailbox->local_part + std::string(extension), mailbox->domain);
+            if (mailbox && out.addresses.size() <= limit)
+                add(mailbox->local_part + std::string(extension), mailbox->domain);
         }
     }
     if (out.addresses.empty() && out.error.empty()) out.error = "it contains no address";

@@ -25,8 +25,7 @@ std::vector<ResolvedRecipient> ExpandedRecipients::take() {
     if (bad_members_ != 0) found_.push_back(std::move(bad_member_));
     if (found_.empty() && lookups_.unanswered().empty())
         fail(envelope_.address, {}, "5.4.6",
-             cut_ ? "the aliases of this address form a loop"
-                  : "the alias for this address has no valid target");
+             cut_ ? "the aliases of this address form a loop" : "the alias for this address has no valid target");
     if (found_.size() == 1) {
         auto& one = found_.front();
         if (one.fate == Fate::unknown && is_envelope_address(one)) return std::move(found_);
@@ -41,12 +40,10 @@ std::vector<ResolvedRecipient> ExpandedRecipients::take() {
 bool ExpandedRecipients::is_envelope_address(const ResolvedRecipient& one) const {
     const auto& own = envelope_.address;
     if (lower_domain(one.address) == lower_domain(own)) return true;
-    return own.rfind('@') == own.npos && one.fate != Fate::remote &&
-           one.address == own + "@" + settings_.origin;
+    return own.rfind('@') == own.npos && one.fate != Fate::remote && one.address == own + "@" + settings_.origin;
 }
 
-ResolvedRecipient ExpandedRecipients::base(Fate fate, const std::string& address,
-                                           const Provenance& via) const {
+ResolvedRecipient ExpandedRecipients::base(Fate fate, const std::string& address, const Provenance& via) const {
     ResolvedRecipient one;
     one.origin = envelope_.number;
     one.fate = fate;
@@ -59,8 +56,8 @@ ResolvedRecipient ExpandedRecipients::base(Fate fate, const std::string& address
 
 void ExpandedRecipients::add(ResolvedRecipient one) {
     if (found_.size() >= settings_.recipients)
-        return defer("4.3.5", fmt::format("the alias for this address has more than {} recipients",
-                                          settings_.recipients));
+        return defer("4.3.5",
+                     fmt::format("the alias for this address has more than {} recipients", settings_.recipients));
     if (one.target.empty() && (one.fate == Fate::local || one.fate == Fate::remote)) {
         const auto suppressed = lookups_.suppressed(lower_domain(one.address));
         if (waits_for(suppressed)) return;
@@ -76,8 +73,7 @@ void ExpandedRecipients::add(ResolvedRecipient one) {
     found_.push_back(std::move(one));
 }
 
-void ExpandedRecipients::fail(const std::string& address, const Provenance& via, std::string status,
-                              std::string text) {
+void ExpandedRecipients::fail(const std::string& address, const Provenance& via, std::string status, std::string text) {
     auto one = base(Fate::failed, address, via);
     one.status = std::move(status);
     one.text = std::move(text);
@@ -85,8 +81,7 @@ void ExpandedRecipients::fail(const std::string& address, const Provenance& via,
 }
 
 // The envelope's own is the sender's mistake, what tables made of it is ours.
-void ExpandedRecipients::reject_address(const std::string& address, const Provenance& via,
-                                        std::string_view why) {
+void ExpandedRecipients::reject_address(const std::string& address, const Provenance& via, std::string_view why) {
     if (address == envelope_.address || address == envelope_.address + "@" + settings_.origin)
         return fail(address, via, "5.1.3", fmt::format("bad address: {}", why));
     add_bad_member(

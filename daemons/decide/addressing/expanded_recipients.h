@@ -24,8 +24,7 @@ struct Provenance {
 class ExpandedRecipients {
 public:
     // All must outlive it.
-    ExpandedRecipients(const UnresolvedRecipient& envelope, const ExpansionSettings& settings,
-                       Lookups& lookups)
+    ExpandedRecipients(const UnresolvedRecipient& envelope, const ExpansionSettings& settings, Lookups& lookups)
         : envelope_(envelope), settings_(settings), lookups_(lookups) {}
 
     // A recipient to be completed and added.

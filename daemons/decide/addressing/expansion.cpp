@@ -35,8 +35,7 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
     auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
     if (!to.error.empty()) {
         out.status = TableAnswer::Status::unreadable;
-        out.why =
-            fmt::format("{}: invalid value for the sender <{}>: {}", found.table, reverse_path, to.error);
+        out.why = fmt::format("{}: invalid value for the sender <{}>: {}", found.table, reverse_path, to.error);
     } else if (to.addresses.front() != reverse_path) {
         out.path = out.own = std::move(to.addresses.front());
     }
@@ -85,8 +84,7 @@ public:
             duplicate.origin = from.number;
             duplicate.fate = Fate::discard;
             duplicate.status = "2.1.5";
-            duplicate.text =
-                fmt::format("<{}> expands to recipients that already have the message", from.address);
+            duplicate.text = fmt::format("<{}> expands to recipients that already have the message", from.address);
             out.push_back(std::move(duplicate));
         }
         return out;
@@ -102,8 +100,8 @@ private:
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
             const auto key = duplicate_key(
-                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.address}, mailboxes_,
-                folded_);
+                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.address},
+                mailboxes_, folded_);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
             if (!fresh) {
                 if (one.changed || !all_[first->second].changed) return;
@@ -202,9 +200,10 @@ ExpansionResult Expansion::take_result() {
 }
 
 ExpansionResult expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
-                const ExpansionSettings& settings, const ExpansionTables& tables) {
+                       const ExpansionSettings& settings, const ExpansionTables& tables) {
     Expansion expansion(envelope, reverse_path, settings, tables);
-    while (!expansion.run(10'000)) {}
+    while (!expansion.run(10'000)) {
+    }
     return expansion.take_result();
 }
 

@@ -47,15 +47,15 @@ struct ExpansionSettings {
     std::string catch_all;  // where mail for unknown local users goes; "" it fails
     char delimiter = '+';   // 0: none
     std::uint32_t depth = 50;
-    std::uint32_t recipients = 100'000;  // one address may become so many
-    std::size_t bytes = 48 << 20;        // of text in one answer, about; what is beyond waits for the next one
-    std::size_t questions = 50'000;      // needed at a time, about; what is beyond is found out in the next run
+    std::uint32_t recipients = 100'000; // one address may become so many
+    std::size_t bytes = 48 << 20;       // of text in one answer, about; what is beyond waits for the next one
+    std::size_t questions = 50'000;     // needed at a time, about; what is beyond is found out in the next run
     AddressTables tables;
     std::string local_transport; // a next hop for users' mailboxes; "" as `local` is configured
-    std::string mailbox;         // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
-    std::string mailbox_user;    // whose these files are
+    std::string mailbox;      // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
+    std::string mailbox_user; // whose these files are
     Mailboxes mailboxes = Mailboxes::files; // of users, where local_transport is ""
-    std::string default_user;    // commands and files of aliases that nobody in particular answers for
+    std::string default_user;               // commands and files of aliases that nobody in particular answers for
     Permitted commands, files;
 };
 
@@ -69,20 +69,21 @@ struct RecipientIdentity {
 };
 // Equal for two recipients if one copy serves both: the same final address, or the same file for the same user. Who
 // acts by the address gets a copy for each: a server that keeps mailboxes by the whole of it, a mailbox here by the
-// local part (its user is one in all local domains), a command by the address of the envelope, too, of which it is told.
+// local part (its user is one in all local domains), a command by the address of the envelope, too, of which it is
+// told.
 std::string duplicate_key(const RecipientIdentity& copy, Mailboxes mailboxes, const NameForm& folded);
 
 struct ExpansionResult {
     std::vector<ResolvedRecipient> recipients; // every envelope recipient is named at least once, in its order
-    std::set<LookupRequest> unanswered;                  // not empty: nothing above; find out about these and ask again
+    std::set<LookupRequest> unanswered;        // not empty: nothing above; find out about these and ask again
 };
 
 class Expansion {
 public:
     // `reverse_path`: "" for reports; owners of lists are not put in then. `settings`, and what `tables` refer to, must
     // outlive it.
-    Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path, const ExpansionSettings& settings,
-              ExpansionTables tables);
+    Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path,
+              const ExpansionSettings& settings, ExpansionTables tables);
     ~Expansion();
     Expansion(const Expansion&) = delete;
     Expansion& operator=(const Expansion&) = delete;
@@ -99,6 +100,6 @@ private:
 
 // All of it at once.
 ExpansionResult expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
-                const ExpansionSettings& settings, const ExpansionTables& tables);
+                       const ExpansionSettings& settings, const ExpansionTables& tables);
 
 } // namespace decide

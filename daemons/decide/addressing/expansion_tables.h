@@ -20,8 +20,8 @@ struct AliasTarget {
         wrong,   // what stands there is none of these
     };
     Kind kind = Kind::address;
-    // address: as Mailbox::parse_bare_allowed() takes it; file: "~/name" is in the home of whoever the list is delivered
-    // as; wrong: what and why, in one printable line. Without backslash, bar and ":include:".
+    // address: as Mailbox::parse_bare_allowed() takes it; file: "~/name" is in the home of whoever the list is
+    // delivered as; wrong: what and why, in one printable line. Without backslash, bar and ":include:".
     std::string value;
     std::uint32_t line = 0; // include: where it stands in its file; 0: not known
     bool operator==(const AliasTarget&) const = default;

@@ -21,7 +21,8 @@ std::optional<LookupRequest> FairLookupQueue::next() {
     return {};
 }
 
-// The first of a line that nobody has asked meanwhile. `must_wait`: there is one, whose user has all places one may have.
+// The first of a line that nobody has asked meanwhile. `must_wait`: there is one, whose user has all places one may
+// have.
 std::optional<LookupRequest> FairLookupQueue::take_from(Source& source, Line& line, bool& must_wait) {
     for (; !line.requests.empty(); line.requests.pop_front()) {
         const auto waiting = source.waiting.find(line.requests.front());
@@ -29,7 +30,10 @@ std::optional<LookupRequest> FairLookupQueue::take_from(Source& source, Line& li
         const auto user = user_of(waiting->first);
         if (!user.empty()) {
             auto& in_flight = source.in_flight_of_user[user];
-            if (in_flight >= max_per_user) { must_wait = true; return std::nullopt; }
+            if (in_flight >= max_per_user) {
+                must_wait = true;
+                return std::nullopt;
+            }
             ++in_flight;
         }
         auto question = std::move(line.requests.front());

@@ -1,7 +1,7 @@
 // In which order requests go out to the sources that answer them, tables and users: of each source so many are out at a
-// time, and those who ask take turns for its places. So one who has a hundred thousand requests (a large list) costs one
-// who has a single one (RCPT) a few answers' time and no more. Files of users are read as those users, who may have it
-// take as long as they like: few requests about one user are out, and there are places for many users. Pure; knows
+// time, and those who ask take turns for its places. So one who has a hundred thousand requests (a large list) costs
+// one who has a single one (RCPT) a few answers' time and no more. Files of users are read as those users, who may have
+// it take as long as they like: few requests about one user are out, and there are places for many users. Pure; knows
 // neither the answers nor what they are for.
 #pragma once
 #include "daemons/decide/addressing/expansion_tables.h"
@@ -38,7 +38,7 @@ private:
         std::deque<LookupRequest> requests;
     };
     struct Source {
-        std::deque<Line> lines; // whose turn is next first
+        std::deque<Line> lines;                       // whose turn is next first
         std::map<LookupRequest, std::size_t> waiting; // and not out: in so many lines
         std::set<LookupRequest> in_flight;
         std::map<std::string, std::size_t> in_flight_of_user; // files of users

@@ -36,9 +36,7 @@ public:
 
     bool empty() const { return open_.empty(); }
     std::size_t size() const { return open_.size(); }
-    bool is_open(const std::string& key) const {
-        return std::ranges::find(open_, key, &List::key) != open_.end();
-    }
+    bool is_open(const std::string& key) const { return std::ranges::find(open_, key, &List::key) != open_.end(); }
     // False: it was looked through before, or is open.
     bool first_time(const std::string& key) { return done_.insert(key).second; }
 

@@ -33,7 +33,8 @@ UserAnswer Lookups::user(const std::string& name) {
 
 AliasAnswer Lookups::forward(const std::string& user, const std::string& extension) {
     auto answer = tables_.forward ? tables_.forward(user, extension) : AliasAnswer{};
-    if (answer.status == AliasAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::forward, user, extension});
+    if (answer.status == AliasAnswer::Status::not_yet)
+        unanswered_.insert({LookupRequest::Kind::forward, user, extension});
     return answer;
 }
 
@@ -45,7 +46,8 @@ AliasAnswer Lookups::include(const std::string& path, const std::string& user) {
 
 TableAnswer Lookups::suppressed(const std::string& address) {
     auto answer = tables_.suppressed ? tables_.suppressed(address) : TableAnswer{};
-    if (answer.status == TableAnswer::Status::not_yet) unanswered_.insert({LookupRequest::Kind::suppressed, address, {}});
+    if (answer.status == TableAnswer::Status::not_yet)
+        unanswered_.insert({LookupRequest::Kind::suppressed, address, {}});
     return answer;
 }
 

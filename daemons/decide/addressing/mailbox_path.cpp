@@ -28,7 +28,7 @@ bool is_path(std::string_view text) {
 bool is_mailbox_pattern(std::string_view text) { return text.starts_with("maildir:") || text.starts_with("mbox:"); }
 
 std::string mailbox_path(std::string_view pattern, std::string_view user, std::string_view domain,
-                          std::string_view value) {
+                         std::string_view value) {
     constexpr std::string_view user_word = "{user}", domain_word = "{domain}", value_word = "{value}";
     std::string out;
     while (!pattern.empty()) {

@@ -12,7 +12,7 @@ bool is_mailbox_pattern(std::string_view text);
 // {user}: the local part without extension; {domain}; {value}: what the table of mailboxes says. "": the words
 // cannot be parts of a path ("", "..", "/" in a name, longer than 255).
 std::string mailbox_path(std::string_view pattern, std::string_view user, std::string_view domain,
-                          std::string_view value);
+                         std::string_view value);
 
 // Is `place` what the pattern comes to for that user and domain, whatever a table may say of them?
 bool is_mailbox_path(std::string_view pattern, std::string_view place, std::string_view user, std::string_view domain);

@@ -110,8 +110,7 @@ private:
             case UserAnswer::known:
             case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
             case UserAnswer::not_yet: return {Verdict::pending};
-            case UserAnswer::unreadable:
-                return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};
+            case UserAnswer::unreadable: return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};
             case UserAnswer::unknown: break;
             }
         }
@@ -120,8 +119,7 @@ private:
 
     // Who is known may be refused by a transport nevertheless: "error:5.2.1 closed".
     RecipientCheck by_transport(const std::string& address) {
-        const auto found =
-            lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
+        const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
         if (const auto word = wait_for(found.answer.status)) return *word;
         if (found.answer.status == Status::none) return {};
         const auto word = TransportEntry::parse(found.answer.value);

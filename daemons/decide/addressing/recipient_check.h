@@ -11,8 +11,8 @@ namespace decide {
 struct RecipientCheck {
     enum class Verdict { known, unknown, not_local, try_later, pending };
     Verdict verdict = Verdict::known;
-    std::string status = {}; // unknown: "5.1.1", "5.1.6" …
-    std::string text = {};   // unknown, try_later
+    std::string status = {};                 // unknown: "5.1.1", "5.1.6" …
+    std::string text = {};                   // unknown, try_later
     std::set<LookupRequest> unanswered = {}; // not_yet: what to find out about
     bool operator==(const RecipientCheck&) const = default;
 };

@@ -33,13 +33,14 @@ void Expander::step() {
         expand_virtual_alias(target.value, list.via);
     const bool leads_on = lists_.size() > depth || target.kind == AliasTarget::Kind::include;
     if (++(leads_on ? nested_lists_ : members_) > settings_.recipients)
-        result_.defer("4.3.5", fmt::format("the lists for this address have more than {} targets",
-                                           settings_.recipients));
+        result_.defer("4.3.5",
+                      fmt::format("the lists for this address have more than {} targets", settings_.recipients));
 }
 
 bool Expander::too_deep(const Provenance& via) {
     if (via.depth <= settings_.depth) return false;
-    result_.defer("4.3.5", fmt::format("the aliases of this address are nested more than {} levels deep", settings_.depth));
+    result_.defer("4.3.5",
+                  fmt::format("the aliases of this address are nested more than {} levels deep", settings_.depth));
     return true;
 }
 
@@ -83,12 +84,11 @@ void Expander::expand_virtual_alias(const std::string& address, const Provenance
     if (found.answer.status == Status::none) return by_class(address, via);
     if (!lists_.first_time(key)) return;
     auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
-                                               settings_.origin, settings_.recipients);
+                                         settings_.origin, settings_.recipients);
     if (!wrong.empty())
         result_.add_bad_member(via, fmt::format("{}: invalid value for <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
-        result_.defer("4.3.5",
-                      fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
+        result_.defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
     std::vector<AliasTarget> places;
     places.reserve(targets.size());
     for (auto& target : targets) places.push_back({AliasTarget::Kind::address, std::move(target)});
@@ -135,8 +135,7 @@ void Expander::by_class(const std::string& address, const Provenance& via) {
 bool Expander::relocated(const std::string& address, AddressClass address_class, const Provenance& via) {
     if (settings_.tables.relocated.empty()) return false;
     const auto bare = address_class == AddressClass::local ? BareNames::yes : BareNames::no;
-    const auto found =
-        lookups_.in_tables(settings_.tables.relocated, address_keys(address, settings_.delimiter, bare));
+    const auto found = lookups_.in_tables(settings_.tables.relocated, address_keys(address, settings_.delimiter, bare));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
     result_.fail(address, via, "5.1.6", "User has moved to " + smtp::printable(found.answer.value, 300));
@@ -146,8 +145,7 @@ bool Expander::relocated(const std::string& address, AddressClass address_class,
 // True: a transport table says where it goes; or that is not known now.
 bool Expander::by_transport(const std::string& address, const Provenance& via) {
     if (settings_.tables.transport.empty()) return false;
-    const auto found =
-        lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
+    const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
     if (result_.waits_for(found.answer)) return true;
     if (found.answer.status == Status::none) return false;
     const auto word = TransportEntry::parse(found.answer.value);
@@ -216,7 +214,7 @@ void Expander::deliver_to_mailbox(const std::string& address, const std::string&
     }
     const auto parts = AddressParts::of(address);
     auto place = mailbox_path(settings_.mailbox, settings_.folded(parts.name(settings_.delimiter)),
-                               smtp::lowered(parts.domain), value);
+                              smtp::lowered(parts.domain), value);
     if (place.empty()) return result_.fail(address, via, "5.1.3", "no mailbox can have this name");
     auto one = result_.base(Fate::local, address, via);
     one.target = std::move(place);
@@ -239,9 +237,9 @@ void Expander::deliver_remotely(const std::string& address, const Provenance& vi
             using Kind = TransportEntry::Kind;
             if (word && word->kind == Kind::defer) return result_.defer(word->status, word->value);
             if (!word || (word->kind != Kind::next_hop && word->kind != Kind::as_usual))
-                return result_.defer(
-                    "4.3.5", fmt::format("a sender_relay table has \"{}\" for <{}>: not a valid next hop",
-                                         smtp::printable(found.answer.value, 100), sender_));
+                return result_.defer("4.3.5",
+                                     fmt::format("a sender_relay table has \"{}\" for <{}>: not a valid next hop",
+                                                 smtp::printable(found.answer.value, 100), sender_));
             one.transport = word->value; // "": as usual
         }
     }
@@ -269,10 +267,9 @@ void Expander::expand_local_name(const std::string& name, const std::string& add
     if (plain != name && expand_alias(plain, address, via)) return;
     if (plain == "mailer-daemon" && !lists_.is_open("alias postmaster")) // the postmaster, whoever that is
         return expand_list_member("postmaster", via.deeper());
-    if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) &&
-        !lists_.is_open("alias " + plain)) {
-        return lists_.open("alias " + plain, {{AliasTarget::Kind::address, settings_.postmaster}},
-                           ListContext{}, via.deeper());
+    if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) && !lists_.is_open("alias " + plain)) {
+        return lists_.open("alias " + plain, {{AliasTarget::Kind::address, settings_.postmaster}}, ListContext{},
+                           via.deeper());
     }
     deliver_to_user(name, address, via, false);
 }
@@ -309,13 +306,12 @@ std::string Expander::owner_of(const std::string& alias, const std::string& inhe
     const auto owner = "owner-" + alias;
     const auto answer = lookups_.alias(owner);
     if (answer.status == AliasAnswer::Status::unreadable) result_.defer("4.3.0", answer.why);
-    return answer.status == AliasAnswer::Status::found ? smtp::Mailbox{owner, settings_.origin}.text()
-                                                       : inherited;
+    return answer.status == AliasAnswer::Status::found ? smtp::Mailbox{owner, settings_.origin}.text() : inherited;
 }
 
 // True: the user's own file says where it goes; or that is not known now.
-bool Expander::expand_forward(const std::string& user, const std::string& extension,
-                              const std::string& address, const Provenance& via) {
+bool Expander::expand_forward(const std::string& user, const std::string& extension, const std::string& address,
+                              const Provenance& via) {
     const auto key = "forward " + user;
     if (lists_.is_open(key)) return false; // the file names its user: the mailbox
     auto answer = lookups_.forward(user, extension);
@@ -324,8 +320,7 @@ bool Expander::expand_forward(const std::string& user, const std::string& extens
     if (answer.status == AliasAnswer::Status::unreadable) result_.defer("4.3.0", answer.why);
     if (answer.status != AliasAnswer::Status::found) return true;
     if (too_deep(via)) return true;
-    if (!lists_.first_time(key + "\n" + extension))
-        return true; // another extension may have a file of its own
+    if (!lists_.first_time(key + "\n" + extension)) return true; // another extension may have a file of its own
     if (loops(address, via)) return true;
     lists_.open(key, std::move(answer.targets),
                 ListContext{ListContext::From::forward, user + "'s .forward", user, user, address},
@@ -351,8 +346,7 @@ void Expander::deliver_to_local_mailbox(const std::string& text, const Provenanc
     if (!parsed) return result_.reject_address(text, via, parsed.error().why);
     if (!parsed->bare() && settings_.class_of(smtp::lowered(parsed->domain)) != AddressClass::local)
         return expand_list_member(text, via);
-    const auto address =
-        smtp::Mailbox{parsed->local_part, parsed->bare() ? settings_.origin : parsed->domain}.text();
+    const auto address = smtp::Mailbox{parsed->local_part, parsed->bare() ? settings_.origin : parsed->domain}.text();
     deliver_to_user(settings_.folded(parsed->local_part), address, via, true);
 }
 
@@ -368,13 +362,12 @@ void Expander::expand_include(const AliasTarget& target, const ListContext& read
     if (too_deep(via)) return;
     if (!path.starts_with('/')) return missing("4.3.5", named + ": expected an absolute path");
     if (++includes_ > most_includes)
-        return result_.defer(
-            "4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
+        return result_.defer("4.3.5",
+                             fmt::format("the lists for this address include more than {} files", most_includes));
     auto answer = lookups_.include(path, reading.reader);
     if (answer.status == AliasAnswer::Status::not_yet) return;
     if (answer.status == AliasAnswer::Status::unreadable) return missing("4.3.0", answer.why);
-    if (answer.status == AliasAnswer::Status::none)
-        return missing("4.3.0", named + ": missing, or not trusted");
+    if (answer.status == AliasAnswer::Status::none) return missing("4.3.0", named + ": missing, or not trusted");
     const auto key = "include " + reading.reader + " " + path;
     if (!lists_.first_time(key)) return;
     auto inside = reading;
@@ -393,9 +386,9 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
                      : reading.from == ListContext::From::forward ? permitted.forward
                                                                   : permitted.includes;
     if (!may)
-        return result_.fail(reading.address, via, "5.7.1",
-                            fmt::format("{}: delivery to a {} is not allowed there", reading.name,
-                                        command ? "command" : "file"));
+        return result_.fail(
+            reading.address, via, "5.7.1",
+            fmt::format("{}: delivery to a {} is not allowed there", reading.name, command ? "command" : "file"));
     if (target.value == "/dev/null") {
         auto one = result_.base(Fate::discard, reading.address, via);
         one.status = "2.0.0";
@@ -404,8 +397,8 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
     }
     if (!command && target.value.starts_with("~/") && reading.run_as.empty())
         return result_.add_bad_member(via, fmt::format("{}: {}: there is no user here whose home directory "
-                                                       "this could be", reading.name,
-                                                       smtp::printable(target.value, 200)));
+                                                       "this could be",
+                                                       reading.name, smtp::printable(target.value, 200)));
     auto one = result_.base(Fate::local, reading.address, via);
     one.target = (command ? "|" : "") + target.value;
     one.user = reading.run_as.empty() ? settings_.default_user : reading.run_as;
@@ -417,10 +410,9 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
 void Expander::defer_for_alias(const std::string& user, const std::string& address, const Provenance& via) {
     auto one = result_.base(Fate::unknown, address, via);
     one.status = "4.3.5";
-    one.text =
-        fmt::format("mail for {} is never written to a mailbox: create an alias for the person who reads it; "
-                    "the next attempt uses it (postrider message retry makes that attempt now)",
-                    user);
+    one.text = fmt::format("mail for {} is never written to a mailbox: create an alias for the person who reads it; "
+                           "the next attempt uses it (postrider message retry makes that attempt now)",
+                           user);
     result_.add(std::move(one));
 }
 
@@ -436,12 +428,10 @@ void Expander::deliver_to_user(const std::string& name, const std::string& addre
             if (settings_.local_transport.empty()) return defer_for_alias(candidate, address, via);
             [[fallthrough]];
         case UserAnswer::known: {
-            const auto extension =
-                candidate.size() < name.size() ? name.substr(candidate.size() + 1) : std::string();
+            const auto extension = candidate.size() < name.size() ? name.substr(candidate.size() + 1) : std::string();
             const bool own_file = user == UserAnswer::known && !mailbox_only;
             if (own_file && expand_forward(candidate, extension, address, via)) return;
-            auto one =
-                result_.base(settings_.local_transport.empty() ? Fate::local : Fate::remote, address, via);
+            auto one = result_.base(settings_.local_transport.empty() ? Fate::local : Fate::remote, address, via);
             one.user = candidate;
             one.transport = settings_.local_transport;
             one.delivered_to.clear(); // a mailbox of this system, wherever it is kept
@@ -457,8 +447,7 @@ void Expander::deliver_to_user(const std::string& name, const std::string& addre
     if (lists_.is_open("alias " + name)) return result_.cut_loop(); // and nobody has that name
     if (const std::string key = "catch-all"; !settings_.catch_all.empty() && !lists_.is_open(key)) {
         if (!lists_.first_time(key)) return;
-        return lists_.open(key, {{AliasTarget::Kind::address, settings_.catch_all}}, ListContext{},
-                           via.deeper());
+        return lists_.open(key, {{AliasTarget::Kind::address, settings_.catch_all}}, ListContext{}, via.deeper());
     }
     result_.fail(address, via, "5.1.1", fmt::format("unknown user: \"{}\"", smtp::printable(name, 100)));
 }

@@ -1,6 +1,6 @@
-// Addresses as people write them into tables and lists, made those of the envelope: "Ann Smith <ann@x>", "(at home) ann",
-// "friends: ann, bob;", "ann bob", "ann@X.". The forms are those that Postfix takes in aliases(5) and virtual(5). Pure
-// text: knows no table, and not who is reached.
+// Addresses as people write them into tables and lists, made those of the envelope: "Ann Smith <ann@x>", "(at home)
+// ann", "friends: ann, bob;", "ann bob", "ann@X.". The forms are those that Postfix takes in aliases(5) and virtual(5).
+// Pure text: knows no table, and not who is reached.
 #pragma once
 #include "libsmtp/text/text.h"
 #include <expected>

@@ -21,8 +21,7 @@ std::vector<std::size_t> host_order(const std::vector<Rank>& ranks, const Chance
         for (auto at = rest.begin(); at != equals; ++at) sum += ranks[*at].weight;
         const auto drawn = chance(sum);
         auto chosen = rest.begin();
-        for (std::uint32_t running = ranks[*chosen].weight; running < drawn; running += ranks[*chosen].weight)
-            ++chosen;
+        for (std::uint32_t running = ranks[*chosen].weight; running < drawn; running += ranks[*chosen].weight) ++chosen;
         out.push_back(*chosen);
         rest.erase(chosen);
     }

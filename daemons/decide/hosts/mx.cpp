@@ -23,8 +23,7 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 std::string not_found(std::string_view domain, std::string_view type, std::string_view what) {
-    return fmt::format("Host or domain name not found. Name service error for name={} type={}: {}", domain,
-                       type, what);
+    return fmt::format("Host or domain name not found. Name service error for name={} type={}: {}", domain, type, what);
 }
 
 Destination later(std::string_view domain, std::string_view type, std::string_view why) {
@@ -34,8 +33,7 @@ Destination later(std::string_view domain, std::string_view type, std::string_vi
 }
 
 Destination loops(std::string_view domain) {
-    return Destination::refuse(RouteKind::permanent, "5.4.6",
-                               fmt::format("mail for {} loops back to myself", domain));
+    return Destination::refuse(RouteKind::permanent, "5.4.6", fmt::format("mail for {} loops back to myself", domain));
 }
 
 } // namespace
@@ -63,30 +61,24 @@ MxDecision decide_mx(std::string_view domain, LookupStatus said, std::vector<MxR
                      std::uint16_t port, const IsSelf& is_self) {
     if (said == LookupStatus::failed) return {false, later(domain, "MX", why)};
     if (said == LookupStatus::no_name)
-        return {false,
-                Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
+        return {false, Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
     if (said == LookupStatus::no_data) return {true, {}};
 
     if (records.size() == 1 && records.front().host.empty())
         return {false, Destination::refuse(RouteKind::permanent, "5.1.10",
                                            fmt::format("Domain {} does not accept mail (nullMX)", domain))};
-    std::erase_if(records,
-                  [](const MxRecord& record) { return record.host.empty() || is_literal(record.host); });
+    std::erase_if(records, [](const MxRecord& record) { return record.host.empty() || is_literal(record.host); });
     if (records.empty())
-        return {false,
-                Destination::refuse(RouteKind::permanent, "5.4.4",
-                                    fmt::format("Domain {} has MX records, but none names a host", domain))};
+        return {false, Destination::refuse(RouteKind::permanent, "5.4.4",
+                                           fmt::format("Domain {} has MX records, but none names a host", domain))};
 
     // Ourselves among them: we may only hand on to better ones, or mail would go in circles.
     std::sort(records.begin(), records.end(), [](const MxRecord& a, const MxRecord& b) {
         return std::tie(a.preference, a.host) < std::tie(b.preference, b.host);
     });
-    const auto self =
-        std::find_if(records.begin(), records.end(), [&](const MxRecord& r) { return is_self(r.host); });
+    const auto self = std::find_if(records.begin(), records.end(), [&](const MxRecord& r) { return is_self(r.host); });
     const bool ours = self != records.end();
-    if (ours)
-        std::erase_if(records,
-                      [limit = self->preference](const MxRecord& r) { return r.preference >= limit; });
+    if (ours) std::erase_if(records, [limit = self->preference](const MxRecord& r) { return r.preference >= limit; });
     if (records.empty()) return {false, loops(domain)};
 
     std::vector<Host> hosts;

@@ -41,10 +41,10 @@ struct Host {
 // Where a domain's mail goes, or why not.
 struct Destination {
     RouteKind kind = RouteKind::temporary;
-    std::vector<Host> hosts;  // by preference
-    std::string link;         // equal for equal sets of hosts
-    std::string status, text; // "4.4.3", one line for log and report
-    bool includes_self = false;        // this very system is one of its hosts, those here are better ones
+    std::vector<Host> hosts;    // by preference
+    std::string link;           // equal for equal sets of hosts
+    std::string status, text;   // "4.4.3", one line for log and report
+    bool includes_self = false; // this very system is one of its hosts, those here are better ones
 
     static Destination of(RouteKind kind, std::vector<Host> hosts);
     static Destination refuse(RouteKind kind, std::string_view status, std::string text);

@@ -11,8 +11,7 @@ Destination decide_srv(std::string_view domain, const SrvAnswer& wrapped, const 
     const auto take = [&](const SrvAnswer& said, Tier tier) {
         for (const auto& record : said.records) {
             if (record.target.empty() || record.port == 0) continue; // "." is no host, whatever stands beside it
-            const Host host{record.target,          record.port, record.priority, record.weight, tier,
-                            tier == Tier::first};
+            const Host host{record.target, record.port, record.priority, record.weight, tier, tier == Tier::first};
             const bool known = std::ranges::any_of(
                 hosts, [&](const Host& other) { return other.name == host.name && other.port == host.port; });
             if (is_self(host.name))
@@ -25,7 +24,8 @@ Destination decide_srv(std::string_view domain, const SrvAnswer& wrapped, const 
     take(starttls, Tier::second);
     if (!hosts.empty()) return Destination::of(RouteKind::mx, std::move(hosts));
     if (ours)
-        return Destination::refuse(RouteKind::permanent, "5.4.6", fmt::format("mail for {} loops back to myself", domain));
+        return Destination::refuse(RouteKind::permanent, "5.4.6",
+                                   fmt::format("mail for {} loops back to myself", domain));
     for (const auto& [said, name] : {std::pair(&wrapped, submissions), std::pair(&starttls, submission)})
         if (said->status == LookupStatus::failed)
             return Destination::refuse(

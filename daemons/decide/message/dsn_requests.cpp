@@ -24,8 +24,8 @@ spool::Notify DsnRequests::notify(std::uint32_t recipient) const {
     for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
         alone = alone && successors()[state_.recipients[at].origin].count == 1;
     if (alone) return asked;
-    const auto rest = static_cast<spool::Notify>(static_cast<unsigned>(asked) &
-                                                 ~static_cast<unsigned>(spool::Notify::success));
+    const auto rest =
+        static_cast<spool::Notify>(static_cast<unsigned>(asked) & ~static_cast<unsigned>(spool::Notify::success));
     return rest == spool::Notify::unspecified ? spool::Notify::never : rest;
 }
 

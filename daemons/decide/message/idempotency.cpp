@@ -9,9 +9,7 @@ namespace decide::idempotency {
 std::expected<std::string, std::string> key_in(const smtp::ControlFields& header, std::size_t field) {
     const auto count = header.count(field);
     if (count == 0) return "";
-    const auto wrong = [](std::string why) {
-        return std::unexpected(fmt::format("{}: {}", field_name, why));
-    };
+    const auto wrong = [](std::string why) { return std::unexpected(fmt::format("{}: {}", field_name, why)); };
     if (count > 1) return wrong(fmt::format("there are {} such fields, expected one", count));
     auto key = header.value(field);
     if (key.empty()) return wrong("the key is empty");
@@ -24,8 +22,7 @@ std::expected<std::string, std::string> key_in(const smtp::ControlFields& header
 std::string request_of(const spool::Envelope& envelope, std::string_view schedule) {
     std::set<std::string> recipients;
     for (const auto& each : envelope.recipients)
-        recipients.insert(
-            fmt::format("to <{}> {} {}\n", each.address, static_cast<unsigned>(each.notify), each.orcpt));
+        recipients.insert(fmt::format("to <{}> {} {}\n", each.address, static_cast<unsigned>(each.notify), each.orcpt));
     auto out = fmt::format("from <{}>\n", envelope.reverse_path);
     for (const auto& each : recipients) out += each;
     return out + fmt::format("{} {} {} {}\n", static_cast<unsigned>(envelope.ret), envelope.priority,

@@ -31,9 +31,9 @@ struct SigningKeyName {
     bool operator==(const SigningKeyName&) const = default;
 };
 
-struct SigningRule { // [dkim."<domain>"]
-    std::string domain; // as the DNS has it, lower case
-    std::vector<SigningKeyName> keys; // each makes a signature, the first one's stands on top
+struct SigningRule {                            // [dkim."<domain>"]
+    std::string domain;                         // as the DNS has it, lower case
+    std::vector<SigningKeyName> keys;           // each makes a signature, the first one's stands on top
     std::set<std::string, std::less<>> domains; // whose mail it signs beside its own; ".x": all below x
     MailOrigin sign = MailOrigin::local | MailOrigin::submission | MailOrigin::authenticated | MailOrigin::networks |
                       MailOrigin::reports;

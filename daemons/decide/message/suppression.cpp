@@ -34,8 +34,8 @@ bool is_status_pattern(std::string_view text) {
         const auto part = text.substr(0, dot);
         more = dot != text.npos;
         text.remove_prefix(more ? dot + 1 : text.size());
-        const bool digits = !part.empty() && part.size() <= 3 &&
-                            std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+        const bool digits =
+            !part.empty() && part.size() <= 3 && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
         if (parts == 0 ? part != "5" : !digits && part != "*") return false;
     }
     return parts == 3;
@@ -58,8 +58,8 @@ std::expected<std::string, std::string> suppression_recipient(std::string_view w
     }
     const auto mailbox = smtp::Mailbox::parse(written);
     if (!mailbox)
-        return std::unexpected(fmt::format("\"{}\" is not a valid address: {}", smtp::printable(written, 100),
-                                           mailbox.error().why));
+        return std::unexpected(
+            fmt::format("\"{}\" is not a valid address: {}", smtp::printable(written, 100), mailbox.error().why));
     return folded(*mailbox, folding);
 }
 

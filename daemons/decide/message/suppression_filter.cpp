@@ -23,8 +23,8 @@ std::expected<SuppressionFilter, std::string> SuppressionFilter::parse(std::span
         const auto equals = word.find('=');
         const auto known = std::ranges::find(keys, smtp::lowered(std::string_view(word).substr(0, equals)));
         if (equals == word.npos || known == keys.end())
-            return std::unexpected(fmt::format("\"{}\" is not a filter word: expected {}=… or all", word,
-                                               fmt::join(keys, "=, ")));
+            return std::unexpected(
+                fmt::format("\"{}\" is not a filter word: expected {}=… or all", word, fmt::join(keys, "=, ")));
         Word made{.key = static_cast<Key>(known - keys.begin()),
                   .text = smtp::lowered(std::string_view(word).substr(equals + 1))};
         const std::string_view text = made.text;

@@ -25,8 +25,8 @@ private:
     enum class Key : std::uint8_t { recipient, domain, sender, who, reason, age, kind };
     struct Word {
         Key key = Key::recipient;
-        std::string text;       // lower case
-        bool least = false;     // age
+        std::string text;   // lower case
+        bool least = false; // age
         smtp::Duration age{};
     };
     std::vector<Word> words_;

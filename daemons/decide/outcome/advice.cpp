@@ -38,8 +38,9 @@ constexpr Row table[] = {
     {Where::recipient, Stage::none, ".1.1",
      "This is a local domain, and no user or alias in it has that name. Check [local] (domains, users, "
      "aliases)."},
-    {Where::recipient, Stage::none, ".3.0", "A table could not be read. The log names it; mail waits until "
-                                            "the table is readable."},
+    {Where::recipient, Stage::none, ".3.0",
+     "A table could not be read. The log names it; mail waits until "
+     "the table is readable."},
     {Where::recipient, Stage::none, ".3.5",
      "Something on this system must be fixed first: an alias, a table or a setting, as the text says. Mail "
      "waits until then; delivery resumes automatically."},
@@ -212,8 +213,9 @@ constexpr Row table[] = {
     {Where::conversation, Stage::mail, "",
      "The server rejects this sender. Try another one (--from), and check that SPF allows this host to send "
      "for its domain."},
-    {Where::conversation, Stage::rcpt, ".1.1", "The server has no user of that name. Ask the recipient for "
-                                               "the correct address."},
+    {Where::conversation, Stage::rcpt, ".1.1",
+     "The server has no user of that name. Ask the recipient for "
+     "the correct address."},
     {Where::conversation, Stage::rcpt, ".2.1",
      "The mailbox is disabled. Only its owner or its postmaster can change that."},
     {Where::conversation, Stage::rcpt, ".2.2", "The mailbox is full. Only its owner can change that."},
@@ -233,7 +235,7 @@ How how_of(const DeliveryFailure& failure) {
         if (failure.host.contains("[/"))
             return failure.error == ENOENT                             ? How::no_socket
                    : failure.error == EACCES || failure.error == EPERM ? How::shut
-                                                                     : How::unheard;
+                                                                       : How::unheard;
         if (failure.error == EADDRNOTAVAIL && !failure.pool.empty()) return How::no_source;
         return failure.host.empty() ? How::unnamed : How::any;
     }
@@ -277,7 +279,9 @@ HostParts parts_of(std::string_view host) {
 
 // What is not known stands in angle brackets, for the reader to fill in.
 std::string advice(const DeliveryFailure& failure) {
-    const auto known = [](std::string_view value, std::string_view otherwise) { return value.empty() ? otherwise : value; };
+    const auto known = [](std::string_view value, std::string_view otherwise) {
+        return value.empty() ? otherwise : value;
+    };
     std::string text(find(failure));
     const auto [name, address, port] = parts_of(failure.host);
     put(text, "HOST", known(name, "<host>"));

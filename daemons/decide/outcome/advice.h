@@ -22,11 +22,11 @@ struct DeliveryFailure {
     int code = 0;                          // the server's; 0: it said nothing
     std::string_view status;               // "4.4.1"
     std::string_view domain = {};          // of the recipient; route, service: whose records were asked for
-    std::string_view host = {};            // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was reached for
-    std::string_view recipient = {};       // "ann@example.org"
-    std::string_view pool = {};            // of source addresses; "" none
-    std::string_view user = {};            // whom we send as; "" not known
-    int error = 0;                         // these: as in smtp::FailureDetails
+    std::string_view host = {};      // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was reached for
+    std::string_view recipient = {}; // "ann@example.org"
+    std::string_view pool = {};      // of source addresses; "" none
+    std::string_view user = {};      // whom we send as; "" not known
+    int error = 0;                   // these: as in smtp::FailureDetails
     bool silent = false;
     bool wrapped = false;
 };

@@ -52,8 +52,7 @@ bool is_status(std::string_view text) {
 std::optional<ReplyRule> ReplyRule::parse(std::string_view text) {
     ReplyRule rule;
     const auto code = next_word(text);
-    if (code.size() != 3 || (code[0] != '4' && code[0] != '5') ||
-        code.find_first_not_of("0123456789") != code.npos)
+    if (code.size() != 3 || (code[0] != '4' && code[0] != '5') || code.find_first_not_of("0123456789") != code.npos)
         return {};
     rule.code = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
     auto word = next_word(text);
@@ -75,8 +74,8 @@ std::optional<ReplyRule> ReplyRule::parse(std::string_view text) {
 
 std::string ReplyRule::to_string() const {
     const auto* its = std::ranges::find(stages, stage, [](const auto& each) { return each.second; });
-    return std::to_string(code) + (status.empty() ? "" : " " + status) + " at " + std::string(its->first) +
-           " is " + (severity == Severity::temporary ? "temporary" : "permanent");
+    return std::to_string(code) + (status.empty() ? "" : " " + status) + " at " + std::string(its->first) + " is " +
+           (severity == Severity::temporary ? "temporary" : "permanent");
 }
 
 bool ReplyRule::covers(const Observation& seen) const {

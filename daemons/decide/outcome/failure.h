@@ -22,8 +22,7 @@ enum class Severity : std::uint8_t { temporary, permanent };
 struct Failure {
     FailureKind kind = FailureKind::message;
     Severity severity = Severity::temporary;
-    bool push_back =
-        false; // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
+    bool push_back = false;   // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
     bool credentials = false; // they are not good: every host would say so, and may lock the account
 
     // Another address may do better, with the same message.

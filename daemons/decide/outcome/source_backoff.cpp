@@ -4,14 +4,13 @@
 namespace decide {
 
 bool SourceBackoff::begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why,
-                    smtp::Now now, Of of) {
+                          smtp::Now now, Of of) {
     std::pair<std::string, std::string> key(link, source);
     auto found = entries_.find(key);
     if (found == entries_.end() && entries_.size() >= max_entries) {
         std::erase_if(entries_, [&](const auto& each) { return each.second.until <= now.monotonic; });
         if (entries_.size() >= max_entries) // the one that would be back first
-            entries_.erase(std::ranges::min_element(
-                entries_, {}, [](const auto& each) { return each.second.until; }));
+            entries_.erase(std::ranges::min_element(entries_, {}, [](const auto& each) { return each.second.until; }));
         found = entries_.end();
     }
     const bool active = found != entries_.end() && found->second.until > now.monotonic;

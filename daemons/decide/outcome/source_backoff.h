@@ -25,8 +25,8 @@ public:
     };
 
     // False: it rested already (its time starts again).
-    bool begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why,
-               smtp::Now now, Of of = Of::connections);
+    bool begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why, smtp::Now now,
+               Of of = Of::connections);
     // That was taken after all; mail comes by connections. False: it did not rest, or rests on.
     bool end(std::string_view link, std::string_view source, Of taken);
     // In the order of their names.

@@ -11,8 +11,8 @@ namespace decide {
 enum class SourceState : std::uint8_t {
     ready,
     backing_off,  // the site refused it lately: only when no ready one is left
-    refused,  // by the very server that is to be reached: not again
-    wrong_family,    // of the wrong family for it
+    refused,      // by the very server that is to be reached: not again
+    wrong_family, // of the wrong family for it
 };
 
 struct SourceOption {

@@ -25,6 +25,7 @@ constexpr Codes of_source[] = {
 };
 
 // It is about whom the mail is from or to, or about who may send by that server, whatever else is said.
+// clang-format off
 constexpr Words of_envelope[] = {
     "sender address", "recipient address", "sender verify", "user unknown", "unknown user", "no such user",
     "no such recipient", "mailbox", "does not exist", "suppress", "opted out", // the sender, the recipient
@@ -37,8 +38,10 @@ constexpr Words of_envelope[] = {
     "uribl.com", "dblack.mail.abusix", "rhsbl",
     "reputation of the sending domain", "reputation of the domain", // Gmail
 };
+// clang-format on
 
 // It is about the address.
+// clang-format off
 constexpr Words of_address[] = {
     // Postfix: default_rbl_reply of clients, access tables, reject_unknown_client_hostname; HELO is per address here.
     "client host [", "client host rejected", "helo command rejected",
@@ -63,22 +66,41 @@ constexpr Words of_address[] = {
     "junkemailfilter.com", "blocklist.de", "bl.score.senderscore", "spamrats.com", "dnsbl.dronebl.org",
     "backscatterer.org", "mail-abuse.com", "mail-abuse.org",
 };
+// clang-format on
 
 // It is about what the mail is, or about how much is sent.
 constexpr Words of_mail[] = {
-    "spf",        "dkim",       "dmarc",      "too many",    "too much",       "rate limit",       "connection limit",
-    "quota",      "virus",      "malware",    "phish",       "attachment",     "content",          "this message",
-    "your message looks",       "url",        "header",      "sending domain", "sender domain",    "from domain",
+    "spf",
+    "dkim",
+    "dmarc",
+    "too many",
+    "too much",
+    "rate limit",
+    "connection limit",
+    "quota",
+    "virus",
+    "malware",
+    "phish",
+    "attachment",
+    "content",
+    "this message",
+    "your message looks",
+    "url",
+    "header",
+    "sending domain",
+    "sender domain",
+    "from domain",
 };
 
 // Where none of these speaks: what names the address …
-constexpr Words namings[] = {"your ip",         "sending ip",  "connecting ip", "source ip",    "client ip", "remote ip",
-                             "your ip address", "your server", "your mailserver", "your mail server", "your host",
-                             "your network",    "ip address"};
+constexpr Words namings[] = {"your ip",   "sending ip",      "connecting ip", "source ip",       "client ip",
+                             "remote ip", "your ip address", "your server",   "your mailserver", "your mail server",
+                             "your host", "your network",    "ip address"};
 // … and what is held against it.
-constexpr Words blames[] = {"block",  "black", "listed", "list at", "deny list", "reputation", "banned", "denied",  "reject",
-                            "refus",  "spam",  "unsolicited", "abus", "complain", "rdns",       "ptr",    "dnsbl",   "rbl",
-                            "reverse", "not accept", "not allowed", "not welcome", "no access", "forbidden", "policy"};
+constexpr Words blames[] = {
+    "block",   "black",      "listed",      "list at",     "deny list", "reputation", "banned", "denied", "reject",
+    "refus",   "spam",       "unsolicited", "abus",        "complain",  "rdns",       "ptr",    "dnsbl",  "rbl",
+    "reverse", "not accept", "not allowed", "not welcome", "no access", "forbidden",  "policy"};
 
 bool is_word(char c) { return smtp::is_letter(c) || smtp::is_digit(c); }
 
@@ -122,7 +144,8 @@ bool means_mail(const smtp::EnhancedStatus& status) {
 
 // X.7.20 … 27 but 25: DKIM, SPF, several checks, a sender's null MX (RFC 7372, 7505); Gmail goes on from there.
 bool means_sender(const smtp::EnhancedStatus& status) {
-    return status.subject == 7 && status.detail >= 20 && status.detail <= 32 && status.detail != 25 && status.detail != 28;
+    return status.subject == 7 && status.detail >= 20 && status.detail <= 32 && status.detail != 25 &&
+           status.detail != 28;
 }
 
 } // namespace

@@ -50,7 +50,7 @@ struct Deliver {
     smtp::WallTime queued{};  // when its wait for a connection began
     Numbers numbers;
     std::string_view domain; // whose route it goes by
-    bool secure = false; // as Routed said of the destination
+    bool secure = false;     // as Routed said of the destination
 };
 
 struct CloseConnection {
@@ -227,20 +227,18 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
     std::string_view domain;
 };
 
-using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
-                            Recall, CancelDelivery, RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld,
-                            RecordDelayNotice, RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive,
-                            NoticeExpired, NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink,
-                            NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten, DomainForgotten>;
+using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection, Recall,
+                            CancelDelivery, RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
+                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
+                            NoticeDiscarded, NoticeSuspended, NoticeUndelivered, NoticeLink, NoticeQueue, LinkState,
+                            NoticeReset, RecordPolicy, LinkForgotten, DomainForgotten>;
 
 struct Actions {
     std::vector<Action> list;
     std::vector<RecipientNumber> numbers;
     std::vector<Reason> reasons;
 
-    std::span<const RecipientNumber> of(Numbers run) const {
-        return std::span(numbers).subspan(run.first, run.count);
-    }
+    std::span<const RecipientNumber> of(Numbers run) const { return std::span(numbers).subspan(run.first, run.count); }
     void clear() {
         list.clear();
         numbers.clear();

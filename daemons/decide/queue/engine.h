@@ -40,7 +40,8 @@ public:
     // Asked before each address a connection tries: has it room for one more? Yes: the place is the
     // connection's until it leaves it, asks for another address instead, or is closed. No: its link waits in
     // line there, unless it was asked for besides others.
-    bool may_connect(ConnectionId connection, std::string_view address, AddressRequest request, smtp::Now now, Actions& out);
+    bool may_connect(ConnectionId connection, std::string_view address, AddressRequest request, smtp::Now now,
+                     Actions& out);
     void left_address(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out);
     void connected(ConnectionId connection, smtp::Now now, Actions& out);
     // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
@@ -100,8 +101,8 @@ public:
     // held or whose queue, pool or link is paused. A pause of everything is not looked at. Looks at every
     // message.
     std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
-    // The first messages behind that rank, in that order; nothing: behind none. Looks at every message. A message's rank;
-    // nothing: it is not known.
+    // The first messages behind that rank, in that order; nothing: behind none. Looks at every message. A message's
+    // rank; nothing: it is not known.
     std::vector<Rank> ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const;
     std::optional<Rank> rank(spool::QueueId id, Order order) const;
     // What a clean stop must not forget, and a start is told before anything else.
@@ -109,8 +110,8 @@ public:
     void restore(const std::vector<HealthSnapshot>& all, smtp::Now now, Actions& out);
     // One for each delivery of the message; none if it is not known.
     std::vector<Explanation> explain(spool::QueueId id) const;
-    // Mail without a link, by what it waits for: at most so many lines, what failed first, then the most mail; and of the
-    // others one line for each gate. Looks at every queue, and at what waits to be asked about.
+    // Mail without a link, by what it waits for: at most so many lines, what failed first, then the most mail; and of
+    // the others one line for each gate. Looks at every queue, and at what waits to be asked about.
     std::vector<Unrouted> unrouted(std::size_t at_most) const;
     std::size_t bytes() const; // memory held for messages, queues, links
 

@@ -1,18 +1,18 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
+#include "daemons/decide/hosts/route_kind.h"
 #include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/settings.h"
-#include "daemons/decide/hosts/route_kind.h"
 #include "libsmtp/delivery/outcome.h"
 #include "libsmtp/delivery/remote_reply.h"
-#include "libsmtp/dsn/report_kind.h"
 #include "libsmtp/delivery/stage.h"
+#include "libsmtp/dsn/report_kind.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/delivery/delivery_facts.h"
+#include "libspool/delivery/report_recipient.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
-#include "libspool/delivery/report_recipient.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -70,21 +70,20 @@ struct Accepted {
     smtp::Duration lifetime{};   // from when it is first free to go; {}: none recorded, so that of Settings
     Lane lane = Lane::normal;
     Sender sender = Sender::ordinary;
-    std::string_view submitter;   // SASL user, else "uid:1000", else client network and sender's domain
-    std::uint32_t recipients = 1; // numbers 0 … recipients-1 are open …
-    std::span<const RecipientNumber>
-        open; // … unless these are listed: the ones still open (restored messages)
+    std::string_view submitter;            // SASL user, else "uid:1000", else client network and sender's domain
+    std::uint32_t recipients = 1;          // numbers 0 … recipients-1 are open …
+    std::span<const RecipientNumber> open; // … unless these are listed: the ones still open (restored messages)
     std::span<const RestoredRecipient> restored;
     std::span<const ReportRecipient> unreported; // beside the open ones: done with, their sender is still to be told
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
-    bool held = false;             // by an operator, or as poison: nothing happens until release()
+    bool held = false; // by an operator, or as poison: nothing happens until release()
     bool with_earlier_agent =
         false; // an agent of an earlier queue-manager still delivers it: nothing happens until agent_released()
-    Origin origin = Origin::recovered;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
-    std::string_view retry_policy;        // by name; "" the route's
-    const RetryPolicy* policy = nullptr;  // … and its values as recorded; null: as Settings have it by that name
-    std::string_view pool;         // of source addresses; "" the usual one
+    Origin origin = Origin::recovered;   // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
+    std::string_view retry_policy;       // by name; "" the route's
+    const RetryPolicy* policy = nullptr; // … and its values as recorded; null: as Settings have it by that name
+    std::string_view pool;               // of source addresses; "" the usual one
 };
 
 // One recipient after categorization. Expansion records are durable before this is said.
@@ -94,9 +93,9 @@ struct FinalRecipient {
     // remote: the domain, lower case; local: the store, and in it whose deliveries have a bound of their own
     // ("local/ann")
     std::string_view destination;
-    std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
-    const Reason* reason = nullptr; // failed, unknown; where it is only verified, also local and discard
-    std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
+    std::uint32_t sender_group = 0;       // recipients of different groups never share a transaction
+    const Reason* reason = nullptr;       // failed, unknown; where it is only verified, also local and discard
+    std::uint32_t address_key = 0;        // the same for the same address (SuppressionChanged); 0: not known
     bool needs_suppression_check = false; // remote, local: the suppression list is asked about it before its first try
 };
 
@@ -118,7 +117,7 @@ struct Routed {
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
     std::string_view rule;                           // the route's pattern: Settings::routes; "" none
     std::string_view auth; // how we authenticate there, in any words: only what has the same shares a connection
-    bool secure = false; // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
+    bool secure = false;   // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
 };
 
 // ---- suppression ----
@@ -180,13 +179,13 @@ struct Closed {
     Phase phase = Phase::connecting; // where it failed: events 4000, 4001
     PushBack push_back = PushBack::no;
     const Reason* reason = nullptr;
-    bool policy = false;  // it failed by what its mail's route demands (FailureKind::policy)
-    bool credentials = false; // … because ours are refused (Failure::credentials)
+    bool policy = false;           // it failed by what its mail's route demands (FailureKind::policy)
+    bool credentials = false;      // … because ours are refused (Failure::credentials)
     bool at_address_limit = false; // not failed: may_connect() allowed none of the addresses it could have taken
 };
 
-// The answer to Recall and CancelDelivery: these were not begun, or were ended before all of the content was sent. In their
-// order.
+// The answer to Recall and CancelDelivery: these were not begun, or were ended before all of the content was sent. In
+// their order.
 struct Returned {
     ConnectionId connection = 0;
     std::span<const DeliveryId> deliveries;

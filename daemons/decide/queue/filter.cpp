@@ -96,8 +96,8 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
         const std::string key = lowered(word.substr(0, equals));
         const auto known = std::ranges::find(keys, key);
         if (equals == word.npos || known == keys.end())
-            return std::unexpected(fmt::format("\"{}\" is not a filter word: expected {}=… or all", word,
-                                               fmt::join(keys, "=, ")));
+            return std::unexpected(
+                fmt::format("\"{}\" is not a filter word: expected {}=… or all", word, fmt::join(keys, "=, ")));
         const auto which = static_cast<Key>(known - keys.begin());
         const std::string value = lowered(std::string_view(word).substr(equals + 1));
         if (value.empty()) return std::unexpected(fmt::format("{}= needs a value", key));
@@ -122,16 +122,14 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
             return std::unexpected(fmt::format("{}: expected one of {}", word, fmt::join(lanes, ", ")));
         filter.group(which).texts.push_back(value);
     }
-    if (all && !filter.groups_.empty())
-        return std::unexpected("\"all\" cannot be combined with other filter words");
+    if (all && !filter.groups_.empty()) return std::unexpected("\"all\" cannot be combined with other filter words");
     return filter;
 }
 
 bool Filter::holds(const Group& group, const Facts& facts) {
     const auto any = [&](const std::vector<std::string>& values) {
         return std::ranges::any_of(group.texts, [&](const std::string& text) {
-            return std::ranges::any_of(values,
-                                       [&](const std::string& value) { return wildcard(text, value); });
+            return std::ranges::any_of(values, [&](const std::string& value) { return wildcard(text, value); });
         });
     };
     const auto within_any = [&](const std::vector<std::string>& values) {
@@ -144,8 +142,8 @@ bool Filter::holds(const Group& group, const Facts& facts) {
         return std::string(id.size() > 2 && id.front() == '<' && id.back() == '>' ? id.substr(1, id.size() - 2) : id);
     };
     const auto within = [&](std::int64_t value) {
-        return std::ranges::all_of(
-            group.bounds, [&](const Bound& b) { return b.least ? value >= b.value : value <= b.value; });
+        return std::ranges::all_of(group.bounds,
+                                   [&](const Bound& b) { return b.least ? value >= b.value : value <= b.value; });
     };
     switch (group.key) {
     case Key::sender: return any({facts.sender.empty() ? "<>" : facts.sender});
@@ -202,8 +200,8 @@ bool Filter::needs_header() const {
 }
 
 bool Filter::ruled_out(const Facts& facts) const {
-    return std::ranges::any_of(
-        groups_, [&](const Group& group) { return !in_file(group.key, facts) && !holds(group, facts); });
+    return std::ranges::any_of(groups_,
+                               [&](const Group& group) { return !in_file(group.key, facts) && !holds(group, facts); });
 }
 
 } // namespace decide::queue

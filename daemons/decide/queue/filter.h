@@ -36,17 +36,17 @@ public:
     // The error says which word is wrong and what would be right.
     static std::expected<Filter, std::string> parse(std::span<const std::string> words);
     // What may stand before "=".
-    static constexpr std::array<std::string_view, 15> keys = {"sender", "recipient", "domain", "link",      "id",
-                                                              "age",    "size",      "state",  "lane",      "reason",
-                                                              "submitter", "pool", "policy", "message-id", "subject"};
+    static constexpr std::array<std::string_view, 15> keys = {
+        "sender", "recipient", "domain",    "link", "id",     "age",        "size",   "state",
+        "lane",   "reason",    "submitter", "pool", "policy", "message-id", "subject"};
 
     bool matches(const Facts& facts) const;
     // Is something asked for that the queue does not know: must the message's file be read?
     bool needs_file(const Facts& facts) const;
     // … its header, too?
     bool needs_header() const;
-    // No more than what the queue itself knows (age, size, state, lane, link, id, domains that are known) settles that it
-    // does not match.
+    // No more than what the queue itself knows (age, size, state, lane, link, id, domains that are known) settles that
+    // it does not match.
     bool ruled_out(const Facts& facts) const;
 
 private:

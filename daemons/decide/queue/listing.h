@@ -41,11 +41,11 @@ struct DeliveryInfo {
     std::vector<RecipientNumber> recipients; // empty: all of the envelope
     std::uint32_t failures = 0;
     bool problem = false;
-    smtp::WallTime next_attempt{}; // {}: as soon as its turn comes; of what is held or paused: not by itself
-    std::optional<PausedObject> paused_by;      // waiting == paused: by this
-    Reason reason;                 // link's, queue's or route's where that is what it waits for; else empty
-    smtp::WallTime since{};        // of the reason: since when it has been so; {}: unknown
-    std::string waiting_for;         // besides the reason, in plain words; "" when in flight
+    smtp::WallTime next_attempt{};         // {}: as soon as its turn comes; of what is held or paused: not by itself
+    std::optional<PausedObject> paused_by; // waiting == paused: by this
+    Reason reason;                         // link's, queue's or route's where that is what it waits for; else empty
+    smtp::WallTime since{};                // of the reason: since when it has been so; {}: unknown
+    std::string waiting_for;               // besides the reason, in plain words; "" when in flight
 };
 
 struct MessageInfo {
@@ -79,8 +79,8 @@ enum class Gate : std::uint8_t {
 struct GateInfo {
     Gate gate = Gate::schedule;
     bool open = true;
-    std::string text; // closed: what it waits for, in plain words
-    Reason reason;    // closed: what was met, where that is why …
+    std::string text;       // closed: what it waits for, in plain words
+    Reason reason;          // closed: what was met, where that is why …
     smtp::WallTime since{}; // … and since when it has been so; {}: unknown
     smtp::WallTime until{};
     Scope scope = Scope::everything; // pause
@@ -121,13 +121,13 @@ struct LinkInfo {
     Reason last_error;
     std::uint32_t connections = 0, window = 0, limit = 0;
     std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
-    std::uint32_t offer = 0; // what it could hand out now, the gates of its queues considered
-    std::uint32_t waiting = 0; // each for its own time, or for its queue's
-    Reason last_deferral;         // … the last that was put off; empty: none was, since the start
-    smtp::WallTime oldest{}; // arrival of its oldest message, where that was asked for
-    std::string idle_reason;    // why nothing is happening; "" when something is, or nothing is to be done
+    std::uint32_t offer = 0;               // what it could hand out now, the gates of its queues considered
+    std::uint32_t waiting = 0;             // each for its own time, or for its queue's
+    Reason last_deferral;                  // … the last that was put off; empty: none was, since the start
+    smtp::WallTime oldest{};               // arrival of its oldest message, where that was asked for
+    std::string idle_reason;               // why nothing is happening; "" when something is, or nothing is to be done
     std::optional<PausedObject> paused_by; // nothing happens because of this: it is paused, or what is due there is
-    bool at_address_limit = false;    // waits for room at an address
+    bool at_address_limit = false;         // waits for room at an address
     std::vector<AddressInfo> addresses;
     smtp::Duration transaction{}; // measured
 };
@@ -168,7 +168,7 @@ struct Unrouted {
     std::uint64_t deliveries = 0;
     std::uint32_t failures = 0; // in a row
     smtp::WallTime failing_since{}, next_attempt{};
-    Reason reason;         // why it was in vain; empty: it was not, so far
+    Reason reason;           // why it was in vain; empty: it was not, so far
     std::string waiting_for; // in plain words
 };
 

@@ -36,9 +36,7 @@ struct RetryPolicy {
     std::uint32_t attempts = 10;            // exponential, fixed: tries in all; 0: until it expires
     std::vector<smtp::Duration> waits = {}; // steps
     bool counts() const { return kind == Kind::steps || (kind != Kind::exchange && attempts != 0); }
-    std::uint32_t most() const {
-        return kind == Kind::steps ? static_cast<std::uint32_t>(waits.size()) + 1 : attempts;
-    }
+    std::uint32_t most() const { return kind == Kind::steps ? static_cast<std::uint32_t>(waits.size()) + 1 : attempts; }
 };
 
 // What one [route] says of queueing; 0 and "": as [queue] does.
@@ -54,19 +52,16 @@ struct RouteSettings {
 };
 
 struct Settings : Ladder {
-    std::uint32_t problem_share = 20; // at least one delivery in so many is a problem message
-    smtp::Duration health_evidence =
-        std::chrono::seconds(10); // a queue that delivered so recently is healthy
-    smtp::Duration link_health_evidence =
-        std::chrono::seconds(30);         // a link whose connection was useful so recently
-    std::uint32_t deaths_before_hold = 3; // agents a message may kill, alone in flight
+    std::uint32_t problem_share = 20;                          // at least one delivery in so many is a problem message
+    smtp::Duration health_evidence = std::chrono::seconds(10); // a queue that delivered so recently is healthy
+    smtp::Duration link_health_evidence = std::chrono::seconds(30); // a link whose connection was useful so recently
+    std::uint32_t deaths_before_hold = 3;                           // agents a message may kill, alone in flight
 
     smtp::Duration local_retry = std::chrono::minutes(5);
     smtp::Duration categorize_retry = std::chrono::minutes(1); // doubling to categorize_retry_max
     smtp::Duration categorize_retry_max = std::chrono::hours(1);
     std::uint32_t max_pending_categorizations = 1000;
-    bool recategorize_on_start =
-        false; // what the spool says of recipients is not trusted (the driver's affair)
+    bool recategorize_on_start = false; // what the spool says of recipients is not trusted (the driver's affair)
     smtp::Duration routing_retry = std::chrono::minutes(1); // doubling to routing_retry_max
     smtp::Duration routing_retry_max = std::chrono::minutes(15);
     smtp::Duration submit_retry = std::chrono::minutes(5);  // NDRs that could not be submitted
@@ -77,23 +72,20 @@ struct Settings : Ladder {
     static constexpr smtp::Duration never = smtp::Duration::max(); // of link_down_after
     smtp::Duration link_down_after = std::chrono::minutes(5), link_up_after = std::chrono::minutes(5);
     smtp::Duration reset_routes_retry = std::chrono::minutes(10); // not every route could be found anew
-    smtp::Duration overdue_spread =
-        std::chrono::minutes(1); // what is overdue at start is spread over so long
+    smtp::Duration overdue_spread = std::chrono::minutes(1);      // what is overdue at start is spread over so long
 
     smtp::Duration expiry = std::chrono::hours(24 * 5);
     smtp::Duration report_expiry = std::chrono::hours(24 * 2); // messages from the null sender
     smtp::Duration delay_notice = std::chrono::hours(4);       // 0: none
     bool soft_bounce = false; // mail neither expires, unless a time was set for it, nor runs out of tries
-    smtp::Duration report_gather =
-        std::chrono::seconds(2); // failures of one message within this share an NDR
+    smtp::Duration report_gather = std::chrono::seconds(2); // failures of one message within this share an NDR
 
     std::array<std::uint32_t, 3> lane_weights = {16, 4, 1}; // high, normal, bulk
     std::uint32_t recipients_per_transaction = 100;
 
-    std::uint32_t batch = 20; // deliveries handed to one connection at a time
-    smtp::Duration drain_target =
-        std::chrono::milliseconds(500);         // a connection more when the open ones need longer
-    std::uint32_t window_start = 5;             // connections of an MX link before any success
+    std::uint32_t batch = 20;                                     // deliveries handed to one connection at a time
+    smtp::Duration drain_target = std::chrono::milliseconds(500); // a connection more when the open ones need longer
+    std::uint32_t window_start = 5;                               // connections of an MX link before any success
     std::uint32_t window_start_route = 50;      // of a configured route: half of what its operator allows it
     std::uint32_t connections_mx = 20;          // per link whose hosts come from MX records
     std::uint32_t connections_route = 100;      // per link of a configured route

@@ -58,7 +58,8 @@ bool is_path(std::string_view text) {
 // Of a user, as links, logs and patterns can take it.
 bool is_account(std::string_view text) {
     return !text.empty() && text.size() <= NextHop::longest_account && std::ranges::all_of(text, [](unsigned char c) {
-        return c > 0x20 && c < 0x7f && std::string_view("[]:,;\"\\*?").find(static_cast<char>(c)) == std::string_view::npos;
+        return c > 0x20 && c < 0x7f &&
+               std::string_view("[]:,;\"\\*?").find(static_cast<char>(c)) == std::string_view::npos;
     });
 }
 
@@ -113,8 +114,7 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
     if (hop.name.empty() && hop.kind != Kind::recipient) return {};
     if (port.empty()) return hop;
     auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), hop.port);
-    if (port.front() != ':' || error != std::errc{} || end != port.data() + port.size() || hop.port == 0)
-        return {};
+    if (port.front() != ':' || error != std::errc{} || end != port.data() + port.size() || hop.port == 0) return {};
     return hop;
 }
 

@@ -25,7 +25,7 @@ struct NextHop {
         srv,       // "srv:example.net": where that domain takes submitted mail, by SRV records
     };
     Kind kind = Kind::recipient;
-    std::string name; // lower case, without brackets; "" for recipient; or the socket's path, absolute
+    std::string name;        // lower case, without brackets; "" for recipient; or the socket's path, absolute
     std::uint16_t port = 25; // 0: a socket's path
     smtp::Protocol protocol = smtp::Protocol::smtp;
     std::string account = {}; // hosts: the user we are there; "": whichever account there is, or none
@@ -48,11 +48,11 @@ struct AuthRule {
 
 // One [route."<pattern>"].
 struct RouteRule {
-    std::string pattern; // "example.com", ".example.com" (everything below it), "*"; lower case
+    std::string pattern;                         // "example.com", ".example.com" (everything below it), "*"; lower case
     std::vector<std::vector<NextHop>> next_hops; // in order of preference; those in one inner list are equals
     std::uint32_t connections = 0;               // of the link, at most; 0: the default for its kind
     queue::RouteSettings queueing;
-    std::vector<ReplyRule> replies; // the first that covers a reply counts
+    std::vector<ReplyRule> replies;      // the first that covers a reply counts
     std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     AuthRule auth;

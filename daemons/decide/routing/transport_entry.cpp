@@ -22,9 +22,9 @@ TransportEntry ended(Kind kind, std::string_view rest, std::string_view otherwis
         if (rest.front() == otherwise.front())
             out.status = rest.substr(0, blank);
         else
-            out.warning = fmt::format(
-                "{} has the wrong class for this entry: {} is used instead{}", status->text(), otherwise,
-                kind == Kind::fail && status->klass == 4 ? " (\"retry:\" defers mail)" : "");
+            out.warning =
+                fmt::format("{} has the wrong class for this entry: {} is used instead{}", status->text(), otherwise,
+                            kind == Kind::fail && status->klass == 4 ? " (\"retry:\" defers mail)" : "");
         rest = blank == rest.npos ? std::string_view() : trimmed(rest.substr(blank));
     }
     out.value = rest.empty() ? std::string(default_text) : smtp::printable(rest, 300);
@@ -38,9 +38,7 @@ std::optional<TransportEntry> hop(std::string text) {
 }
 
 // Postfix's "smtp:HOST" and ":HOST": brackets, a port, or nothing at all for the recipient's own domain.
-std::optional<TransportEntry> by_smtp(std::string_view rest) {
-    return hop(rest.empty() ? "mx" : std::string(rest));
-}
+std::optional<TransportEntry> by_smtp(std::string_view rest) { return hop(rest.empty() ? "mx" : std::string(rest)); }
 
 std::optional<TransportEntry> by_lmtp(std::string_view rest) {
     if (rest.starts_with("unix:")) return hop("lmtp:" + std::string(rest.substr(5)));

@@ -21,8 +21,8 @@ struct TransportEntry {
     };
     Kind kind = Kind::as_usual;
     std::string value;
-    std::string status; // discard, fail, defer: "5.1.2", of the class that belongs to it
-    std::string warning;    // what whoever wrote it should know; "" nothing
+    std::string status;  // discard, fail, defer: "5.1.2", of the class that belongs to it
+    std::string warning; // what whoever wrote it should know; "" nothing
 
     // Empty: it is invalid.
     static std::optional<TransportEntry> parse(std::string_view text);

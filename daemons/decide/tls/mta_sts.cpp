@@ -17,9 +17,8 @@ constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 // sts-ext-name, sts-policy-ext-name
 bool is_name(string_view text) {
     return !text.empty() && text.size() <= 32 && (is_letter(text[0]) || is_digit(text[0])) &&
-           std::ranges::all_of(text, [](char c) {
-               return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
-           });
+           std::ranges::all_of(text,
+                               [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; });
 }
 
 // A Domain of RFC 5321, 4.1.2, of at least one label; in lower case. "": it is none.
@@ -83,8 +82,7 @@ std::optional<std::string> take(string_view key, string_view value, Found& found
         const bool wild = value.starts_with("*.");
         auto name = domain(wild ? value.substr(2) : value);
         if (name.empty()) return "one of its mx values is not a host name";
-        if (found.mx.size() == most_patterns)
-            return fmt::format("it has more than {} mx values", most_patterns);
+        if (found.mx.size() == most_patterns) return fmt::format("it has more than {} mx values", most_patterns);
         found.mx.push_back((wild ? "*." : "") + std::move(name));
     } else if (!is_name(key) || !is_extension(value)) {
         return "one of its lines is not \"key: value\"";
@@ -144,8 +142,8 @@ std::optional<std::string> parse_record(string_view text) {
         const bool visible = std::ranges::all_of(value, [](char c) { return c > ' ' && c < 0x7f && c != '='; });
         if (!is_name(name) || value.empty() || !visible) return {};
         if (name != "id") continue;
-        const bool good = value.size() <= 32 &&
-                          std::ranges::all_of(value, [](char c) { return is_letter(c) || is_digit(c); });
+        const bool good =
+            value.size() <= 32 && std::ranges::all_of(value, [](char c) { return is_letter(c) || is_digit(c); });
         if (!good || id) return {};
         id = value;
     }

@@ -34,9 +34,8 @@ TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std
     case State::unusable:
         if (!only) break;
         return {TlsDemand::records,
-                fmt::format("DANE is required, but none of the TLSA records of {} can be used ({}{})",
-                            dane.owner, dane.records.front().to_string().substr(0, 30),
-                            dane.records.size() > 1 ? ", …" : ""),
+                fmt::format("DANE is required, but none of the TLSA records of {} can be used ({}{})", dane.owner,
+                            dane.records.front().to_string().substr(0, 30), dane.records.size() > 1 ? ", …" : ""),
                 TlsResult::tlsa_invalid};
     case State::absent: break;
     }
@@ -50,8 +49,7 @@ TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std
     if (level != TlsLevel::sts || sts == StsMatch::nothing)
         return {unusable ? TlsDemand::encrypted : TlsDemand::welcome, {}, found};
     if (sts == StsMatch::usable) return {TlsDemand::authority, {}, found};
-    return {TlsDemand::authority,
-            fmt::format("host {} is not listed in the MTA-STS policy of the domain", host),
+    return {TlsDemand::authority, fmt::format("host {} is not listed in the MTA-STS policy of the domain", host),
             TlsResult::validation_failure};
 }
 

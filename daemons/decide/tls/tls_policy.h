@@ -48,7 +48,7 @@ constexpr bool is_mandatory(TlsDemand demand) { return demand >= TlsDemand::encr
 
 struct TlsDecision {
     TlsDemand demand = TlsDemand::welcome;
-    std::string refusal; // not empty: nothing may be sent to the host now; why
+    std::string refusal;                   // not empty: nothing may be sent to the host now; why
     TlsResult result = TlsResult::success; // the same for reports; success: nothing to be said
     bool operator==(const TlsDecision&) const = default;
 };

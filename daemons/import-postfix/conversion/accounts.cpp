@@ -23,8 +23,8 @@ bool by_sender(const postfix::Entry& entry) {
 // No file of Postfix's will do: one has to be written, and check asks for it.
 void to_be_written(Import& import, std::string why) {
     import.mark_unsupported(maps, fmt::format("{}: write \"HOST:PORT USER:PASSWORD\" for each account into {}, as in "
-                                     "postrider-credentials(5)",
-                                     why, our_file));
+                                              "postrider-credentials(5)",
+                                              why, our_file));
     import.set("smtp_client.credentials", toml(our_file), maps);
 }
 
@@ -72,8 +72,8 @@ public:
                 out.push_back(fmt::format("{} {}", sender, whole));
             else
                 import_.mark_unsupported(maps, fmt::format("{}: \"{}\" with \"{}\" does not give a next hop "
-                                                           "with an account", sender,
-                                                  postfix::excerpt(user), postfix::excerpt(hop)));
+                                                           "with an account",
+                                                           sender, postfix::excerpt(user), postfix::excerpt(hop)));
         }
         if (out.empty()) return;
         import_.draft.set("table.sender_accounts.kind", toml("entries"),
@@ -135,7 +135,8 @@ void from_file(Import& import, const std::string& path, const std::vector<postfi
 } // namespace
 
 void import_accounts(Import& import) {
-    for (const auto* name : {"smtp_sasl_password_maps", "smtp_sasl_auth_enable", "smtp_sender_dependent_authentication"})
+    for (const auto* name :
+         {"smtp_sasl_password_maps", "smtp_sasl_auth_enable", "smtp_sender_dependent_authentication"})
         import.mark_converted(name);
     if (!import.flag("smtp_sasl_auth_enable")) return;
     const auto words = import.words(maps);

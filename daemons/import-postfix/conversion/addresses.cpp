@@ -22,16 +22,14 @@ void virtual_files(Import& import) {
                 for (const auto& entry : *entries) (entry.value.ends_with('/') ? maildirs : mboxes) += 1;
     if (maildirs && mboxes)
         import.add_remark("virtual_mailbox_maps",
-                     "some mailboxes are maildirs and some mboxes; all are treated as maildirs");
+                          "some mailboxes are maildirs and some mboxes; all are treated as maildirs");
     const bool maildir = maildirs > 0 || mboxes == 0;
-    import.set("virtual_mailbox.deliver",
-               toml(fmt::format("{}:{}/{{value}}", maildir ? "maildir" : "mbox", base)),
+    import.set("virtual_mailbox.deliver", toml(fmt::format("{}:{}/{{value}}", maildir ? "maildir" : "mbox", base)),
                import.given("virtual_mailbox_base") ? "virtual_mailbox_base" : "virtual_mailbox_maps");
     auto uids = import.value("virtual_uid_maps");
     if (!uids.starts_with("static:"))
-        return import.mark_unsupported(
-            "virtual_uid_maps",
-            "only a single user, static:NUMBER, has a counterpart: virtual_mailbox.user");
+        return import.mark_unsupported("virtual_uid_maps",
+                                       "only a single user, static:NUMBER, has a counterpart: virtual_mailbox.user");
     const auto number = postfix::number_of(std::string_view(uids).substr(7));
     const auto user =
         number && *number <= UINT32_MAX ? import.environment.user_name(static_cast<std::uint32_t>(*number)) : "";
@@ -61,21 +59,20 @@ void virtual_mailboxes(Import& import) {
     const auto pipe = std::ranges::find_if(import.services, [&](const auto& each) {
         return each.command == "pipe" && (transport == each.name || transport.starts_with(each.name + ":"));
     });
-    if (pipe != import.services.end() && std::ranges::any_of(pipe->arguments, [](const auto& word) {
-            return word.contains("dovecot");
-        })) {
+    if (pipe != import.services.end() &&
+        std::ranges::any_of(pipe->arguments, [](const auto& word) { return word.contains("dovecot"); })) {
         import.set("virtual_mailbox.deliver", toml("lmtp:/run/dovecot/lmtp"), "virtual_transport");
-        return import.add_remark("virtual_transport",
-                            "replaced Dovecot's program by its LMTP server: install it, and add lmtp to its protocols");
+        return import.add_remark(
+            "virtual_transport",
+            "replaced Dovecot's program by its LMTP server: install it, and add lmtp to its protocols");
     }
     // Nowhere to put the mail. The domains stay, and check refuses them without a place: taken out, their mail would
     // be refused.
     import.draft.remove("virtual_mailbox.deliver");
     if (transport != "virtual")
-        import.mark_unsupported("virtual_transport",
-                       fmt::format("\"{}\" has no counterpart: name an LMTP server in "
-                                   "virtual_mailbox.deliver, as postrider check requires",
-                                   transport));
+        import.mark_unsupported("virtual_transport", fmt::format("\"{}\" has no counterpart: name an LMTP server in "
+                                                                 "virtual_mailbox.deliver, as postrider check requires",
+                                                                 transport));
 }
 
 void canonical(Import& import) {
@@ -84,9 +81,7 @@ void canonical(Import& import) {
                          std::string_view as_recipient) {
         if (import.value(name).empty()) return import.mark_converted(name);
         const auto wanted = import.words(classes);
-        const auto has = [&](std::string_view word) {
-            return std::ranges::find(wanted, word) != wanted.end();
-        };
+        const auto has = [&](std::string_view word) { return std::ranges::find(wanted, word) != wanted.end(); };
         const auto tables = converted_tables(import, name);
         if (has(as_sender)) sender.insert(sender.end(), tables.begin(), tables.end());
         if (has(as_recipient)) recipient.insert(recipient.end(), tables.begin(), tables.end());
@@ -97,15 +92,11 @@ void canonical(Import& import) {
     add("sender_canonical_maps", "sender_canonical_classes", "envelope_sender", "");
     add("recipient_canonical_maps", "recipient_canonical_classes", "", "envelope_recipient");
     add("canonical_maps", "canonical_classes", "envelope_sender", "envelope_recipient");
-    for (const auto* classes :
-         {"canonical_classes", "sender_canonical_classes", "recipient_canonical_classes"})
+    for (const auto* classes : {"canonical_classes", "sender_canonical_classes", "recipient_canonical_classes"})
         import.mark_converted(classes);
-    const auto from = [&](std::string_view first) {
-        return import.value(first).empty() ? "canonical_maps" : first;
-    };
+    const auto from = [&](std::string_view first) { return import.value(first).empty() ? "canonical_maps" : first; };
     if (!sender.empty()) import.set("canonical.sender", toml(sender), from("sender_canonical_maps"));
-    if (!recipient.empty())
-        import.set("canonical.recipient", toml(recipient), from("recipient_canonical_maps"));
+    if (!recipient.empty()) import.set("canonical.recipient", toml(recipient), from("recipient_canonical_maps"));
 }
 
 // Entries our transport tables do not understand are named.
@@ -129,21 +120,19 @@ void transport(Import& import) {
                                           each.name != "smtp" && each.name != "relay" && each.name != "lmtp";
                                });
             if (known && !other && entry.key.find("$") == entry.key.npos) {
-                if (known->kind == decide::TransportEntry::Kind::next_hop &&
-                    known->value.starts_with("lmtp:") && known->value.find('/') != std::string::npos &&
-                    entry.value.find("unix:/") == std::string::npos)
-                    import.add_remark("transport_maps",
-                                 fmt::format("{} line {}: write the absolute path of the socket", type->name,
-                                             entry.line));
+                if (known->kind == decide::TransportEntry::Kind::next_hop && known->value.starts_with("lmtp:") &&
+                    known->value.find('/') != std::string::npos && entry.value.find("unix:/") == std::string::npos)
+                    import.add_remark("transport_maps", fmt::format("{} line {}: write the absolute path of the socket",
+                                                                    type->name, entry.line));
                 continue;
             }
             if (++odd <= 20)
                 import.mark_unsupported("transport_maps",
-                               fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
-                                           "relay, lmtp, local, virtual, "
-                                           "error, retry and discard has no counterpart; mail for it waits "
-                                           "until the line is changed",
-                                           type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
+                                        fmt::format("{} line {}: \"{} {}\": a transport of master.cf other than smtp, "
+                                                    "relay, lmtp, local, virtual, "
+                                                    "error, retry and discard has no counterpart; mail for it waits "
+                                                    "until the line is changed",
+                                                    type->name, entry.line, entry.key, postfix::excerpt(entry.value)));
         }
         if (odd > 20)
             import.mark_unsupported("transport_maps", fmt::format("{}: {} more such lines", type->name, odd - 20));

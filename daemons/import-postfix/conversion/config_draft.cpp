@@ -7,13 +7,12 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view order[] = {
-    "mta",       "spool",     "log",           "local",           "listen",
-    "relay",     "route",     "virtual_alias", "virtual_mailbox", "canonical",
-    "relocated", "transport", "sender_relay",  "table",           "tls",
-    "auth",      "queue",     "smtpd",         "policy",          "dns_list",
-    "milter",    "content",   "automatic_bcc", "smtp_client",     "pool",
-    "submit",    "bounce"};
+constexpr std::string_view order[] = {"mta",       "spool",     "log",           "local",           "listen",
+                                      "relay",     "route",     "virtual_alias", "virtual_mailbox", "canonical",
+                                      "relocated", "transport", "sender_relay",  "table",           "tls",
+                                      "auth",      "queue",     "smtpd",         "policy",          "dns_list",
+                                      "milter",    "content",   "automatic_bcc", "smtp_client",     "pool",
+                                      "submit",    "bounce"};
 
 std::size_t rank(std::string_view section) {
     const auto word = section.substr(0, section.find('.'));
@@ -75,8 +74,7 @@ void ConfigDraft::set(std::string_view path, std::string value, std::string_view
     auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) section = sections_.insert(sections_.end(), {std::string(name), {}});
     auto found = std::ranges::find(section->keys, key, &Key::name);
-    if (found == section->keys.end())
-        found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
+    if (found == section->keys.end()) found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
     found->value = std::move(value);
     found->origin = comment_text(origin);
 }
@@ -109,8 +107,7 @@ std::string ConfigDraft::key_at_line(std::uint32_t line) const {
         for (const auto& key : section.keys) {
             // A list may go on over further lines; a heading stands right above its first key.
             if (key.line <= line && (!nearest || key.line > nearest->line)) nearest = &key, in = &section;
-            if (&key == &section.keys.front() && line < key.line && line + 2 >= key.line)
-                return section.name + ".";
+            if (&key == &section.keys.front() && line < key.line && line + 2 >= key.line) return section.name + ".";
         }
     return nearest ? in->name + "." + nearest->name : "";
 }

@@ -17,8 +17,7 @@ struct Milter {
 };
 
 std::string_view on_failure(Import& import, std::string_view action) {
-    if (action == "accept" || action == "tempfail" || action == "reject" || action == "quarantine")
-        return action;
+    if (action == "accept" || action == "tempfail" || action == "reject" || action == "quarantine") return action;
     if (action == "shutdown") return "tempfail";
     import.add_remark("milter_default_action", fmt::format("\"{}\" is treated as tempfail", action));
     return "tempfail";
@@ -41,9 +40,12 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
     if (const auto at = place.find('@'); place.starts_with("inet:") && at != place.npos)
         place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
     auto address = service_address(import, place);
-    if (address) { out.address = *std::move(address); return out; }
-    import.mark_unsupported(
-        name, fmt::format("\"{}\": write the numeric address of the milter in a [milter.NAME]", word));
+    if (address) {
+        out.address = *std::move(address);
+        return out;
+    }
+    import.mark_unsupported(name,
+                            fmt::format("\"{}\": write the numeric address of the milter in a [milter.NAME]", word));
     return {};
 }
 
@@ -63,13 +65,12 @@ void milters(Import& import) {
     }
     for (const auto& word : import.words("non_smtpd_milters"))
         if (auto made = milter(import, "non_smtpd_milters", word)) add(*std::move(made), "local");
-    for (const auto* name : {"smtpd_milters", "non_smtpd_milters", "milter_default_action",
-                             "milter_connect_timeout", "milter_command_timeout", "milter_content_timeout"})
+    for (const auto* name : {"smtpd_milters", "non_smtpd_milters", "milter_default_action", "milter_connect_timeout",
+                             "milter_command_timeout", "milter_content_timeout"})
         import.mark_converted(name);
     std::size_t number = 0;
     for (const auto& each : all) {
-        const auto key =
-            fmt::format("milter.postfix_{:02}", ++number); // they are asked in the order of their names
+        const auto key = fmt::format("milter.postfix_{:02}", ++number); // they are asked in the order of their names
         import.draft.set(key + ".address", toml(each.address), "smtpd_milters, non_smtpd_milters");
         import.draft.set(key + ".on_failure", toml(on_failure(import, each.action)));
         import.draft.set(key + ".listeners", toml(each.listeners));
@@ -78,8 +79,7 @@ void milters(Import& import) {
                                          {"milter_content_timeout", "message_timeout"}})
             if (import.given(name))
                 if (const auto seconds = import.seconds(name))
-                    import.draft.set(fmt::format("{}.{}", key, ours), toml(fmt::format("{}s", *seconds)),
-                                     name);
+                    import.draft.set(fmt::format("{}.{}", key, ours), toml(fmt::format("{}s", *seconds)), name);
     }
 }
 
@@ -89,7 +89,7 @@ void header_checks(Import& import) {
         const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "regexp" && type->type != "pcre")) {
             import.mark_unsupported("header_checks",
-                           fmt::format("{}: only tables of regular expressions have a counterpart", word));
+                                    fmt::format("{}: only tables of regular expressions have a counterpart", word));
             continue;
         }
         const auto lines =
@@ -104,9 +104,8 @@ void header_checks(Import& import) {
             if (begins || ends || within > 0) {
                 within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
                 import.mark_unsupported(
-                    "header_checks",
-                    fmt::format("{} line {}: if, endif and the rules between them have no counterpart",
-                                type->name, line.line));
+                    "header_checks", fmt::format("{} line {}: if, endif and the rules between them have no counterpart",
+                                                 type->name, line.line));
                 continue;
             }
             const std::string rule[] = {line.text};
@@ -115,7 +114,7 @@ void header_checks(Import& import) {
                 rules.push_back(line.text);
             else
                 import.mark_unsupported("header_checks",
-                               fmt::format("{} line {}: {}", type->name, line.line, read.error().why));
+                                        fmt::format("{} line {}: {}", type->name, line.line, read.error().why));
         }
     }
     if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
@@ -129,21 +128,20 @@ void copies(Import& import) {
     for (auto& address : always) // a name alone is one of our own
         if (address.find('@') == address.npos) address += "@" + domain;
     if (!always.empty()) import.set("automatic_bcc.always", toml(always), "always_bcc");
-    for (const auto& [name, key] :
-         {std::pair{"sender_bcc_maps", "automatic_bcc.by_sender"}, {"recipient_bcc_maps", "automatic_bcc.by_recipient"}}) {
+    for (const auto& [name, key] : {std::pair{"sender_bcc_maps", "automatic_bcc.by_sender"},
+                                    {"recipient_bcc_maps", "automatic_bcc.by_recipient"}}) {
         std::vector<std::string> out;
         for (const auto& word : import.words(name)) {
             const auto entries = table_entries(import, name, word);
             if (!entries && !import.error)
                 import.mark_unsupported(name, fmt::format("{}: list its entries in {}", word, key));
             for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
-                if (entry.key.find('@') != entry.key.npos &&
-                    entry.value.find_first_of(", \t") == entry.value.npos)
+                if (entry.key.find('@') != entry.key.npos && entry.value.find_first_of(", \t") == entry.value.npos)
                     out.push_back(fmt::format("{} {}", entry.key, entry.value));
                 else
                     import.mark_unsupported(
-                        name, fmt::format("\"{} {}\": write \"user@domain\" or \"@domain\", and one address",
-                                          entry.key, postfix::excerpt(entry.value)));
+                        name, fmt::format("\"{} {}\": write \"user@domain\" or \"@domain\", and one address", entry.key,
+                                          postfix::excerpt(entry.value)));
             }
         }
         if (!out.empty()) import.set(key, toml(out), name);

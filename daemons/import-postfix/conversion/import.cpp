@@ -23,8 +23,7 @@ std::map<std::string, std::string, std::less<>> host_defaults(const HostEnvironm
     }
     if (myhostname.find('.') == myhostname.npos && myhostname.find('$') == myhostname.npos)
         myhostname += "." + (set_domain.empty() ? mydomain : set_domain);
-    if (const auto dot = myhostname.find('.');
-        dot != myhostname.npos && myhostname.find('$') == myhostname.npos)
+    if (const auto dot = myhostname.find('.'); dot != myhostname.npos && myhostname.find('$') == myhostname.npos)
         mydomain = myhostname.substr(dot + 1);
     return {{"myhostname", std::move(myhostname)},
             {"mydomain", std::move(mydomain)},
@@ -76,8 +75,8 @@ void carry_over(Import& import, const SettingMapping& row) {
     case Conversion::size:
         if (const auto number = import.number(name)) {
             if (*number == 0 && name != "mailbox_size_limit")
-                return import.add_remark(
-                    name, fmt::format("0 means no limit in Postfix; {} keeps its default", row.key));
+                return import.add_remark(name,
+                                         fmt::format("0 means no limit in Postfix; {} keeps its default", row.key));
             import.set(row.key, toml(*number), name);
         }
         return;
@@ -109,19 +108,18 @@ std::size_t ImportResult::count(SettingResult::Kind kind) const {
 }
 
 std::string ImportResult::text() {
-    std::vector<std::string> remarks = {
-        "Created by \"postrider import-postfix\" from Postfix's main.cf and master.cf.",
-        "postrider-from-postfix(7) describes the differences and how to migrate."};
+    std::vector<std::string> remarks = {"Created by \"postrider import-postfix\" from Postfix's main.cf and master.cf.",
+                                        "postrider-from-postfix(7) describes the differences and how to migrate."};
     for (const auto kind : {SettingResult::Kind::unsupported, SettingResult::Kind::with_remark}) {
         if (count(kind) == 0) continue;
         remarks.emplace_back();
         remarks.emplace_back(kind == SettingResult::Kind::unsupported ? "Settings without a counterpart:"
-                                                            : "Settings that work differently:");
+                                                                      : "Settings that work differently:");
         for (const auto& result : results) {
             if (result.kind != kind) continue;
             remarks.push_back(result.line == 0 ? comment_text(fmt::format("  {}: {}", result.file, result.name))
-                                                : comment_text(fmt::format("  {} line {}: {}", result.file,
-                                                                    result.line, result.name)));
+                                               : comment_text(fmt::format("  {} line {}: {}", result.file, result.line,
+                                                                          result.name)));
             for (const auto& remark : result.remarks) folded(comment_text(remark), "    ", remarks);
         }
     }
@@ -133,9 +131,10 @@ void ImportResult::drop_key(const std::string& path, const std::string& why) {
     const auto from = key ? key->origin.substr(0, key->origin.find_first_of(" ,")) : "";
     draft.remove(path);
     const auto found = std::ranges::find(results, from, &SettingResult::name);
-    auto& result = found != results.end()
-                        ? *found
-                        : results.emplace_back(SettingResult{path, "main.cf", 0, SettingResult::Kind::unsupported, {}, {}});
+    auto& result =
+        found != results.end()
+            ? *found
+            : results.emplace_back(SettingResult{path, "main.cf", 0, SettingResult::Kind::unsupported, {}, {}});
     result.kind = SettingResult::Kind::unsupported;
     result.remarks.push_back(fmt::format("omitted, because Postrider does not accept it: {}", why));
 }
@@ -210,8 +209,7 @@ void Import::mark_unsupported(std::string_view name, std::string remark) {
 
 void Import::fail(std::string_view name, std::string message) {
     const auto* setting = values.given(name);
-    if (!error)
-        error = FileError{values.file(), setting ? setting->line : 0, fmt::format("{}: {}", name, message)};
+    if (!error) error = FileError{values.file(), setting ? setting->line : 0, fmt::format("{}: {}", name, message)};
 }
 
 void Import::record_service(const postfix::Service& of, SettingResult::Kind kind, std::string remark) {
@@ -229,8 +227,10 @@ void Import::record_service(const postfix::Service& of, SettingResult::Kind kind
 std::string Import::file(std::string_view name, const std::string& path) {
     if (error) return "";
     const auto place = resolved_path(path);
-    if (!environment.exists(place))
-        { mark_unsupported(name, fmt::format("{}: there is no such file", path)); return ""; }
+    if (!environment.exists(place)) {
+        mark_unsupported(name, fmt::format("{}: there is no such file", path));
+        return "";
+    }
     auto read = environment.read(place);
     if (read) return *std::move(read);
     fail(name, fmt::format("{}: {}", path, read.error()));
@@ -240,8 +240,7 @@ std::string Import::file(std::string_view name, const std::string& path) {
 std::string Import::resolved_path(const std::string& path) const {
     constexpr std::string_view home = "/etc/postfix/";
     if (path.starts_with(home) && !environment.exists(path))
-        if (auto here = environment.directory + "/" + path.substr(home.size()); environment.exists(here))
-            return here;
+        if (auto here = environment.directory + "/" + path.substr(home.size()); environment.exists(here)) return here;
     return path;
 }
 
@@ -249,9 +248,7 @@ std::string Import::queue_path(std::string_view path) {
     return path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", value("queue_directory"), path);
 }
 
-std::string Import::new_table_name(std::string_view setting) {
-    return fmt::format("{}_{}", setting, ++tables_made_);
-}
+std::string Import::new_table_name(std::string_view setting) { return fmt::format("{}_{}", setting, ++tables_made_); }
 
 // The words behind "$" in all values: names that are put in somewhere.
 std::set<std::string, std::less<>> names_used(const Import& import) {
@@ -259,12 +256,9 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
     const auto look = [&](std::string_view value) {
         for (auto at = value.find('$'); at < value.size(); at = value.find('$', at + 1)) {
             auto first = at + 1;
-            while (first < value.size() &&
-                   (value[first] == '{' || value[first] == '(' || value[first] == ' '))
-                ++first;
+            while (first < value.size() && (value[first] == '{' || value[first] == '(' || value[first] == ' ')) ++first;
             auto end = first;
-            while (end < value.size() &&
-                   (std::isalnum(static_cast<unsigned char>(value[end])) || value[end] == '_'))
+            while (end < value.size() && (std::isalnum(static_cast<unsigned char>(value[end])) || value[end] == '_'))
                 ++end;
             if (end > first) out.emplace(value.substr(first, end - first));
         }
@@ -272,8 +266,7 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
     for (const auto& [name, setting] : import.values.all()) look(setting.value);
     for (const auto& service : import.services)
         for (const auto& over : service.overrides) look(over.value);
-    for (auto& word : postfix::words_of(import.values.raw("smtpd_restriction_classes")))
-        out.insert(std::move(word));
+    for (auto& word : postfix::words_of(import.values.raw("smtpd_restriction_classes"))) out.insert(std::move(word));
     return out;
 }
 
@@ -290,8 +283,7 @@ ImportResult Import::finish() {
         if (!row) {
             if (used.contains(result.name)) continue; // a name of the site's own, put in where it is used
             result.kind = SettingResult::Kind::with_remark;
-            result.remarks.emplace_back(
-                "Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
+            result.remarks.emplace_back("Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
             continue;
         }
         if (row->conversion == Conversion::custom) { // whoever reads it had no use for it here
@@ -324,8 +316,7 @@ Read<ImportResult> import_postfix(const HostEnvironment& environment) {
     auto host = host_defaults(environment, *main);
     postfix::Values values(main_file, *std::move(main), std::move(host));
     Import import(environment, std::move(values), std::move(services));
-    for (const auto& [name, setting] : import.values.all())
-        import.value(name); // each must make sense, used or not
+    for (const auto& [name, setting] : import.values.all()) import.value(name); // each must make sense, used or not
     for (const auto& subject : setting_map())
         for (const auto& row : subject.rows)
             if (!import.error) carry_over(import, row);

@@ -1,6 +1,6 @@
-// Converts Postfix's configuration to a postrider.toml: the conversion as a whole, and what its steps share. Accesses the
-// machine only through a HostEnvironment, so that a test can bring its own. Knows both configurations; decides nothing
-// about mail.
+// Converts Postfix's configuration to a postrider.toml: the conversion as a whole, and what its steps share. Accesses
+// the machine only through a HostEnvironment, so that a test can bring its own. Knows both configurations; decides
+// nothing about mail.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/import-postfix/conversion/config_draft.h"
@@ -23,8 +23,7 @@ struct HostEnvironment {
         int bits = 128; // of its network, of 128
     };
     std::vector<Interface> interfaces;
-    std::function<std::expected<std::string, std::string>(const std::string& path)>
-        read; // the error: "No such file …"
+    std::function<std::expected<std::string, std::string>(const std::string& path)> read; // the error: "No such file …"
     std::function<bool(const std::string& path)> exists;
     std::function<std::string(std::uint32_t uid)> user_name; // "" nobody
 };
@@ -32,8 +31,8 @@ struct HostEnvironment {
 // The result of one setting or service, for the comments and the summary.
 struct SettingResult {
     enum class Kind { converted, with_remark, unsupported }; // unchanged; differently, or with a remark; not at all
-    std::string name;                            // "relayhost"; "smtp inet"
-    std::string file;                            // "main.cf"
+    std::string name;                                        // "relayhost"; "smtp inet"
+    std::string file;                                        // "main.cf"
     std::uint32_t line = 0;
     Kind kind = Kind::converted;
     std::vector<std::string> remarks;
@@ -120,8 +119,8 @@ void import_addresses(Import& import); // virtual mailboxes, canonical, transpor
 void import_security(Import& import);  // certificates, levels of TLS, AUTH
 void import_listeners(Import& import); // services of type inet
 void import_restrictions(Import& import);
-void import_filters(Import& import); // milters, header checks, copies
-void import_sending(Import& import); // routes, limits, accounts
+void import_filters(Import& import);  // milters, header checks, copies
+void import_sending(Import& import);  // routes, limits, accounts
 void import_accounts(Import& import); // at next hops; after them
 void import_queue(Import& import);
 

@@ -29,16 +29,13 @@ std::optional<Endpoint> parse_endpoint(std::string_view name) {
 }
 
 std::string endpoint(std::string_view host, std::uint16_t port) {
-    return host.find(':') != host.npos ? fmt::format("[{}]:{}", host, port)
-                                       : fmt::format("{}:{}", host, port);
+    return host.find(':') != host.npos ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
 // Where a service listens that names no address.
 std::vector<std::string> usual_addresses(Import& import, const Endpoint& at) {
     const auto protocols = import.words("inet_protocols");
-    const auto has = [&](std::string_view word) {
-        return std::ranges::find(protocols, word) != protocols.end();
-    };
+    const auto has = [&](std::string_view word) { return std::ranges::find(protocols, word) != protocols.end(); };
     const bool v4 = has("all") || has("ipv4"), v6 = has("all") || has("ipv6");
     std::vector<std::string> out;
     for (const auto& word : import.words("inet_interfaces")) {
@@ -76,47 +73,47 @@ std::string name_for(const Import& import, const Endpoint& at, std::string_view 
 
 // Which of a service's -o are understood here; the rest is said of the service.
 constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
-                                           "smtpd_tls_wrappermode",
-                                           "smtpd_use_tls",
-                                           "smtpd_enforce_tls",
-                                           "smtpd_sasl_auth_enable",
-                                           "smtpd_sasl_type",
-                                           "smtpd_sasl_path",
-                                           "smtpd_tls_auth_only",
-                                           "smtpd_sasl_security_options",
-                                           "smtpd_sasl_tls_security_options",
-                                           "smtpd_sender_login_maps",
-                                           "postscreen_greet_action",
-                                           "postscreen_dnsbl_action",
-                                           "postscreen_dnsbl_sites",
-                                           "postscreen_dnsbl_threshold",
-                                           "postscreen_greet_wait",
-                                           "syslog_name",
-                                           "milter_macro_daemon_name",
-                                           "smtpd_milters",
-                                           "message_size_limit",
-                                           "smtpd_recipient_limit",
-                                           "smtpd_client_restrictions",
-                                           "smtpd_helo_restrictions",
-                                           "smtpd_sender_restrictions",
-                                           "smtpd_recipient_restrictions",
-                                           "smtpd_relay_restrictions",
-                                           "smtpd_data_restrictions",
-                                           "smtpd_end_of_data_restrictions",
-                                           "smtpd_etrn_restrictions",
-                                           "smtpd_reject_unlisted_recipient",
-                                           "smtpd_delay_reject",
-                                           "cleanup_service_name",
-                                           "smtpd_authorized_xclient_hosts",
-                                           "smtpd_authorized_xforward_hosts",
-                                           "smtpd_tls_ask_ccert",
-                                           "smtpd_upstream_proxy_protocol",
-                                           "smtputf8_enable",
-                                           "disable_vrfy_command",
-                                           "mynetworks",
-                                           "content_filter",
-                                           "receive_override_options",
-                                           "smtpd_client_connection_count_limit"};
+                                                  "smtpd_tls_wrappermode",
+                                                  "smtpd_use_tls",
+                                                  "smtpd_enforce_tls",
+                                                  "smtpd_sasl_auth_enable",
+                                                  "smtpd_sasl_type",
+                                                  "smtpd_sasl_path",
+                                                  "smtpd_tls_auth_only",
+                                                  "smtpd_sasl_security_options",
+                                                  "smtpd_sasl_tls_security_options",
+                                                  "smtpd_sender_login_maps",
+                                                  "postscreen_greet_action",
+                                                  "postscreen_dnsbl_action",
+                                                  "postscreen_dnsbl_sites",
+                                                  "postscreen_dnsbl_threshold",
+                                                  "postscreen_greet_wait",
+                                                  "syslog_name",
+                                                  "milter_macro_daemon_name",
+                                                  "smtpd_milters",
+                                                  "message_size_limit",
+                                                  "smtpd_recipient_limit",
+                                                  "smtpd_client_restrictions",
+                                                  "smtpd_helo_restrictions",
+                                                  "smtpd_sender_restrictions",
+                                                  "smtpd_recipient_restrictions",
+                                                  "smtpd_relay_restrictions",
+                                                  "smtpd_data_restrictions",
+                                                  "smtpd_end_of_data_restrictions",
+                                                  "smtpd_etrn_restrictions",
+                                                  "smtpd_reject_unlisted_recipient",
+                                                  "smtpd_delay_reject",
+                                                  "cleanup_service_name",
+                                                  "smtpd_authorized_xclient_hosts",
+                                                  "smtpd_authorized_xforward_hosts",
+                                                  "smtpd_tls_ask_ccert",
+                                                  "smtpd_upstream_proxy_protocol",
+                                                  "smtputf8_enable",
+                                                  "disable_vrfy_command",
+                                                  "mynetworks",
+                                                  "content_filter",
+                                                  "receive_override_options",
+                                                  "smtpd_client_connection_count_limit"};
 
 std::vector<std::string> networks_in(Import& import, const Import::Listener& listener, std::string_view name) {
     std::vector<std::string> out;
@@ -125,7 +122,7 @@ std::vector<std::string> networks_in(Import& import, const Import::Listener& lis
             out.push_back(word);
         else
             import.record_service(*listener.service, Kind::with_remark,
-                           fmt::format("{}: \"{}\" is not a numeric network; omitted", name, word));
+                                  fmt::format("{}: \"{}\" is not a numeric network; omitted", name, word));
     import.mark_converted(name);
     return without_duplicates(out);
 }
@@ -139,14 +136,14 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
     if (level.empty())
         level = flag_is_set(import, listener, "smtpd_enforce_tls") ? "encrypt"
                 : flag_is_set(import, listener, "smtpd_use_tls")   ? "may"
-                                                      : "none";
+                                                                   : "none";
     const bool certificate = import.draft.find("tls.certificates") != nullptr;
     std::string tls = wrapped ? "implicit" : level == "encrypt" ? "require" : level == "may" ? "offer" : "no";
     if (!certificate && tls == "offer")
         tls = "no"; // as in Postfix; what is required stays so, and check says what is missing
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
-    for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls",
-                             "smtpd_tls_wrappermode", "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
+    for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls", "smtpd_tls_wrappermode",
+                             "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
         import.mark_converted(name);
     bool auth = flag_is_set(import, listener, "smtpd_sasl_auth_enable");
     if (!import.draft.find("auth.dovecot")) auth = false; // said at smtpd_sasl_auth_enable
@@ -163,8 +160,8 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
         import.draft.set(key + ".auth_without_tls", "true", "smtpd_tls_auth_only");
         if (!only)
             import.record_service(*listener.service, Kind::with_remark,
-                           "passwords may be sent in plain text, as in Postfix: set tls.certificates, and "
-                           "auth_without_tls to false");
+                                  "passwords may be sent in plain text, as in Postfix: set tls.certificates, and "
+                                  "auth_without_tls to false");
     }
     if (flag_is_set(import, listener, "smtpd_tls_ask_ccert"))
         import.draft.set(key + ".client_certificates", certificate ? "true" : "false", "smtpd_tls_ask_ccert");
@@ -180,9 +177,9 @@ void access_settings(Import& import, const Import::Listener& listener, const std
         import.draft.set(key + ".proxy_networks", toml(std::vector<std::string>{"127.0.0.1"}),
                          "smtpd_upstream_proxy_protocol");
         import.record_service(*listener.service, Kind::with_remark,
-                       "list the load balancers in proxy_networks: no other client is accepted");
+                              "list the load balancers in proxy_networks: no other client is accepted");
         import.add_remark("smtpd_upstream_proxy_protocol",
-                     "list the load balancers in proxy_networks: no other client is accepted");
+                          "list the load balancers in proxy_networks: no other client is accepted");
     }
     if (listener.values.given("disable_vrfy_command"))
         import.draft.set(key + ".vrfy", toml(flag_is_set(import, listener, "disable_vrfy_command") ? "off" : "verify"),
@@ -198,18 +195,18 @@ void access_settings(Import& import, const Import::Listener& listener, const std
                                      {"smtpd_recipient_limit", "recipients"},
                                      {"smtpd_client_connection_count_limit", "sessions_per_network"}})
         if (overridden(name))
-            if (const auto number = postfix::number_of(import.value(listener.values, name));
-                number && *number > 0)
+            if (const auto number = postfix::number_of(import.value(listener.values, name)); number && *number > 0)
                 import.draft.set(fmt::format("{}.{}", key, ours), toml(*number), fmt::format("-o {}", name));
     for (const auto& setting : listener.service->overrides) {
         if (std::ranges::find(handled_overrides, setting.name) != std::end(handled_overrides)) continue;
         const auto* row = mapping_of(setting.name);
-        if (!row || row->conversion == Conversion::obsolete) continue; // a name of the site's own is put in where it is used
+        if (!row || row->conversion == Conversion::obsolete)
+            continue; // a name of the site's own is put in where it is used
         import.record_service(*listener.service, Kind::unsupported,
-                       fmt::format("-o {}: {}", setting.name,
-                                   row->conversion == Conversion::none && !row->note.empty()
-                                       ? std::string(row->note)
-                                       : "no counterpart for one listener alone"));
+                              fmt::format("-o {}: {}", setting.name,
+                                          row->conversion == Conversion::none && !row->note.empty()
+                                              ? std::string(row->note)
+                                              : "no counterpart for one listener alone"));
     }
 }
 
@@ -237,7 +234,7 @@ void import_listener(Import& import, const Service& service) {
             service, Kind::unsupported,
             fmt::format("\"{}\": not the name of a mail port: write its number", service.name));
     Import::Listener listener{name_for(import, *at, at->host), false, &service,
-                      import.values.of(service, import.environment.directory + "/master.cf")};
+                              import.values.of(service, import.environment.directory + "/master.cf")};
     const bool wrapped = flag_is_set(import, listener, "smtpd_tls_wrappermode");
     if (const auto filter = own_filter(service); filter && filter->empty() && filters_somewhere(import))
         return import.record_service(
@@ -247,11 +244,11 @@ void import_listener(Import& import, const Service& service) {
         import.record_service(service, Kind::unsupported,
                               fmt::format("-o content_filter: {}", mapping_of("content_filter")->note));
     // Whoever refuses all strangers takes mail of his own people only, whatever the port.
-    listener.submission = wrapped || at->port == 587 || at->port == 465 ||
-                      std::ranges::any_of(lists_of_restrictions, [&](auto name) {
-                          const auto list = postfix::restrictions_of(import.value(listener.values, name));
-                          return list && postfix::rejects_untrusted(*list);
-                      });
+    listener.submission =
+        wrapped || at->port == 587 || at->port == 465 || std::ranges::any_of(lists_of_restrictions, [&](auto name) {
+            const auto list = postfix::restrictions_of(import.value(listener.values, name));
+            return list && postfix::rejects_untrusted(*list);
+        });
     const auto key = "listen." + listener.name;
     auto addresses = at->host.empty() ? usual_addresses(import, *at) : std::vector<std::string>{};
     if (!at->host.empty()) {
@@ -261,15 +258,14 @@ void import_listener(Import& import, const Service& service) {
             addresses = {endpoint(at->host, at->port)};
         else
             return import.record_service(service, Kind::unsupported,
-                                  fmt::format("\"{}\" is not a numeric IP address", at->host));
+                                         fmt::format("\"{}\" is not a numeric IP address", at->host));
     }
     if (import.error) return;
-    if (addresses.empty())
-        return import.record_service(service, Kind::unsupported, "no address to listen on");
+    if (addresses.empty()) return import.record_service(service, Kind::unsupported, "no address to listen on");
     if (wrapped && !import.draft.find("tls.certificates"))
         return import.record_service(service, Kind::unsupported,
-                              "TLS from the first byte needs a certificate, and tls.certificates is empty: "
-                              "set it, and a [listen.submissions] with tls = \"implicit\"");
+                                     "TLS from the first byte needs a certificate, and tls.certificates is empty: "
+                                     "set it, and a [listen.submissions] with tls = \"implicit\"");
     import.record_service(service, Kind::converted);
     import.draft.set(key + ".addresses", toml(addresses),
                      fmt::format("{} {}, master.cf line {}", service.name, service.type, service.line));
@@ -279,8 +275,7 @@ void import_listener(Import& import, const Service& service) {
     if (const auto limit = postfix::number_of(service.process_limit); limit && *limit > 0)
         import.record_service(
             service, Kind::with_remark,
-            fmt::format("a limit of {} processes: each process serves many sessions; sessions bounds them",
-                        *limit));
+            fmt::format("a limit of {} processes: each process serves many sessions; sessions bounds them", *limit));
     import.listeners.push_back(std::move(listener));
 }
 
@@ -293,10 +288,10 @@ bool disabled(Import& import, const Service& service) {
 }
 
 // What Postfix's own processes are for is Postrider's own business; pipes and the like are not.
-constexpr std::string_view internal[] = {
-    "pickup", "cleanup", "qmgr",  "oqmgr",    "nqmgr",    "tlsmgr",  "trivial-rewrite",
-    "bounce", "verify",  "flush", "proxymap", "showq",    "error",   "discard",
-    "local",  "virtual", "anvil", "scache",   "postlogd", "dnsblog", "tlsproxy"};
+constexpr std::string_view internal[] = {"pickup",          "cleanup", "qmgr",    "oqmgr",   "nqmgr",    "tlsmgr",
+                                         "trivial-rewrite", "bounce",  "verify",  "flush",   "proxymap", "showq",
+                                         "error",           "discard", "local",   "virtual", "anvil",    "scache",
+                                         "postlogd",        "dnsblog", "tlsproxy"};
 
 void other_service(Import& import, const Service& service) {
     if (std::ranges::find(internal, service.command) != std::end(internal)) return;
@@ -304,10 +299,9 @@ void other_service(Import& import, const Service& service) {
     const auto is_it = [&](std::string_view value) {
         return value == service.name || value.starts_with(service.name + ":");
     };
-    const bool filters = is_it(import.value("content_filter")) ||
-                         std::ranges::any_of(import.services, [&](const auto& each) {
-                             return is_it(own_filter(each).value_or(""));
-                         });
+    const bool filters =
+        is_it(import.value("content_filter")) ||
+        std::ranges::any_of(import.services, [&](const auto& each) { return is_it(own_filter(each).value_or("")); });
     if (filters) return import.record_service(service, Kind::with_remark, "for content_filter only: see there");
     const bool used = [&] { // named where next hops and transports are
         for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
@@ -326,15 +320,15 @@ void other_service(Import& import, const Service& service) {
                 const auto* row = mapping_of(over.name);
                 if (row && (row->conversion == Conversion::obsolete || over.name == "syslog_name")) continue;
                 import.record_service(service, Kind::with_remark,
-                               fmt::format("-o {}: settings of a single transport have no counterpart: use "
-                                           "[smtp_client] or the [route]",
-                                           over.name));
+                                      fmt::format("-o {}: settings of a single transport have no counterpart: use "
+                                                  "[smtp_client] or the [route]",
+                                                  over.name));
             }
             return;
         }
         return import.record_service(service, Kind::unsupported,
-                              "another SMTP transport: write a [route] for the domains that use it, with its "
-                              "own tls, connections or pool");
+                                     "another SMTP transport: write a [route] for the domains that use it, with its "
+                                     "own tls, connections or pool");
     }
     if (service.type == "inet")
         return import.record_service(
@@ -343,18 +337,16 @@ void other_service(Import& import, const Service& service) {
     if (service.command == "pipe" && !used)
         return import.record_service(service, Kind::converted); // Debian's master.cf has many of these
     import.record_service(service, Kind::unsupported,
-                   fmt::format("{}: transports that run programs have no counterpart: deliver to an LMTP "
-                               "server, or run the program from a user's .forward",
-                               service.command));
+                          fmt::format("{}: transports that run programs have no counterpart: deliver to an LMTP "
+                                      "server, or run the program from a user's .forward",
+                                      service.command));
 }
 
 } // namespace
 
 void import_listeners(Import& import) {
     const auto protocols = import.words("inet_protocols");
-    const auto has = [&](std::string_view word) {
-        return std::ranges::find(protocols, word) != protocols.end();
-    };
+    const auto has = [&](std::string_view word) { return std::ranges::find(protocols, word) != protocols.end(); };
     if (!has("all") && !(has("ipv4") && has("ipv6"))) {
         if (!has("ipv4") && !has("ipv6")) return import.fail("inet_protocols", "expected all, ipv4 or ipv6");
         import.set("smtp_client.ipv4", toml(has("ipv4")), "inet_protocols");

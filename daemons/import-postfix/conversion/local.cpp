@@ -13,9 +13,8 @@ namespace {
 void mailboxes(Import& import) {
     if (const auto home = import.value("home_mailbox"); !home.empty())
         import.set("local.mailbox",
-                   toml(home.ends_with('/')
-                            ? fmt::format("maildir:{{home}}/{}", home.substr(0, home.size() - 1))
-                            : fmt::format("mbox:{{home}}/{}", home)),
+                   toml(home.ends_with('/') ? fmt::format("maildir:{{home}}/{}", home.substr(0, home.size() - 1))
+                                            : fmt::format("mbox:{{home}}/{}", home)),
                    "home_mailbox");
     else if (const auto spool = import.value("mail_spool_directory");
              !spool.empty() && import.given("mail_spool_directory"))
@@ -26,14 +25,14 @@ void mailboxes(Import& import) {
     import.mark_converted("home_mailbox"), import.mark_converted("mail_spool_directory");
 
     if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
-        const auto hop =
-            transport.starts_with("lmtp:") ? lmtp_hop(import, transport.substr(5)) : std::nullopt;
+        const auto hop = transport.starts_with("lmtp:") ? lmtp_hop(import, transport.substr(5)) : std::nullopt;
         if (hop)
             import.set("local.deliver", toml(*hop), "mailbox_transport");
         else
-            import.mark_unsupported("mailbox_transport",
-                           fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver)",
-                                       transport));
+            import.mark_unsupported(
+                "mailbox_transport",
+                fmt::format("\"{}\": only lmtp has a counterpart: deliver to an LMTP server (local.deliver)",
+                            transport));
     }
     if (const auto relay = import.value("luser_relay"); !relay.empty()) {
         if (relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos)
@@ -48,9 +47,9 @@ void mailboxes(Import& import) {
             import.mark_converted("local_transport");
         else
             import.mark_unsupported("local_transport",
-                           fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
-                                       "the domains in relay.domains and give them a [route]",
-                                       transport));
+                                    fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
+                                                "the domains in relay.domains and give them a [route]",
+                                                transport));
     } else {
         import.mark_converted("local_transport");
     }
@@ -73,8 +72,7 @@ void forward_files(Import& import) {
         if (path.find('$') != path.npos)
             import.mark_unsupported(
                 "forward_path",
-                fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are substituted",
-                            path));
+                fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are substituted", path));
         else
             out.push_back(std::move(path));
     }
@@ -108,8 +106,7 @@ void aliases(Import& import) {
                 files.push_back(path);
             } else if (import.given("alias_maps") && path != "/etc/aliases") {
                 import.mark_unsupported("alias_maps",
-                                        fmt::format("{}: there is no such file; postrider check requires it",
-                                                    path));
+                                        fmt::format("{}: there is no such file; postrider check requires it", path));
                 files.push_back(path);
             }
         } else if (auto table = converted_table(import, "alias_maps", word)) {
@@ -127,14 +124,15 @@ void aliases(Import& import) {
         if (import.value("local_recipient_maps").empty())
             import.set("smtpd.check_recipients", "false", "local_recipient_maps");
         else if (!is_usual_recipients(import))
-            import.add_remark("local_recipient_maps",
-                         "users, aliases and alias tables determine the valid recipients, regardless of this list");
+            import.add_remark(
+                "local_recipient_maps",
+                "users, aliases and alias tables determine the valid recipients, regardless of this list");
     }
 }
 
 void permissions(Import& import) {
-    for (const auto& [name, key] : {std::pair{"allow_mail_to_commands", "local.commands_from"},
-                                    {"allow_mail_to_files", "local.files_from"}}) {
+    for (const auto& [name, key] :
+         {std::pair{"allow_mail_to_commands", "local.commands_from"}, {"allow_mail_to_files", "local.files_from"}}) {
         if (!import.given(name)) continue;
         std::vector<std::string> out;
         for (const auto& word : import.words(name)) {
@@ -145,8 +143,7 @@ void permissions(Import& import) {
             else if (word == "include")
                 out.emplace_back("includes");
             else
-                import.fail(
-                    name, fmt::format("\"{}\": expected alias, forward or include", postfix::excerpt(word)));
+                import.fail(name, fmt::format("\"{}\": expected alias, forward or include", postfix::excerpt(word)));
         }
         import.set(key, toml(out), name);
     }

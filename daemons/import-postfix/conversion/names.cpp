@@ -21,17 +21,16 @@ void names(Import& import) {
     import.mark_converted("mydomain");
     auto origin = import.value("myorigin");
     if (origin == "/etc/mailname" && !import.environment.exists(origin)) // ours by default, once it is there
-        return import.add_remark(
-            "myorigin", "/etc/mailname does not exist: mta.origin is its content once it exists, until then "
-                        "the host name");
+        return import.add_remark("myorigin",
+                                 "/etc/mailname does not exist: mta.origin is its content once it exists, until then "
+                                 "the host name");
     if (origin.starts_with('/')) { // the first line of that file
         const auto text = import.file("myorigin", origin);
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
     }
     if (const auto name = config::domain_name(origin); !name.empty())
         import.set("mta.origin",
-                   toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name),
-                   "myorigin");
+                   toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name), "myorigin");
     else if (!import.error)
         import.mark_unsupported("myorigin", fmt::format("\"{}\" is not a valid domain", origin));
 }
@@ -41,22 +40,19 @@ class Classes {
 public:
     explicit Classes(Import& import) : import_(import) {}
 
-    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words,
-              bool below) {
+    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words, bool below) {
         std::vector<std::string> out;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
-                import_.add_remark(name,
-                              fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
+                import_.add_remark(name, fmt::format("\"{}\": exceptions have no counterpart; omitted", word));
                 continue;
             }
             if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
                 import_.mark_unsupported(
-                    name,
-                    fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
-                                "until its domains are listed",
-                                word, key));
+                    name, fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
+                                      "until its domains are listed",
+                                      word, key));
                 continue;
             }
             if (word.find('@') != word.npos) continue; // an address
@@ -69,14 +65,12 @@ public:
             if (!under) add(name, key, domain, out);
             if (below) add(name, key, "." + domain, out);
         }
-        if (!out.empty() || key == "local.domains")
-            import_.set(key, toml(out), name);
+        if (!out.empty() || key == "local.domains") import_.set(key, toml(out), name);
         import_.mark_converted(name);
     }
 
 private:
-    void add(std::string_view name, std::string_view key, const std::string& domain,
-             std::vector<std::string>& out) {
+    void add(std::string_view name, std::string_view key, const std::string& domain, std::vector<std::string>& out) {
         const auto [found, fresh] = seen_.emplace(domain, key);
         if (fresh)
             out.push_back(domain);
@@ -114,8 +108,7 @@ void domains(Import& import) {
     classes.take("relay_domains", "relay.domains", expanded_list(import, "relay_domains"),
                  std::ranges::find(parents, "relay_domains") != parents.end());
     import.mark_converted("parent_domain_matches_subdomains");
-    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
-        !import.error) {
+    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") && !import.error) {
         import.draft.remove("virtual_alias.domains");
         import.mark_unsupported("virtual_alias_domains", "there is no table of their addresses that can be "
                                                          "imported: list one in virtual_alias.tables");
@@ -144,8 +137,7 @@ void networks(Import& import) {
         }
     }
     import.set("relay.networks", toml(without_duplicates(out)),
-               import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
-                                                                               : "mynetworks_style");
+               import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks" : "mynetworks_style");
     import.mark_converted("mynetworks");
     import.mark_converted("mynetworks_style");
 }

@@ -38,8 +38,7 @@ std::optional<std::string> service_address(Import& import, std::string_view text
     else if (place->host.find(':') != std::string::npos)
         address = fmt::format("inet:[{}]:{}", place->host, place->port);
     else
-        address =
-            fmt::format("inet:{}:{}", place->host == "localhost" ? "127.0.0.1" : place->host, place->port);
+        address = fmt::format("inet:{}:{}", place->host == "localhost" ? "127.0.0.1" : place->host, place->port);
     return common::ServiceAddress::parse(address) ? std::optional(address) : std::nullopt;
 }
 

@@ -1,4 +1,5 @@
-// Next hops and addresses of services, as Postfix writes them, in our notation. Nothing: there is no such notation for it.
+// Next hops and addresses of services, as Postfix writes them, in our notation. Nothing: there is no such notation for
+// it.
 #pragma once
 #include <optional>
 #include <string>

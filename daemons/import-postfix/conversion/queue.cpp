@@ -13,7 +13,7 @@ void sizes(Import& import) {
     if (!size) return;
     if (*size == 0)
         return import.add_remark("message_size_limit", "0 means no limit in Postfix; smtpd.message_size and "
-                                                  "submit.message_size keep their default of 50MiB");
+                                                       "submit.message_size keep their default of 50MiB");
     import.set("smtpd.message_size", toml(*size), "message_size_limit");
     import.set("submit.message_size", toml(*size), "message_size_limit");
 }
@@ -22,18 +22,15 @@ void sizes(Import& import) {
 void rates(Import& import) {
     const auto unit = import.seconds("anvil_rate_time_unit").value_or(60);
     import.mark_converted("anvil_rate_time_unit");
-    for (const auto& [name, key] :
-         {std::pair{"smtpd_client_connection_rate_limit", "smtpd.connections_per_minute"},
-          {"smtpd_client_message_rate_limit", "smtpd.messages_per_minute"},
-          {"smtpd_client_recipient_rate_limit", "smtpd.recipients_per_minute"}}) {
+    for (const auto& [name, key] : {std::pair{"smtpd_client_connection_rate_limit", "smtpd.connections_per_minute"},
+                                    {"smtpd_client_message_rate_limit", "smtpd.messages_per_minute"},
+                                    {"smtpd_client_recipient_rate_limit", "smtpd.recipients_per_minute"}}) {
         import.mark_converted(name);
         if (!import.given(name)) continue;
         const auto number = import.number(name);
         if (number && *number > 0 && unit > 0)
-            import.set(
-                key,
-                toml(std::max<std::uint64_t>(std::min<std::uint64_t>(*number, 1'000'000) * 60 / unit, 1)),
-                name);
+            import.set(key, toml(std::max<std::uint64_t>(std::min<std::uint64_t>(*number, 1'000'000) * 60 / unit, 1)),
+                       name);
     }
     if (import.given("smtpd_client_connection_count_limit"))
         if (const auto number = import.number("smtpd_client_connection_count_limit"); number && *number > 0)
@@ -52,9 +49,8 @@ void reports(Import& import) {
         else if (word == "2bounce")
             out.emplace_back("undeliverable");
         else
-            import.add_remark(
-                "notify_classes",
-                fmt::format("{}: no notices are sent; watch the log and postrider-metrics(8)", word));
+            import.add_remark("notify_classes",
+                              fmt::format("{}: no notices are sent; watch the log and postrider-metrics(8)", word));
     }
     import.set("bounce.postmaster_copy", toml(out), "notify_classes");
 }
@@ -85,7 +81,7 @@ void import_queue(Import& import) {
         import.mark_unsupported("smtpd_banner", "the greeting is \"220 HOSTNAME ESMTP Postrider\"");
     if (!import.value("bounce_template_file").empty())
         import.mark_unsupported("bounce_template_file",
-                       "templates have a different format: rewrite them in a directory, bounce.templates");
+                                "templates have a different format: rewrite them in a directory, bounce.templates");
     import.mark_converted("bounce_template_file");
 }
 

@@ -95,7 +95,7 @@ public:
         if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
             import_.draft.set(key, "false", auth->origin);
             import_.record_service(*listener.service, SettingResult::Kind::with_remark,
-                            "AUTH is off: no permit_sasl_authenticated allows authenticated clients to relay");
+                                   "AUTH is off: no permit_sasl_authenticated allows authenticated clients to relay");
         }
         if (listener.submission) return submitters(listener);
         if (relays_) some_relay_ = true;
@@ -105,12 +105,10 @@ public:
         for (auto& [zone, list] : dns_lists_) {
             if (!some_are_left(list.listeners)) continue;
             const auto section = "dns_list." + toml(zone);
-            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)),
-                              list.origin);
+            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)), list.origin);
             if (list.allow) import_.draft.set(section + ".allow", "true");
             if (!list.answers.empty()) import_.draft.set(section + ".answers", toml(list.answers));
-            if (list.listeners != all_relays())
-                import_.draft.set(section + ".listeners", toml(list.listeners));
+            if (list.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(list.listeners));
         }
         std::size_t number = 0;
         for (auto& policy : policies_) {
@@ -119,10 +117,8 @@ public:
             import_.draft.set(section + ".address", toml(policy.address), policy.origin);
             import_.draft.set(section + ".stage", toml(policy.stage));
             import_.draft.set(section + ".timeout", toml(policy.timeout));
-            if (!policy.on_failure.empty())
-                import_.draft.set(section + ".on_failure", toml(policy.on_failure));
-            if (policy.listeners != all_relays())
-                import_.draft.set(section + ".listeners", toml(policy.listeners));
+            if (!policy.on_failure.empty()) import_.draft.set(section + ".on_failure", toml(policy.on_failure));
+            if (policy.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(policy.listeners));
         }
         const bool any =
             std::ranges::any_of(import_.listeners, [](const auto& listener) { return !listener.submission; });
@@ -133,11 +129,10 @@ public:
     }
 
     // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is no domain, or the answers make no sense.
-    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener,
-                  std::string origin) {
+    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin) {
         const auto equals = std::min(text.find('='), text.size());
-        const auto answers = equals < text.size() ? postfix::addresses_of(text.substr(equals + 1))
-                                                  : std::vector<std::string>{};
+        const auto answers =
+            equals < text.size() ? postfix::addresses_of(text.substr(equals + 1)) : std::vector<std::string>{};
         const auto zone = config::domain_name(text.substr(0, equals));
         if (!answers || zone.empty()) return false;
         auto& list = dns_lists_[zone];
@@ -145,8 +140,7 @@ public:
         list.allow = allow, list.weight = weight;
         for (const auto& answer : *answers)
             if (std::ranges::find(list.answers, answer) == list.answers.end()) list.answers.push_back(answer);
-        if (std::ranges::find(list.listeners, listener) == list.listeners.end())
-            list.listeners.emplace_back(listener);
+        if (std::ranges::find(list.listeners, listener) == list.listeners.end()) list.listeners.emplace_back(listener);
         return true;
     }
 
@@ -170,7 +164,8 @@ private:
         const bool own = std::ranges::find(listener.service->overrides, list, &postfix::Setting::name) !=
                          listener.service->overrides.end();
         if (own)
-            import_.record_service(*listener.service, SettingResult::Kind::unsupported, fmt::format("{}: {}", list, remark));
+            import_.record_service(*listener.service, SettingResult::Kind::unsupported,
+                                   fmt::format("{}: {}", list, remark));
         else
             import_.mark_unsupported(list, std::move(remark));
     }
@@ -193,8 +188,7 @@ private:
                 on_list(listener, list, word, more);
             else if (word == "check_policy_service")
                 policy(listener, list, more);
-            else if (word == "reject_sender_login_mismatch" ||
-                     word == "reject_authenticated_sender_login_mismatch")
+            else if (word == "reject_sender_login_mismatch" || word == "reject_authenticated_sender_login_mismatch")
                 import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
             else if (word == "warn_if_reject")
                 say(listener, list.name, fmt::format("warn_if_reject {}: only actual rejections are logged", more));
@@ -212,11 +206,10 @@ private:
 
     void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {
         if (listener.submission)
-            return say(
-                listener, list.name,
-                fmt::format("{} {}: lists are queried only for clients of relay listeners", word, more));
-        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, listener.name,
-                                      fmt::format("{} in {}", word, list.name)))
+            return say(listener, list.name,
+                       fmt::format("{} {}: lists are queried only for clients of relay listeners", word, more));
+        if (more.empty() ||
+            !dns_list(more, word == "permit_dnswl_client", 1, listener.name, fmt::format("{} in {}", word, list.name)))
             say(listener, list.name,
                 fmt::format("{} {}: name the zone, and the answers to react to, in a [dns_list.\"ZONE\"]", word, more));
     }
@@ -241,15 +234,13 @@ private:
         const auto address = words.empty() ? std::nullopt : service_address(import_, words[0]);
         if (!address)
             return say(listener, list.name,
-                       fmt::format("check_policy_service {}: write its numeric address in a [policy.NAME]",
-                                   text));
+                       fmt::format("check_policy_service {}: write its numeric address in a [policy.NAME]", text));
         out.address = *address;
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
-        out.on_failure =
-            action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
-                ? "accept"
-            : action.starts_with('5') || action.starts_with("REJECT") ? "reject"
-                                                                      : "tempfail";
+        out.on_failure = action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
+                             ? "accept"
+                         : action.starts_with('5') || action.starts_with("REJECT") ? "reject"
+                                                                                   : "tempfail";
         for (auto& same : policies_)
             if (same.address == out.address && same.stage == out.stage) {
                 if (std::ranges::find(same.listeners, listener.name) == same.listeners.end())
@@ -273,19 +264,17 @@ private:
         }();
         if (relays_)
             import_.draft.set(key + ".submission_networks",
-                              import_.given("mynetworks") ? toml(own)
-                                                          : import_.draft.find("relay.networks")->value,
+                              import_.given("mynetworks") ? toml(own) : import_.draft.find("relay.networks")->value,
                               "permit_mynetworks");
         const auto* auth = import_.draft.find(key + ".auth");
         if (relays_ || (auth && auth->value == "true")) return;
-        for (const auto* each :
-             {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
-              "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8", "message_size",
-              "recipients", "sessions_per_network"})
+        for (const auto* each : {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
+                                 "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8",
+                                 "message_size", "recipients", "sessions_per_network"})
             import_.draft.remove(fmt::format("{}.{}", key, each));
         import_.record_service(*listener.service, SettingResult::Kind::unsupported,
-                        "no client could send mail there: set auth.passwords or auth.dovecot, and add a "
-                        "listener with service = \"submission\"");
+                               "no client could send mail there: set auth.passwords or auth.dovecot, and add a "
+                               "listener with service = \"submission\"");
     }
 
     Import& import_;
@@ -297,8 +286,8 @@ private:
 
 // postscreen's lists and its pause before the greeting.
 void postscreen(Import& import, Restrictions& restrictions) {
-    const auto listener = std::ranges::find_if(
-        import.listeners, [](const auto& each) { return each.service->command == "postscreen"; });
+    const auto listener =
+        std::ranges::find_if(import.listeners, [](const auto& each) { return each.service->command == "postscreen"; });
     if (listener == import.listeners.end()) return;
     // By default postscreen only logs what it finds, and looks on.
     const auto acts = [&](std::string_view name) {
@@ -326,8 +315,9 @@ void postscreen(Import& import, Restrictions& restrictions) {
         if (weight == 0 || weight == INT_MIN ||
             !restrictions.dns_list(site, weight < 0, std::abs(weight), listener->name, "postscreen_dnsbl_sites"))
             import.mark_unsupported("postscreen_dnsbl_sites",
-                           fmt::format("{}: name the zone, and the answers to react to, in a "
-                                       "[dns_list.\"ZONE\"]", word));
+                                    fmt::format("{}: name the zone, and the answers to react to, in a "
+                                                "[dns_list.\"ZONE\"]",
+                                                word));
     }
 }
 
@@ -351,9 +341,8 @@ void import_restrictions(Import& import) {
         }
     }
     if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
-        import.add_remark(
-            "smtpd_sender_login_maps",
-            "users send with their own address; postrider passwd --addresses allows others");
+        import.add_remark("smtpd_sender_login_maps",
+                          "users send with their own address; postrider passwd --addresses allows others");
 }
 
 } // namespace postrider

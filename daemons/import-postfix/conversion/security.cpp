@@ -80,8 +80,7 @@ void certificates(Import& import) {
     }
     for (const auto& word : import.words("tls_server_sni_maps"))
         if (const auto entries = table_entries(import, "tls_server_sni_maps", word))
-            for (const auto& entry : *entries)
-                chains.files("tls_server_sni_maps", postfix::words_of(entry.value));
+            for (const auto& entry : *entries) chains.files("tls_server_sni_maps", postfix::words_of(entry.value));
     import.mark_converted("tls_server_sni_maps");
     chains.write(from);
 }
@@ -97,8 +96,7 @@ void versions(Import& import, std::string_view name, std::string_view key) {
         if (word == ">=tlsv1.3" || word == ">=0304" || word == "!tlsv1.2") only_13 = true;
         if (word == ">=tlsv1.3" || word == ">=tlsv1.2" || word == ">=0303" || word == "!tlsv1.1") old = false;
         if (word.starts_with("tlsv") || word.starts_with("sslv"))
-            ++named, named_12 = named_12 || word == "tlsv1.2",
-                     old = old && (word != "tlsv1.2" && word != "tlsv1.3");
+            ++named, named_12 = named_12 || word == "tlsv1.2", old = old && (word != "tlsv1.2" && word != "tlsv1.3");
     }
     if (named > 0 && !named_12) only_13 = true;
     import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
@@ -115,17 +113,14 @@ void client_level(Import& import) {
     if (level.empty()) return;
     if (level == "secure" || level == "fingerprint") {
         import.add_remark(
-            from,
-            fmt::format("\"{}\" is treated as \"verify\": the certificate must match the host name",
-                        level));
+            from, fmt::format("\"{}\" is treated as \"verify\": the certificate must match the host name", level));
         level = "verify";
     }
     import.set("smtp_client.tls", toml(level), from);
     if (const auto path = import.value("smtp_tls_CApath");
-        !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" &&
-        path != "/etc/ssl/certs/")
+        !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" && path != "/etc/ssl/certs/")
         import.mark_unsupported("smtp_tls_CApath",
-                       "put the certificates of the authorities into one file, smtp_client.tls_ca_file");
+                                "put the certificates of the authorities into one file, smtp_client.tls_ca_file");
     import.mark_converted("smtp_tls_CApath");
 }
 
@@ -133,8 +128,7 @@ void authentication(Import& import) {
     bool wanted = import.flag("smtpd_sasl_auth_enable");
     for (const auto& service : import.services)
         for (const auto& over : service.overrides)
-            wanted = wanted ||
-                     (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
+            wanted = wanted || (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
     for (const auto* name : {"smtpd_sasl_auth_enable", "smtpd_sasl_type", "smtpd_sasl_path",
                              "smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"})
         import.mark_converted(name);
@@ -146,23 +140,21 @@ void authentication(Import& import) {
         const auto own = import.values.of(service, import.environment.directory + "/master.cf");
         for (const auto& over : service.overrides) {
             if (over.name == "smtpd_sasl_type" && type != "dovecot") type = import.value(own, over.name);
-            if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path"))
-                path = import.value(own, over.name);
+            if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path")) path = import.value(own, over.name);
         }
     }
     if (type != "dovecot") {
         import.mark_unsupported(
             "smtpd_sasl_auth_enable",
-            fmt::format(
-                "\"{}\" SASL has no counterpart: use Dovecot (auth.dovecot), or create a password file with "
-                "postrider passwd (auth.passwords), and set auth = true for the listeners",
-                type));
+            fmt::format("\"{}\" SASL has no counterpart: use Dovecot (auth.dovecot), or create a password file with "
+                        "postrider passwd (auth.passwords), and set auth = true for the listeners",
+                        type));
         return import.mark_unsupported("smtpd_sasl_type", "only dovecot has a counterpart");
     }
     if (path.starts_with("inet:"))
         return import.mark_unsupported("smtpd_sasl_path",
-                              "Dovecot is asked through a UNIX socket: add a unix_listener of type "
-                              "auth-client to its service auth, and name it in auth.dovecot");
+                                       "Dovecot is asked through a UNIX socket: add a unix_listener of type "
+                                       "auth-client to its service auth, and name it in auth.dovecot");
     import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)),
                import.given(from) ? from : "smtpd_sasl_auth_enable");
     const auto options = import.words("smtpd_sasl_tls_security_options");

@@ -31,18 +31,18 @@ void relayhost(Import& import) {
         const auto bare = type ? type->type : transport;
         if (bare != "smtp" && bare != "relay")
             import.mark_unsupported("default_transport",
-                           fmt::format("\"{}\" has no counterpart{}", transport,
-                                       bare == "error" || bare == "retry"
-                                           ? ": use postrider pause all to keep mail from leaving"
-                                           : ": mail leaves by SMTP"));
+                                    fmt::format("\"{}\" has no counterpart{}", transport,
+                                                bare == "error" || bare == "retry"
+                                                    ? ": use postrider pause all to keep mail from leaving"
+                                                    : ": mail leaves by SMTP"));
         else if (type && !type->name.empty() && hops.empty())
             from = "default_transport", add("default_transport", type->name);
     }
     import.mark_converted("relayhost"), import.mark_converted("default_transport");
     if (hops.empty()) return;
     if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
-        import.add_remark(from, fmt::format("several next hops must all be hosts in brackets; only {} is used",
-                                       hops.front()));
+        import.add_remark(
+            from, fmt::format("several next hops must all be hosts in brackets; only {} is used", hops.front()));
         hops.resize(1);
     }
     import.set("route.\"*\".next_hop", hops.size() == 1 ? toml(hops.front()) : toml(hops), from);
@@ -68,8 +68,7 @@ void fallback(Import& import) {
     if (hops.empty()) return;
     const auto* now = import.draft.find("route.\"*\".next_hop");
     if (now && now->value.find('[') != now->value.npos)
-        return import.add_remark("smtp_fallback_relay",
-                            "next_hop of route.\"*\" names hosts: add these after them");
+        return import.add_remark("smtp_fallback_relay", "next_hop of route.\"*\" names hosts: add these after them");
     import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
 }
 
@@ -89,8 +88,7 @@ void relay_transport(Import& import) {
     std::vector<std::string> domains;
     for (const auto& word : expanded_list(import, "relay_domains"))
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
-    const bool below =
-        import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
+    const bool below = import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
     for (const auto& domain : domains)
         for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
             import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
@@ -118,7 +116,8 @@ void tls_policies(Import& import) {
         }
         const auto entries = table_entries(import, "smtp_tls_policy_maps", word);
         const auto type = postfix::parse_typed(word);
-        if (!entries || (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
+        if (!entries ||
+            (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
             // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
             import.mark_unsupported(
@@ -133,29 +132,25 @@ void tls_policies(Import& import) {
             auto level = words.front();
             if (words.size() > 1)
                 import.add_remark("smtp_tls_policy_maps",
-                             fmt::format("{}: \"{}\" and similar values have no counterpart", entry.key,
-                                         postfix::excerpt(words[1])));
+                                  fmt::format("{}: \"{}\" and similar values have no counterpart", entry.key,
+                                              postfix::excerpt(words[1])));
             if (level == "secure" || level == "fingerprint")
-                level = "verify",
-                import.add_remark("smtp_tls_policy_maps",
-                             fmt::format("{}: {} is treated as verify", entry.key, words.front()));
+                level = "verify", import.add_remark("smtp_tls_policy_maps", fmt::format("{}: {} is treated as verify",
+                                                                                        entry.key, words.front()));
             const auto hop = next_hop(entry.key);
             if (hop && toml(*hop) == relay) {
                 import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
             } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
                 import.mark_unsupported("smtp_tls_policy_maps",
-                               fmt::format("{}: set it as tls of the [route] with that next hop", entry.key));
-            } else if (const auto domain = config::domain_name(
-                           std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
+                                        fmt::format("{}: set it as tls of the [route] with that next hop", entry.key));
+            } else if (const auto domain =
+                           config::domain_name(std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
                        !domain.empty()) {
-                const auto route =
-                    fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
+                const auto route = fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
                 if (!relay.empty())
                     import.add_remark(
                         "smtp_tls_policy_maps",
-                        fmt::format(
-                            "{}: Postfix uses it only if mail does not go to relayhost; omitted",
-                            entry.key));
+                        fmt::format("{}: Postfix uses it only if mail does not go to relayhost; omitted", entry.key));
                 else {
                     if (!import.draft.find(route + ".next_hop"))
                         import.draft.set(route + ".next_hop", toml("mx"), "smtp_tls_policy_maps");
@@ -186,8 +181,8 @@ void limits(Import& import) {
         if (*delay == 1)
             import.set(everywhere(import) + ".messages_per_second", "1", name);
         else
-            import.set(everywhere(import) + ".messages_per_hour",
-                       toml(std::max<std::uint64_t>(3600 / *delay, 1)), name);
+            import.set(everywhere(import) + ".messages_per_hour", toml(std::max<std::uint64_t>(3600 / *delay, 1)),
+                       name);
     }
     if (import.given("smtp_connection_reuse_count_limit"))
         if (const auto number = import.number("smtp_connection_reuse_count_limit"); number && *number > 0)
@@ -235,7 +230,7 @@ void import_sending(Import& import) {
     import.mark_converted("disable_dns_lookups");
     if (import.flag("disable_dns_lookups"))
         import.mark_unsupported("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records "
-                                              "of other domains are always looked up");
+                                                       "of other domains are always looked up");
     for (const auto& word : import.words("smtp_discard_ehlo_keywords")) {
         if (word == "pipelining")
             import.set("smtp_client.pipelining", "false", "smtp_discard_ehlo_keywords");

@@ -32,8 +32,10 @@ std::optional<std::string> file_table(Import& import, std::string_view name, con
     if (type == "regexp")
         import.add_remark(name, fmt::format("{}: its patterns are now interpreted as Perl's (PCRE2)", path));
     if (!rules)
-        if (const auto read = postfix::read_table(text, path); !read && !import.error)
-            { import.error = read.error(); return std::nullopt; }
+        if (const auto read = postfix::read_table(text, path); !read && !import.error) {
+            import.error = read.error();
+            return std::nullopt;
+        }
     return fmt::format("{}:{}", type == "cidr" ? "cidr" : rules ? "regexp" : "text", path);
 }
 
@@ -59,13 +61,11 @@ std::optional<std::string> sqlite_table(Import& import, std::string_view name, c
         if (setting.name == "dbpath") database = setting.value;
         if (setting.name == "query") query = setting.value;
         if (is_any_of(setting.name, {"domain", "result_format", "expansion_limit"}))
-            import.add_remark(
-                name, fmt::format("{}: \"{}\" has no counterpart: do this in the query", path, setting.name));
+            import.add_remark(name,
+                              fmt::format("{}: \"{}\" has no counterpart: do this in the query", path, setting.name));
     }
-    for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'"))
-        query.replace(at, 4, ":key");
-    if (database.empty() || query.empty() || query.find('%') != query.npos ||
-        query.find(":key") == query.npos) {
+    for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'")) query.replace(at, 4, ":key");
+    if (database.empty() || query.empty() || query.find('%') != query.npos || query.find(":key") == query.npos) {
         import.mark_unsupported(
             name, fmt::format("{}: only a dbpath and a query with '%s' are imported; write a [table.NAME] of "
                               "kind sqlite",
@@ -86,17 +86,14 @@ std::optional<std::string> service_table(Import& import, std::string_view name, 
         address.insert(at + 5, import.value("queue_directory") + "/");
     if (tables::Specification::parse(address)) return address;
     import.mark_unsupported(
-        name,
-        fmt::format(
-            "{}:{}: write the numeric address of the service, \"socketmap:inet:127.0.0.1:3000:NAME\"",
-            type, text));
+        name, fmt::format("{}:{}: write the numeric address of the service, \"socketmap:inet:127.0.0.1:3000:NAME\"",
+                          type, text));
     return {};
 }
 
 } // namespace
 
-std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name,
-                                                         std::string_view word) {
+std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::string_view name, std::string_view word) {
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     const auto table = postfix::parse_typed(word);
     if (!table || !is_any_of(table->type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm"})) {
@@ -106,24 +103,22 @@ std::optional<std::vector<postfix::Entry>> table_entries(Import& import, std::st
             for (const auto& pair : pairs ? *pairs : std::vector<std::string>{}) {
                 const auto bare = postfix::unbraced(pair);
                 const auto equals = bare.find('=');
-                if (equals == bare.npos)
-                    { import.fail(name,
-                                       fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))); return std::nullopt; }
-                out.push_back({std::string(trimmed(bare.substr(0, equals))),
-                               std::string(trimmed(bare.substr(equals + 1))), 0});
+                if (equals == bare.npos) {
+                    import.fail(name, fmt::format("\"{}\": expected key=value", postfix::excerpt(bare)));
+                    return std::nullopt;
+                }
+                out.push_back(
+                    {std::string(trimmed(bare.substr(0, equals))), std::string(trimmed(bare.substr(equals + 1))), 0});
             }
             return out;
         }
-        import.add_remark(
-            name, fmt::format("{}: tables of this type cannot be read, so nothing was copied from it", word));
+        import.add_remark(name,
+                          fmt::format("{}: tables of this type cannot be read, so nothing was copied from it", word));
         return {};
     }
     const auto path = import.resolved_path(table->name);
-    if (table->type == "lmdb" && !import.environment.exists(path) &&
-        import.environment.exists(path + ".lmdb")) {
-        import.add_remark(
-            name,
-            fmt::format("{}: only the compiled table exists; its entries were not copied", path));
+    if (table->type == "lmdb" && !import.environment.exists(path) && import.environment.exists(path + ".lmdb")) {
+        import.add_remark(name, fmt::format("{}: only the compiled table exists; its entries were not copied", path));
         return {};
     }
     const auto text = import.file(name, path);
@@ -138,12 +133,16 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name) {
     std::size_t files = 0;
     for (std::size_t i = 0; i < open.size() && !import.error; ++i) {
         const auto word = open[i];
-        if (out.size() > max_list_size)
-            { import.fail(name, fmt::format("more than {} words", max_list_size)); return out; }
+        if (out.size() > max_list_size) {
+            import.fail(name, fmt::format("more than {} words", max_list_size));
+            return out;
+        }
         const auto table = postfix::parse_typed(word);
         if (word.starts_with('/')) {
-            if (++files > max_list_files)
-                { import.fail(name, fmt::format("more than {} files in one list", max_list_files)); return out; }
+            if (++files > max_list_files) {
+                import.fail(name, fmt::format("more than {} files in one list", max_list_files));
+                return out;
+            }
             const auto lines = postfix::logical_lines(import.file(name, word), import.resolved_path(word));
             if (!lines && !import.error) import.error = lines.error();
             if (import.error) return out;
@@ -152,18 +151,16 @@ std::vector<std::string> expanded_list(Import& import, std::string_view name) {
             for (const auto& line : *lines)
                 for (auto& each : postfix::words_of(line.text)) open.push_back(std::move(each));
         } else if (table &&
-                   is_any_of(table->type,
-                             {"pcre",      "regexp",  "mysql", "pgsql",  "ldap", "sqlite",   "memcache",
-                              "socketmap", "tcp",     "nis",   "static", "unix", "cidr",     "pipemap",
-                              "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
-                              "dbm",       "cdb",     "sdbm",  "inline"})) {
+                   is_any_of(table->type, {"pcre",      "regexp",  "mysql", "pgsql",  "ldap", "sqlite",   "memcache",
+                                           "socketmap", "tcp",     "nis",   "static", "unix", "cidr",     "pipemap",
+                                           "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
+                                           "dbm",       "cdb",     "sdbm",  "inline"})) {
             if (table->type == "cidr") {
                 const auto lines =
                     postfix::logical_lines(import.file(name, table->name), import.resolved_path(table->name));
                 if (!lines && !import.error) import.error = lines.error();
                 if (import.error) return out;
-                for (const auto& line : *lines)
-                    out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
+                for (const auto& line : *lines) out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (const auto read = table_entries(import, name, word)) {
                 for (const auto& entry : *read) out.push_back(entry.key);
                 if (table->type != "inline" && !import.environment.exists(import.resolved_path(table->name)))
@@ -197,25 +194,22 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
         return {};
     }
     const auto& [type, rest] = *what;
-    if (is_any_of(type,
-                  {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
+    if (is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
         return file_table(import, name, type, rest);
     if (type == "inline") return inline_table(import, name, rest);
     if (type == "sqlite") return sqlite_table(import, name, rest);
     if (type == "socketmap" || type == "tcp") return service_table(import, name, type, rest);
     if (is_any_of(type, {"unix", "nis"})) {
-        import.mark_unsupported(name,
-                                fmt::format("{}: users of this system need no table", word));
+        import.mark_unsupported(name, fmt::format("{}: users of this system need no table", word));
         return {};
     }
     // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
     import.mark_unsupported(
-        name,
-        fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "
-                    "check rejects it until it is replaced or removed",
-                    type,
-                    type == "static" ? "write a regexp: table with one pattern that matches everything"
-                                     : "write the entries to a text file, or use a socketmap"));
+        name, fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "
+                          "check rejects it until it is replaced or removed",
+                          type,
+                          type == "static" ? "write a regexp: table with one pattern that matches everything"
+                                           : "write the entries to a text file, or use a socketmap"));
     return std::string(word);
 }
 

@@ -1,5 +1,5 @@
-// Lookup tables of Postfix in our notation, and lists in which files and tables are named. What cannot be converted is noted
-// in the Import at the setting `name`.
+// Lookup tables of Postfix in our notation, and lists in which files and tables are named. What cannot be converted is
+// noted in the Import at the setting `name`.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
 #include <optional>

@@ -45,8 +45,7 @@ std::optional<std::string> default_of(std::string_view name) {
         if (found != part.end() && found->name == name) return std::string(found->value);
     }
     for (const auto suffix : of_transports) {
-        if (!name.ends_with(suffix) || name.size() < suffix.size() + 2 ||
-            name[name.size() - suffix.size() - 1] != '_')
+        if (!name.ends_with(suffix) || name.size() < suffix.size() + 2 || name[name.size() - suffix.size() - 1] != '_')
             continue;
         const auto transport = name.substr(0, name.size() - suffix.size() - 1);
         if (transport == "default" || transport.ends_with("_destination")) continue; // a shorter name's
@@ -56,8 +55,6 @@ std::optional<std::string> default_of(std::string_view name) {
     return {};
 }
 
-bool is_never_expanded(std::string_view name) {
-    return std::ranges::find(left_alone, name) != std::end(left_alone);
-}
+bool is_never_expanded(std::string_view name) { return std::ranges::find(left_alone, name) != std::end(left_alone); }
 
 } // namespace postrider::postfix

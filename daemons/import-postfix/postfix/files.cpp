@@ -46,10 +46,9 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
     if (words.size() < 8)
         return file_error(
             file, line.line,
-            fmt::format(
-                "a service has at least eight columns (name, type, private, unprivileged, chroot, wakeup, "
-                "process limit, command), this line has {}",
-                words.size()));
+            fmt::format("a service has at least eight columns (name, type, private, unprivileged, chroot, wakeup, "
+                        "process limit, command), this line has {}",
+                        words.size()));
     Service out;
     out.name = words[0], out.type = words[1], out.chroot = words[4], out.process_limit = words[6],
     out.command = words[7];
@@ -83,16 +82,14 @@ std::string FileError::to_string() const {
 
 Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::string& file) {
     if (text.size() > max_file_size)
-        return file_error(file, 0,
-                     fmt::format("too large: {} bytes, limit {}", text.size(), max_file_size));
+        return file_error(file, 0, fmt::format("too large: {} bytes, limit {}", text.size(), max_file_size));
     std::vector<LogicalLine> out;
     std::uint32_t number = 0;
     for (std::size_t at = 0; at < text.size();) {
         const auto end = std::min(text.find('\n', at), text.size());
         auto line = text.substr(at, end - at);
         at = end + 1;
-        if (++number > max_lines)
-            return file_error(file, number, fmt::format("too many lines: limit {}", max_lines));
+        if (++number > max_lines) return file_error(file, number, fmt::format("too many lines: limit {}", max_lines));
         if (line.find('\0') != line.npos) return file_error(file, number, "contains a NUL byte: not a text file");
         const auto first = line.find_first_not_of(line_blanks);
         if (first == line.npos || line[first] == '#') continue;
@@ -103,12 +100,10 @@ Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::s
             continue;
         }
         if (out.empty())
-            return file_error(file, number,
-                         "the first line begins with a space: there is no line to continue");
+            return file_error(file, number, "the first line begins with a space: there is no line to continue");
         if (out.back().text.size() + line.size() > max_value_size)
-            return file_error(
-                file, out.back().line,
-                fmt::format("longer than {} bytes with its continuation lines", max_value_size));
+            return file_error(file, out.back().line,
+                              fmt::format("longer than {} bytes with its continuation lines", max_value_size));
         out.back().text += " ";
         out.back().text += trimmed(line);
     }
@@ -159,8 +154,7 @@ Read<std::vector<Entry>> read_table(std::string_view text, const std::string& fi
         }
         Entry entry{std::string(whole.substr(0, end)), std::string(trimmed(whole.substr(end))), line.line};
         if (entry.value.empty())
-            return file_error(file, line.line,
-                         fmt::format("\"{}\": the key has no value", excerpt(entry.key)));
+            return file_error(file, line.line, fmt::format("\"{}\": the key has no value", excerpt(entry.key)));
         if (entry.key.size() > 1 && entry.key.starts_with('"') && entry.key.ends_with('"'))
             entry.key = entry.key.substr(1, entry.key.size() - 2);
         out.push_back(std::move(entry));

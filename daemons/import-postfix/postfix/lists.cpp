@@ -44,8 +44,7 @@ std::string excerpt(std::string_view text) {
     return std::string(text.substr(0, end)) + "...";
 }
 
-std::expected<std::vector<std::string>, std::string> split(std::string_view text,
-                                                           std::string_view separators) {
+std::expected<std::vector<std::string>, std::string> split(std::string_view text, std::string_view separators) {
     std::vector<std::string> out;
     for (std::size_t at = text.find_first_not_of(separators); at < text.size();
          at = text.find_first_not_of(separators, at)) {
@@ -53,12 +52,11 @@ std::expected<std::vector<std::string>, std::string> split(std::string_view text
         if (text[at] == '{') {
             const auto close = closing(text, at);
             if (close == text.npos)
-                return std::unexpected(
-                    fmt::format("\"{}\": unclosed brace", excerpt(text.substr(at))));
+                return std::unexpected(fmt::format("\"{}\": unclosed brace", excerpt(text.substr(at))));
             end = close + 1;
             if (end < text.size() && separators.find(text[end]) == separators.npos)
-                return std::unexpected(fmt::format("\"{}\": no space after the closing brace",
-                                                   excerpt(text.substr(at))));
+                return std::unexpected(
+                    fmt::format("\"{}\": no space after the closing brace", excerpt(text.substr(at))));
         } else {
             end = at; // braces within a word hold it together: inline:{a=b, c=d}
             while (end < text.size() && separators.find(text[end]) == separators.npos) {
@@ -79,9 +77,8 @@ std::vector<std::string> words_of(std::string_view text) {
 
 std::string_view unbraced(std::string_view text) {
     text = trimmed(text);
-    return text.size() > 1 && text.front() == '{' && text.back() == '}'
-               ? trimmed(text.substr(1, text.size() - 2))
-               : text;
+    return text.size() > 1 && text.front() == '{' && text.back() == '}' ? trimmed(text.substr(1, text.size() - 2))
+                                                                        : text;
 }
 
 std::optional<TypedName> parse_typed(std::string_view text) {
@@ -95,8 +92,7 @@ std::optional<TypedName> parse_typed(std::string_view text) {
 std::optional<std::uint64_t> seconds_of(std::string_view text, char unit) {
     text = trimmed(text);
     if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.back())))
-        unit = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back()))),
-        text.remove_suffix(1);
+        unit = static_cast<char>(std::tolower(static_cast<unsigned char>(text.back()))), text.remove_suffix(1);
     const auto count = whole<std::uint32_t>(text);
     const auto in = std::string_view("smhdw").find(unit);
     constexpr std::uint64_t seconds[] = {1, 60, 3600, 86400, 604800};
@@ -123,8 +119,7 @@ std::optional<std::vector<std::string>> addresses_of(std::string_view pattern) {
     constexpr std::size_t most = 256;
     std::vector<std::string> out = {""};
     for (int octet = 0; octet < 4; ++octet) {
-        std::string_view part =
-            pattern.substr(0, pattern.starts_with('[') ? pattern.find(']') : pattern.find('.'));
+        std::string_view part = pattern.substr(0, pattern.starts_with('[') ? pattern.find(']') : pattern.find('.'));
         pattern.remove_prefix(std::min(part.size() + (pattern.starts_with('[') ? 1 : 0), pattern.size()));
         if (octet < 3 && !pattern.starts_with('.')) return {};
         pattern.remove_prefix(octet < 3 ? 1 : 0);
@@ -138,8 +133,7 @@ std::optional<std::vector<std::string>> addresses_of(std::string_view pattern) {
                        last = dots == range.npos ? first : whole<std::uint8_t>(range.substr(dots + 2));
             if (!first || !last || *first > *last) return {};
             for (int value = *first; value <= *last; ++value)
-                for (const auto& before : out)
-                    made.push_back(fmt::format("{}{}{}", before, octet ? "." : "", value));
+                for (const auto& before : out) made.push_back(fmt::format("{}{}{}", before, octet ? "." : "", value));
             if (made.size() > most) return {};
         }
         if (made.empty()) return {};

@@ -14,8 +14,7 @@ std::string_view trimmed(std::string_view text); // without blanks and line ends
 std::string excerpt(std::string_view text);      // at most 60 characters of it, for messages
 
 // Words between any of `separators`; "{ a b }" is one word, braces included. The error says what is wrong.
-std::expected<std::vector<std::string>, std::string> split(std::string_view text,
-                                                           std::string_view separators);
+std::expected<std::vector<std::string>, std::string> split(std::string_view text, std::string_view separators);
 // A list as most settings have it: between commas and blanks. An unclosed brace leaves what there is as one
 // word.
 std::vector<std::string> words_of(std::string_view text);

@@ -1,5 +1,5 @@
-// A list of restrictions as Postfix reads it, and what it permits to which clients. Knows Postfix's words and nothing of us.
-// Pure.
+// A list of restrictions as Postfix reads it, and what it permits to which clients. Knows Postfix's words and nothing
+// of us. Pure.
 #pragma once
 #include <expected>
 #include <string>

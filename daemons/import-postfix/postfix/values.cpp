@@ -42,8 +42,7 @@ public:
         : values_(values), where_(where), line_(line) {}
 
     bool text(std::string_view in, std::string& out) {
-        if (depth_ == 2 * max_depth)
-            return wrong(fmt::format("braces nested more than {} levels deep", 2 * max_depth));
+        if (depth_ == 2 * max_depth) return wrong(fmt::format("braces nested more than {} levels deep", 2 * max_depth));
         steps_ += in.size() / bytes_per_step;
         ++depth_;
         const bool good = pieces(in, out);
@@ -58,8 +57,7 @@ private:
     bool pieces(std::string_view in, std::string& out) {
         for (std::size_t at = 0; at < in.size();) {
             if (++steps_ > most_steps || out.size() > max_size)
-                return wrong(fmt::format(
-                    "its value is longer than {} bytes after \"$name\" is substituted", max_size));
+                return wrong(fmt::format("its value is longer than {} bytes after \"$name\" is substituted", max_size));
             if (in[at] != '$') {
                 const auto dollar = std::min(in.find('$', at), in.size());
                 out += in.substr(at, dollar - at), at = dollar;
@@ -67,17 +65,15 @@ private:
                 out += '$', at += 2;
             } else if (at + 1 < in.size() && (in[at + 1] == '{' || in[at + 1] == '(')) {
                 const auto end = closing(in, at + 1);
-                if (end == in.npos)
-                    return wrong(fmt::format("\"{}\": unclosed brace", excerpt(in.substr(at))));
+                if (end == in.npos) return wrong(fmt::format("\"{}\": unclosed brace", excerpt(in.substr(at))));
                 if (!braces(in.substr(at + 2, end - at - 2), out)) return false;
                 at = end + 1;
             } else {
                 auto end = at + 1;
                 while (end < in.size() && is_letter(in[end])) ++end;
                 if (end == at + 1)
-                    return wrong(
-                        fmt::format("\"{}\": no name follows the \"$\" (a dollar sign is written \"$$\")",
-                                    excerpt(in.substr(at))));
+                    return wrong(fmt::format("\"{}\": no name follows the \"$\" (a dollar sign is written \"$$\")",
+                                             excerpt(in.substr(at))));
                 if (!name(in.substr(at + 1, end - at - 1), out)) return false;
                 at = end;
             }
@@ -85,8 +81,7 @@ private:
         return true;
     }
     bool wrong(std::string message) {
-        if (message_.empty())
-            message_ = where_.empty() ? std::move(message) : fmt::format("{}: {}", where_, message);
+        if (message_.empty()) message_ = where_.empty() ? std::move(message) : fmt::format("{}: {}", where_, message);
         return false;
     }
 
@@ -102,8 +97,7 @@ private:
 
     bool name(std::string_view word, std::string& out) {
         if (std::ranges::find(within_, word) != within_.end())
-            return wrong(
-                fmt::format("${{{}}} refers to itself ({}, {})", word, fmt::join(within_, ", "), word));
+            return wrong(fmt::format("${{{}}} refers to itself ({}, {})", word, fmt::join(within_, ", "), word));
         if (within_.size() == max_depth) return wrong(fmt::format("names nested more than {} levels deep", max_depth));
         const auto raw = values_.raw(word);
         within_.emplace_back(word);
@@ -115,7 +109,11 @@ private:
     // "{text}", or without braces all there is; `rest` is what follows.
     bool branch(std::string_view in, std::string_view& branch, std::string_view& rest) {
         const auto begun = trimmed(in);
-        if (!begun.starts_with('{')) { branch = in; rest = {}; return true; }
+        if (!begun.starts_with('{')) {
+            branch = in;
+            rest = {};
+            return true;
+        }
         const auto end = closing(begun, 0);
         if (end == begun.npos) return wrong(fmt::format("\"{}\": unclosed brace", excerpt(begun)));
         branch = begun.substr(1, end - 1);
@@ -131,8 +129,7 @@ private:
         if (rest.starts_with(':') && asks) {
             if (!branch(rest.substr(1), second, rest)) return false;
         }
-        if (!rest.empty())
-            return wrong(fmt::format("\"{}\": unexpected text after the brace", excerpt(rest)));
+        if (!rest.empty()) return wrong(fmt::format("\"{}\": unexpected text after the brace", excerpt(rest)));
         return text(is == asks ? first : second, out);
     }
 
@@ -178,7 +175,10 @@ private:
             is = order >= 0;
         else
             return wrong(fmt::format("\"{}\" compares nothing: ==, !=, <, <=, >, >= do", excerpt(sign)));
-        if (rest.empty()) { out += is ? "bool:true" : ""; return true; } // Postfix's word for it
+        if (rest.empty()) {
+            out += is ? "bool:true" : "";
+            return true;
+        } // Postfix's word for it
         if (rest.front() != '?' && rest.front() != ':')
             return wrong(fmt::format("\"{}\": expected \"?\" or \":\"", excerpt(rest)));
         return chosen(is, rest, out);
@@ -192,8 +192,7 @@ private:
     std::string message_;
 };
 
-Values::Values(std::string file, std::vector<Setting> main,
-               std::map<std::string, std::string, std::less<>> host)
+Values::Values(std::string file, std::vector<Setting> main, std::map<std::string, std::string, std::less<>> host)
     : file_(std::move(file)), host_(std::move(host)) {
     for (auto& setting : main) {
         auto name = setting.name;

@@ -1,8 +1,8 @@
 // Processes, logging and what is left, and the table as a whole.
 #include "daemons/common/text/mdoc.h"
-#include "daemons/import-postfix/setting_map/setting_map_rows.h"
 #include "daemons/import-postfix/postfix/defaults.h"
 #include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/setting_map/setting_map_rows.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -109,9 +109,8 @@ const SettingMapping* mapping_of(std::string_view name) {
 
 bool SettingMapping::is_equivalent(std::string_view value) const {
     const auto words = postfix::words_of(value), same = postfix::words_of(equivalent);
-    return !words.empty() && std::ranges::all_of(words, [&](const auto& word) {
-        return std::ranges::find(same, word) != same.end();
-    });
+    return !words.empty() &&
+           std::ranges::all_of(words, [&](const auto& word) { return std::ranges::find(same, word) != same.end(); });
 }
 
 std::string setting_map_manual() {

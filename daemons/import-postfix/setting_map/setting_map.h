@@ -26,9 +26,10 @@ struct SettingMapping {
     std::string_view name; // Postfix's; "*" in it stands for any letters
     std::string_view key;  // ours, "queue.expiry"; "" none. Several: "a.b, c.d" (Conversion::custom only)
     Conversion conversion = Conversion::none;
-    std::string_view note = {};  // a sentence or two for the manual, and for comments if obsolete or none
-    bool also_if_unset = false;      // carried over with Postfix's default where main.cf says nothing: ours is another
-    std::string_view equivalent = {}; // Conversion::none: values made of these words only are what Postrider does anyway
+    std::string_view note = {}; // a sentence or two for the manual, and for comments if obsolete or none
+    bool also_if_unset = false; // carried over with Postfix's default where main.cf says nothing: ours is another
+    std::string_view equivalent =
+        {}; // Conversion::none: values made of these words only are what Postrider does anyway
 
     bool is_equivalent(std::string_view value) const;
 };

@@ -54,7 +54,7 @@ Result<> become(const UserIdentity& person) {
 Result<Fd> set_up_process(int at) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); // a file grown too large is an error of write(2)
-    umask(0007); // mailboxes are 0600 or 0660, as they ask for
+    umask(0007);              // mailboxes are 0600 or 0660, as they ask for
     if (chdir("/") != 0) return std::unexpected(Error::from_errno("go to /"));
     // Out of the way of what libraries may do with the standard descriptors.
     Fd control(fcntl(at, F_DUPFD_CLOEXEC, 3));
@@ -72,7 +72,8 @@ public:
     Result<> wait(int fd, short events) const {
         while (true) {
             pollfd ready{fd, events, 0};
-            const int found = poll(&ready, 1, ends_ < 0 ? -1 : static_cast<int>(std::max<std::int64_t>(0, ends_ - now())));
+            const int found =
+                poll(&ready, 1, ends_ < 0 ? -1 : static_cast<int>(std::max<std::int64_t>(0, ends_ - now())));
             if (found > 0) return {};
             if (found == 0) return std::unexpected(Error{ETIMEDOUT, "the delivering process does not answer"});
             if (errno != EINTR) return std::unexpected(Error::from_errno("wait for the delivering process"));
@@ -94,8 +95,7 @@ Result<> FrameSocket::send(std::string_view rest, int patience) {
     while (!rest.empty()) {
         const ssize_t n = ::send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno != EAGAIN)
-            return std::unexpected(Error::from_errno("write to the delivering process"));
+        if (n < 0 && errno != EAGAIN) return std::unexpected(Error::from_errno("write to the delivering process"));
         if (n < 0)
             TRY(step.wait(fd_.number(), POLLOUT));
         else

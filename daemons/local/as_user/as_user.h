@@ -2,10 +2,10 @@
 // it, told over a socket whom to become and what to do then. What starting one, talking to it and becoming
 // somebody have in common; what is done there is said where it is done.
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/process/privileges.h"
+#include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"
 #include <cerrno>
 #include <cstdint>
@@ -75,8 +75,7 @@ public:
     spool::Result<Message> receive(int patience) {
         const auto frame = TRY(socket_.frame(patience));
         auto message = ipc::decode<Message>(frame);
-        if (!message)
-            return std::unexpected(spool::Error{EPROTO, "delivering process: " + message.error().why});
+        if (!message) return std::unexpected(spool::Error{EPROTO, "delivering process: " + message.error().why});
         return *std::move(message);
     }
 

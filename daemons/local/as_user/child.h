@@ -1,5 +1,6 @@
-// A process of a user's, and those that were killed and have not ended. A user may stop a process that runs as them, and
-// may have it wait for a file system that never answers; whoever waits for it must neither wait for ever nor lose it.
+// A process of a user's, and those that were killed and have not ended. A user may stop a process that runs as them,
+// and may have it wait for a file system that never answers; whoever waits for it must neither wait for ever nor lose
+// it.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"

@@ -48,7 +48,7 @@ bool fits_a_name(std::string_view extension) {
 } // namespace
 
 std::vector<std::string> candidate_paths(const std::vector<std::string>& forward, std::string_view user,
-                                std::string_view home, std::string_view extension) {
+                                         std::string_view home, std::string_view extension) {
     const std::pair<std::string_view, std::string_view> words[] = {
         {"{home}", home}, {"{user}", user}, {"{extension}", fits_a_name(extension) ? extension : ""}};
     std::vector<std::string> out;
@@ -73,8 +73,7 @@ std::vector<std::string> candidate_paths(const std::vector<std::string>& forward
 
 Answer read(const std::string& path, std::uint32_t owner) {
     // A FIFO or a device must not keep us waiting before we have seen what it is.
-    const common::Fd fd(
-        open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    const common::Fd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!fd) return because(path, errno);
     struct stat found;
     if (fstat(fd.number(), &found) != 0) return because(path, errno);
@@ -82,8 +81,8 @@ Answer read(const std::string& path, std::uint32_t owner) {
     if (found.st_uid != owner && found.st_uid != 0)
         return refused(path, fmt::format("belongs to user {}, not to {}", found.st_uid, owner));
     if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return refused(path, fmt::format("is writable by others (mode {:04o}): chmod go-w fixes this",
-                                         found.st_mode & 07777u));
+        return refused(
+            path, fmt::format("is writable by others (mode {:04o}): chmod go-w fixes this", found.st_mode & 07777u));
     Answer out{0, Status::found, path, "", ""};
     char block[16 * 1024];
     while (out.text.size() <= largest_file) {
@@ -93,8 +92,7 @@ Answer read(const std::string& path, std::uint32_t owner) {
         if (n == 0) break;
         out.text.append(block, static_cast<std::size_t>(n));
     }
-    if (out.text.size() > largest_file)
-        return refused(path, fmt::format("is larger than {} KiB", largest_file / 1024));
+    if (out.text.size() > largest_file) return refused(path, fmt::format("is larger than {} KiB", largest_file / 1024));
     if (out.text.find('\0') != out.text.npos) return refused(path, "contains NUL bytes: not a text");
     return out;
 }
@@ -104,8 +102,8 @@ namespace {
 constexpr int max_includes = 100; // as when recipients are looked up
 
 // In one file, and those that it includes. Nothing: there is no such file, or nobody may believe it.
-std::expected<std::optional<bool>, std::string> named_in(const std::string& path, std::string_view target, std::uint32_t uid,
-                                                         int& includes) {
+std::expected<std::optional<bool>, std::string> named_in(const std::string& path, std::string_view target,
+                                                         std::uint32_t uid, int& includes) {
     using Kind = decide::AliasTarget::Kind;
     const auto said = read(path, uid);
     if (said.status == Status::unreadable) return std::unexpected(said.why);
@@ -122,8 +120,8 @@ std::expected<std::optional<bool>, std::string> named_in(const std::string& path
 
 } // namespace
 
-std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user, std::string_view home,
-                                           std::uint32_t uid) {
+std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user,
+                                                std::string_view home, std::uint32_t uid) {
     if (home == "/") home = ""; // nobody's
     for (const auto& place : candidate_paths(names.forward, user, home, names.extension)) {
         int includes = 0;

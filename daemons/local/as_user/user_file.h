@@ -15,7 +15,7 @@ namespace local {
 
 namespace user_file {
 
-struct ReadRequest { // daemon → process
+struct ReadRequest {                  // daemon → process
     std::string user;                 // to be looked up and become, where `change` is set
     std::string path, extension;      // as in proto::user_files::Read
     std::vector<std::string> forward; // local.forward
@@ -37,13 +37,13 @@ using Message = std::variant<ReadRequest, proto::user_files::Answer>;
 // The places to look at, in order. Those with {extension} are left out where the address has none that can be
 // part of a file's name; those with {home} where there is no home.
 std::vector<std::string> candidate_paths(const std::vector<std::string>& forward, std::string_view user,
-                                std::string_view home, std::string_view extension);
+                                         std::string_view home, std::string_view extension);
 
 // It must be a plain file (no link) of `owner` or root that nobody else may write. The answer's number is 0.
 proto::user_files::Answer read(const std::string& path, std::uint32_t owner);
 
-// Does one of the user's own files name this command ("|command") or file, by itself or by a file that it includes? By a
-// process that is the user. The error says which file cannot be read now.
+// Does one of the user's own files name this command ("|command") or file, by itself or by a file that it includes? By
+// a process that is the user. The error says which file cannot be read now.
 struct TargetReference {
     std::string target;
     std::string extension;            // of the address; "" none
@@ -54,8 +54,8 @@ struct TargetReference {
         f("forward", m.forward);
     }
 };
-std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user, std::string_view home,
-                                           std::uint32_t uid);
+std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user,
+                                                std::string_view home, std::uint32_t uid);
 // A verdict unless they are; none where `names.target` is "".
 std::optional<Verdict> reject_unless_referenced(const TargetReference& names, const as_user::UserIdentity& person);
 // What becomes of mail for a place that nothing names which this system trusts.

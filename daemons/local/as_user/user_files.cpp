@@ -72,7 +72,7 @@ public:
         return {};
     }
     const std::string& user() const { return question_.read.user; }
-    bool told() const { return told_; }       // whoever asked has been answered
+    bool told() const { return told_; } // whoever asked has been answered
     bool has_place() const { return !told_ && !slow_; }
     bool over() const { return told_ && !child_.running(); }
 
@@ -133,8 +133,7 @@ void UserFiles::configure(const config::Local& local, const config::Mta& mta, co
     if (listener_) return listener_->expect(daemon_config.expected); // the socket in force stays
     auto fd = daemon_config.take("local");
     if (!fd) return;
-    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd),
-                                                daemon_config.expected);
+    listener_ = std::make_unique<ipc::Listener>(context_.loop, context_.log, std::move(fd), daemon_config.expected);
     listener_->serve<proto::user_files::Message>(
         proto::user_files::conversation, {proto::Role::categorizer},
         [this](ipc::Peer, std::unique_ptr<Client> client) { welcome(std::move(client)); });
@@ -143,17 +142,17 @@ void UserFiles::configure(const config::Local& local, const config::Mta& mta, co
 void UserFiles::welcome(std::unique_ptr<Client> client) {
     const auto number = ++last_client_;
     client->set_callbacks({[this, number](proto::user_files::Message&& message) {
-                              auto* read = std::get_if<Read>(&message);
-                              if (read)
-                                  asked({number, std::move(*read)});
-                              else
-                                  clients_.at(number)->fail("unexpected message: only Read is accepted here");
-                          },
-                          [this, number](const std::string&) {
-                              forget(number);
-                              auto gone = clients_.extract(number); // its callback is running
-                              common::destroy_later(context_.loop, std::move(gone.mapped()));
-                          }});
+                               auto* read = std::get_if<Read>(&message);
+                               if (read)
+                                   asked({number, std::move(*read)});
+                               else
+                                   clients_.at(number)->fail("unexpected message: only Read is accepted here");
+                           },
+                           [this, number](const std::string&) {
+                               forget(number);
+                               auto gone = clients_.extract(number); // its callback is running
+                               common::destroy_later(context_.loop, std::move(gone.mapped()));
+                           }});
     clients_.emplace(number, std::move(client));
 }
 

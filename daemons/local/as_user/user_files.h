@@ -1,11 +1,11 @@
-// The categorizer's questions about files of users, answered: each file is read by a process of its own, a few at a time,
-// of each user one. One that hangs (a dead file server, a user who stops it) is given up, and for a minute nothing of
-// that user's is read: what one user does keeps nobody else's mail waiting. Blocks nothing.
+// The categorizer's questions about files of users, answered: each file is read by a process of its own, a few at a
+// time, of each user one. One that hangs (a dead file server, a user who stops it) is given up, and for a minute
+// nothing of that user's is read: what one user does keeps nobody else's mail waiting. Blocks nothing.
 #pragma once
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/system/mta.h"
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/user_files.h"
 #include "daemons/local/as_user/child.h"
 #include "libsmtp/text/time_types.h"

@@ -20,7 +20,8 @@ constexpr int tidying_up = 1000; // ms that a process has that is no longer want
 } // namespace
 
 UserProcess::UserProcess(Begin begin, smtp::Duration timeout, UnreapedProcesses& unreaped)
-    : begin_(std::move(begin)), timeout_(static_cast<int>(timeout.count() / 1000)), child_(begin_.person.name, unreaped) {}
+    : begin_(std::move(begin)), timeout_(static_cast<int>(timeout.count() / 1000)),
+      child_(begin_.person.name, unreaped) {}
 
 UserProcess::~UserProcess() {
     socket_.reset(); // it notices, and gives up what it has not committed
@@ -74,8 +75,7 @@ Verdict UserProcess::commit() {
     const auto heard = socket_->receive(timeout_);
     const auto* ended = heard ? std::get_if<Ended>(&*heard) : nullptr;
     if (ended) return ended->verdict;
-    auto verdict =
-        failure_of(heard ? Error{EPROTO, "invalid message from the delivering process"} : heard.error());
+    auto verdict = failure_of(heard ? Error{EPROTO, "invalid message from the delivering process"} : heard.error());
     verdict.in_doubt = true; // it may have come to its end
     return verdict;
 }

@@ -4,8 +4,8 @@
 #pragma once
 #include "daemons/local/as_user/as_user.h"
 #include "daemons/local/as_user/child.h"
-#include "daemons/local/mailbox/mailbox.h"
 #include "daemons/local/as_user/user_file.h"
+#include "daemons/local/mailbox/mailbox.h"
 #include "libsmtp/text/time_types.h"
 #include <string>
 #include <variant>
@@ -17,8 +17,9 @@ namespace user_process {
 struct Begin { // daemon → process: whose process it is to be, and where to write
     as_user::UserIdentity person;
     MailboxRequest request;
-    user_file::TargetReference names;  // not empty: it is written only if the user's own files name it
-    bool mail_group = false; // in a directory such as /var/mail it has that directory's group, and the mbox is for it, too
+    user_file::TargetReference names; // not empty: it is written only if the user's own files name it
+    bool mail_group =
+        false; // in a directory such as /var/mail it has that directory's group, and the mbox is for it, too
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("letter", m.request);

@@ -33,8 +33,8 @@ Result<std::pair<Fd, Fd>> make_pipe() {
 
 Command::Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit,
                  UnreapedProcesses& unreaped)
-    : run_(std::move(run)), timeout_(static_cast<int>(timeout.count() / 1000)), limit_(limit), buffer_(std::move(prefix)),
-      child_(run_.person.name, unreaped) {}
+    : run_(std::move(run)), timeout_(static_cast<int>(timeout.count() / 1000)), limit_(limit),
+      buffer_(std::move(prefix)), child_(run_.person.name, unreaped) {}
 
 Command::~Command() {
     child_.end(); // before its input ends: half a message must not look like a whole one
@@ -88,7 +88,10 @@ bool Command::read_output() {
     char block[16 * 1024];
     const auto n = output_pipe_ ? read(output_pipe_.number(), block, sizeof block) : 0;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (n <= 0) { output_pipe_.reset(); return false; }
+    if (n <= 0) {
+        output_pipe_.reset();
+        return false;
+    }
     output_.append(block, std::min(static_cast<std::size_t>(n), max_output - output_.size()));
     return true;
 }

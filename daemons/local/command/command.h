@@ -4,9 +4,9 @@
 #pragma once
 #include "daemons/local/as_user/as_user.h"
 #include "daemons/local/as_user/child.h"
+#include "daemons/local/as_user/user_file.h"
 #include "daemons/local/mailbox/local_text.h"
 #include "daemons/local/mailbox/mailbox.h"
-#include "daemons/local/as_user/user_file.h"
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ struct Run { // daemon → process
     as_user::UserIdentity person;
     std::string command;
     std::vector<std::string> environment; // "NAME=value": besides what every program needs
-    user_file::TargetReference names;               // not empty: it is run only if the user's own files name it
+    user_file::TargetReference names;     // not empty: it is run only if the user's own files name it
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("command", m.command);
@@ -51,7 +51,8 @@ std::vector<std::string> environment(const CommandContext& facts);
 class Command final : public Mailbox {
 public:
     // `prefix`: what is put before the message. `timeout`: for the process to become the program; `limit`: for all.
-    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit, UnreapedProcesses& unreaped);
+    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit,
+            UnreapedProcesses& unreaped);
     ~Command() override; // what still runs, and was not told that the message is whole, is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -71,7 +72,7 @@ private:
     LocalText text_{FromLines::as_they_are};
     std::string buffer_; // for its input
     std::size_t input_sent_ = 0;
-    std::string output_; // the first of it
+    std::string output_;             // the first of it
     common::Fd input_, output_pipe_; // ours
     Child child_;
     bool late_ = false;

@@ -111,7 +111,8 @@ std::vector<std::string> environment(const CommandContext& facts) {
     };
     std::vector<std::string> out;
     for (const auto& [name, value] : values)
-        if (!value.empty()) out.push_back(fmt::format("{}={}", name, name == "HOME" ? std::string(value) : harmless(value)));
+        if (!value.empty())
+            out.push_back(fmt::format("{}={}", name, name == "HOME" ? std::string(value) : harmless(value)));
     return out;
 }
 

@@ -16,20 +16,13 @@ struct Meaning {
 };
 // As sendmail and Postfix have them; but an error of input or output may pass (sendmail: temporary).
 constexpr Meaning meanings[] = {
-    {EX_USAGE, "5.3.0", "command line usage error"},
-    {EX_DATAERR, "5.6.0", "data format error"},
-    {EX_NOINPUT, "5.3.0", "cannot open input"},
-    {EX_NOUSER, "5.1.1", "user unknown"},
-    {EX_NOHOST, "5.1.2", "host name unknown"},
-    {EX_UNAVAILABLE, "5.3.0", "service unavailable"},
-    {EX_SOFTWARE, "5.3.0", "internal software error"},
-    {EX_OSERR, "4.3.0", "system resource problem"},
-    {EX_OSFILE, "5.3.0", "critical OS file missing"},
-    {EX_CANTCREAT, "5.2.0", "can't create user output file"},
-    {EX_IOERR, "4.3.0", "input/output error"},
-    {EX_TEMPFAIL, "4.3.0", "temporary failure"},
-    {EX_PROTOCOL, "5.5.0", "remote error in protocol"},
-    {EX_NOPERM, "5.7.0", "permission denied"},
+    {EX_USAGE, "5.3.0", "command line usage error"},    {EX_DATAERR, "5.6.0", "data format error"},
+    {EX_NOINPUT, "5.3.0", "cannot open input"},         {EX_NOUSER, "5.1.1", "user unknown"},
+    {EX_NOHOST, "5.1.2", "host name unknown"},          {EX_UNAVAILABLE, "5.3.0", "service unavailable"},
+    {EX_SOFTWARE, "5.3.0", "internal software error"},  {EX_OSERR, "4.3.0", "system resource problem"},
+    {EX_OSFILE, "5.3.0", "critical OS file missing"},   {EX_CANTCREAT, "5.2.0", "can't create user output file"},
+    {EX_IOERR, "4.3.0", "input/output error"},          {EX_TEMPFAIL, "4.3.0", "temporary failure"},
+    {EX_PROTOCOL, "5.5.0", "remote error in protocol"}, {EX_NOPERM, "5.7.0", "permission denied"},
     {EX_CONFIG, "5.3.5", "local configuration error"},
 };
 // Of a shell: the program is not there, or cannot be run. Somebody has to fix that; the mail waits.
@@ -42,8 +35,7 @@ std::string with_output(std::string text, std::string_view output) {
 std::string shown(std::string_view command) { return smtp::printable(command, 128); }
 
 bool is_number(std::string_view text) {
-    return !text.empty() && text.size() <= 3 &&
-           std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+    return !text.empty() && text.size() <= 3 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // "4.2.2" of "4.2.2 mailbox full"; "" if it does not begin so.
@@ -70,9 +62,9 @@ std::string on_one_line(std::string_view output) {
 
 Verdict verdict_of_exit(int status, std::string_view command, std::string_view output) {
     if (WIFSIGNALED(status))
-        return deferred("4.3.0", with_output(fmt::format("Command died with signal {}: \"{}\"", WTERMSIG(status),
-                                                         shown(command)),
-                                             output));
+        return deferred(
+            "4.3.0",
+            with_output(fmt::format("Command died with signal {}: \"{}\"", WTERMSIG(status), shown(command)), output));
     const int exit = WEXITSTATUS(status);
     if (exit == EX_OK) {
         const auto text = "delivered to command: " + smtp::printable(command, 200);

@@ -1,16 +1,16 @@
 #include "daemons/local/delivery/delivery.h"
 #include "daemons/common/delivery/delivered_to.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/decide/outcome/failure.h"
+#include "daemons/common/text/idn.h"
 #include "daemons/decide/message/dsn_requests.h"
-#include "daemons/local/command/command.h"
+#include "daemons/decide/outcome/failure.h"
 #include "daemons/local/as_user/user_process.h"
+#include "daemons/local/command/command.h"
 #include "daemons/local/delivery/delivery_target.h"
 #include "libsmtp/message/address_list.h"
-#include "libsmtp/text/date.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <cstdlib>
@@ -59,7 +59,8 @@ struct Order {
             const auto& envelope = state.envelope_of(recipient);
             const auto& path = state.reverse_path_of(recipient);
             const bool told = state.envelope.trace != spool::Trace::none || spool::wants_success(wishes.notify(number));
-            out.addressees.push_back({number, recipient, envelope.original.empty() ? envelope.address : envelope.original,
+            out.addressees.push_back({number, recipient,
+                                      envelope.original.empty() ? envelope.address : envelope.original,
                                       path == "<>" ? "" : path, told});
         }
         return out;
@@ -146,8 +147,8 @@ private:
         if ((verdict = find_user(recipient, user))) return nullptr;
         const auto where = parse_target(recipient.target, settings_.local, user.name, user.home);
         if (!where)
-            verdict = deferred("4.3.5", fmt::format("\"{}\" is not a valid delivery target",
-                                                    smtp::printable(recipient.target, 128)));
+            verdict = deferred(
+                "4.3.5", fmt::format("\"{}\" is not a valid delivery target", smtp::printable(recipient.target, 128)));
         else if (where->kind == DeliveryTarget::Kind::nowhere)
             verdict = delivered(where->done);
         user_file::TargetReference names;
@@ -204,17 +205,19 @@ private:
                                                  smtp::printable(recipient.target, 128)));
         };
         if (!is_plain_name(name)) return unknown();
-        if (!settings_.switch_users) { user = own_identity(name); return std::nullopt; }
+        if (!settings_.switch_users) {
+            user = own_identity(name);
+            return std::nullopt;
+        }
         auto found = common::look_up_user(name);
         if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
         if (found->uid == 0 || found->uid < settings_.local.minimum_uid)
-            return deferred(
-                "4.3.5", named ? fmt::format("no mail is delivered as {} (user {}): configure another user",
-                                             name, found->uid)
-                               : fmt::format("mail for {} (user {}) is never written to a mailbox: create "
-                                             "an alias for the person who reads it, then run postrider "
-                                             "message requeue {}",
-                                             name, found->uid, id_.text()));
+            return deferred("4.3.5", named ? fmt::format("no mail is delivered as {} (user {}): configure another user",
+                                                         name, found->uid)
+                                           : fmt::format("mail for {} (user {}) is never written to a mailbox: create "
+                                                         "an alias for the person who reads it, then run postrider "
+                                                         "message requeue {}",
+                                                         name, found->uid, id_.text()));
         if (found->uid == settings_.service_uid)
             return deferred("4.3.5", fmt::format("no mail is delivered as {}, the owner of the spool", name));
         user = *std::move(found);
@@ -277,11 +280,11 @@ private:
                                     static_cast<std::uint32_t>(out.done.replies.size()),
                                     verdict.outcome == Outcome::delivered && addressee.wants_success});
         out.done.replies.push_back(std::move(reply));
-        const auto& [address, user, target] = std::tie(addressee.recipient.address, addressee.recipient.user,
-                                                       addressee.recipient.target);
+        const auto& [address, user, target] =
+            std::tie(addressee.recipient.address, addressee.recipient.user, addressee.recipient.target);
         const bool own_user = target.empty() && !user.empty();
-        out.lines.push_back({address, addressee.original, own_user ? user : address, mailbox, verdict,
-                             common::Loop::now().wall});
+        out.lines.push_back(
+            {address, addressee.original, own_user ? user : address, mailbox, verdict, common::Loop::now().wall});
     }
 
     const spool::QueueId id_;
@@ -296,7 +299,8 @@ private:
 
 } // namespace
 
-Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born) {
+Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce,
+                     smtp::WallTime born) {
     Settings out;
     out.hostname = mta.hostname;
     out.local = local;
@@ -309,7 +313,7 @@ Settings settings_of(const config::Local& local, const config::Mta& mta, const c
 }
 
 DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Settings& settings, TargetCheck& checks,
-                 UnreapedProcesses& unreaped) {
+                       UnreapedProcesses& unreaped) {
     DeliveryResult out;
     const auto started = common::Loop::now();
     out.done.connection = order.connection;
@@ -343,8 +347,7 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
 }
 
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to) {
-    return fmt::format("Return-Path: <{}>\nX-Original-To: {}\nDelivered-To: {}\n", reverse_path, original_to,
-                       to);
+    return fmt::format("Return-Path: <{}>\nX-Original-To: {}\nDelivered-To: {}\n", reverse_path, original_to, to);
 }
 
 std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
@@ -359,11 +362,10 @@ std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
                        local.tm_min, local.tm_sec, local.tm_year + 1900);
 }
 
-std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,
-                         std::string_view host) {
-    std::string name = fmt::format(
-        "{}.Q{}R{}.", std::chrono::floor<std::chrono::seconds>(arrived).time_since_epoch().count(), id.text(),
-        recipient);
+std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived, std::string_view host) {
+    std::string name =
+        fmt::format("{}.Q{}R{}.", std::chrono::floor<std::chrono::seconds>(arrived).time_since_epoch().count(),
+                    id.text(), recipient);
     for (char c : host) // as the convention says
         name += c == '/' ? std::string("\\057") : c == ':' ? std::string("\\072") : std::string(1, c);
     return name;

@@ -6,9 +6,9 @@
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/local/as_user/child.h"
-#include "daemons/local/mailbox/mailbox.h"
 #include "daemons/local/delivery/messages.h"
 #include "daemons/local/delivery/target_check.h"
+#include "daemons/local/mailbox/mailbox.h"
 #include <string>
 #include <vector>
 
@@ -19,10 +19,11 @@ struct Settings {
     config::Local local;
     bool soft_bounce = false;      // what fails is tried again
     std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: nobody's, in single-user mode
-    bool switch_users = false; // each delivery in a process that is the recipient
-    smtp::WallTime born;       // of this process: what arrived later was never delivered by another
+    bool switch_users = false;     // each delivery in a process that is the recipient
+    smtp::WallTime born;           // of this process: what arrived later was never delivered by another
 };
-Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce, smtp::WallTime born);
+Settings settings_of(const config::Local& local, const config::Mta& mta, const config::Bounce& bounce,
+                     smtp::WallTime born);
 
 // For the log: one recipient.
 struct RecipientResult {
@@ -39,14 +40,13 @@ struct DeliveryResult {
 };
 
 DeliveryResult deliver(SharedMessages& messages, const proto::delivery::Deliver& order, const Settings& settings,
-                 TargetCheck& checks, UnreapedProcesses& unreaped);
+                       TargetCheck& checks, UnreapedProcesses& unreaped);
 
 // The fields that stand before a message in a mailbox.
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);
 // "From sender  Fri Nov 20 15:54:58 2026", local time.
 std::string from_line(std::string_view reverse_path, smtp::WallTime now);
 // "1795190098.Q0A1B2C3D4E5F01R2.host": never two deliveries' name, always this one's.
-std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,
-                         std::string_view host);
+std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived, std::string_view host);
 
 } // namespace local

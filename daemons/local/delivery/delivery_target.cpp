@@ -35,12 +35,13 @@ std::optional<DeliveryTarget> file(std::string_view path) {
 
 } // namespace
 
-std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
-                              std::string_view home) {
+std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings,
+                                           std::string_view user, std::string_view home) {
     if (target.empty()) {
         if (!settings.delivery.mailbox_command.empty()) return command_target(settings.delivery.mailbox_command);
-        return mailbox_target(settings.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox,
-                       settings.mailbox.path_for(user, home));
+        return mailbox_target(settings.mailbox.format == config::MailboxFormat::maildir ? Format::maildir
+                                                                                        : Format::mbox,
+                              settings.mailbox.path_for(user, home));
     }
     if (target.starts_with('|')) {
         const auto words = smtp::trimmed(target.substr(1));
@@ -52,8 +53,8 @@ std::optional<DeliveryTarget> parse_target(std::string_view target, const config
         if (home.ends_with('/')) home.remove_suffix(1); // "/" is a home, too
         return file(fmt::format("{}{}", home, target.substr(1)));
     }
-    for (const auto& [word, format] : {std::pair<std::string_view, Format>{"maildir:", Format::maildir},
-                                       {"mbox:", Format::mbox}}) {
+    for (const auto& [word, format] :
+         {std::pair<std::string_view, Format>{"maildir:", Format::maildir}, {"mbox:", Format::mbox}}) {
         if (!target.starts_with(word)) continue;
         const auto path = target.substr(word.size());
         if (!path.starts_with('/') || path.find('\0') != path.npos) return {};

@@ -14,8 +14,8 @@ struct DeliveryTarget {
     Kind kind = Kind::mailbox;
     Format format = Format::maildir; // of a mailbox
     std::string path;                // of a mailbox: absolute, or as configured
-    bool owned = true;   // a mailbox: must belong to who writes it; a file that a user or an alias names
-                         // need not: whether it may be written is up to its rights
+    bool owned = true;               // a mailbox: must belong to who writes it; a file that a user or an alias names
+                                     // need not: whether it may be written is up to its rights
     std::string command;
     std::string done; // "delivered to maildir", "delivered to file: /path": for the log
     bool operator==(const DeliveryTarget&) const = default;
@@ -23,7 +23,7 @@ struct DeliveryTarget {
 
 // "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of
 // a virtual mailbox. Nothing: it is invalid.
-std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings, std::string_view user,
-                              std::string_view home);
+std::optional<DeliveryTarget> parse_target(std::string_view target, const config::Local& settings,
+                                           std::string_view user, std::string_view home);
 
 } // namespace local

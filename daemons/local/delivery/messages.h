@@ -1,5 +1,5 @@
-// Opens messages for deliveries on several threads. Those of one message share what its file says of its recipients; what a
-// delivery needs of its own it takes while it opens, for the next one may bring that up to date.
+// Opens messages for deliveries on several threads. Those of one message share what its file says of its recipients;
+// what a delivery needs of its own it takes while it opens, for the next one may bring that up to date.
 #pragma once
 #include "daemons/common/delivery/message_cache.h"
 #include <mutex>

@@ -1,8 +1,8 @@
 #include "daemons/local/delivery/target_check.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/lookup/aliases/include_file.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/tables/single_lookup.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/text/idn.h"
 #include "daemons/decide/addressing/address_keys.h"
 #include "daemons/decide/addressing/mailbox_path.h"
 #include "libsmtp/message/address.h"
@@ -59,12 +59,13 @@ TargetCheck::Finding TargetCheck::find(std::string_view address, std::string_vie
     const auto parts = decide::AddressParts::of(address);
     if (decide::is_mailbox_pattern(target)) {
         const bool place = decide::is_mailbox_path(virtual_pattern_, target, idn::folded(parts.name(delimiter_)),
-                                                    smtp::lowered(parts.domain));
+                                                   smtp::lowered(parts.domain));
         return {place && user == virtual_user_ ? Result::named : Result::refused, ""};
     }
     const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
     const auto local_part = parsed ? parsed->local_part : std::string(parts.local);
-    const auto name = idn::folded(local_part), plain = idn::folded(decide::AddressParts{local_part, {}}.name(delimiter_));
+    const auto name = idn::folded(local_part),
+               plain = idn::folded(decide::AddressParts{local_part, {}}.name(delimiter_));
     for (const auto* each : {&name, &plain}) {
         if (auto found = in_aliases(*each, user, target); found.result != Result::refused) return found;
         if (name == plain) break;
@@ -73,7 +74,7 @@ TargetCheck::Finding TargetCheck::find(std::string_view address, std::string_vie
 }
 
 void TargetCheck::File::refresh() {
-    struct stat now {};
+    struct stat now{};
     const auto stamp = [](const struct stat& s) {
         return std::tuple(s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec,
                           s.st_ctim.tv_nsec);
@@ -94,7 +95,8 @@ void TargetCheck::File::refresh() {
 TargetCheck::Finding TargetCheck::in_aliases(const std::string& name, std::string_view user, std::string_view target) {
     for (auto& file : files_) {
         file.refresh();
-        if (!file.trouble.empty()) return {Result::unreadable, fmt::format("alias table {}: {}", file.path, file.trouble)};
+        if (!file.trouble.empty())
+            return {Result::unreadable, fmt::format("alias table {}: {}", file.path, file.trouble)};
         const auto entry = file.table->entries.find(name);
         if (entry == file.table->entries.end()) continue;
         int includes = 0;
@@ -119,8 +121,9 @@ TargetCheck::Finding TargetCheck::in_tables(const std::string& name, std::string
 }
 
 // Of one list and those that it includes.
-TargetCheck::Finding TargetCheck::among(const std::vector<AliasTarget>& targets, const std::string& run_as, bool included,
-                                        std::string_view user, std::string_view target, int& includes) const {
+TargetCheck::Finding TargetCheck::among(const std::vector<AliasTarget>& targets, const std::string& run_as,
+                                        bool included, std::string_view user, std::string_view target,
+                                        int& includes) const {
     const bool allowed = (included ? from_includes_ : from_aliases_)[is_command(target)];
     const bool as_told = user == (run_as.empty() ? default_user_ : run_as);
     for (const auto& one : targets) {

@@ -1,12 +1,12 @@
 // Whether a command, a file or a virtual mailbox that is to be delivered to comes from where such places may come from.
-// The queue-manager says where mail goes, by what it finds in the spool; only local may become every user. What it is told
-// it believes as far as it finds it itself: in the configuration, in the alias files, or in the user's own files.
+// The queue-manager says where mail goes, by what it finds in the spool; only local may become every user. What it is
+// told it believes as far as it finds it itself: in the configuration, in the alias files, or in the user's own files.
 // Blocks; for several threads.
 #pragma once
-#include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/lookup/aliases/alias_file.h"
 #include <mutex>
 #include <optional>
 #include <string>
@@ -43,7 +43,7 @@ private:
     struct File {
         std::string path;
         bool by_default = false; // nobody has named it: it need not be there
-        struct stat facts {};
+        struct stat facts{};
         std::optional<common::AliasTable> table = {};
         std::string trouble = {};
         void refresh();

@@ -44,8 +44,7 @@ Result<> check_owner(int fd, std::uint32_t owner, const std::string& path) {
     struct stat found;
     if (fstat(fd, &found) != 0) return std::unexpected(Error::from_errno("examine " + path));
     if (found.st_uid == owner) return {};
-    return std::unexpected(
-        Error{EPERM, fmt::format("{} belongs to user {}, not to {}", path, found.st_uid, owner)});
+    return std::unexpected(Error{EPERM, fmt::format("{} belongs to user {}, not to {}", path, found.st_uid, owner)});
 }
 
 Result<> write_all(int fd, std::string_view bytes, const std::string& path) {

@@ -42,11 +42,11 @@ struct MailboxRequest {
     std::uint32_t owner = 0;       // uid the mailbox must belong to …
     bool owned = true;             // … if that matters
     bool shared = false;           // mbox: made for its directory's group, which was granted, too (0660); else 0600
-    std::uint64_t max_size = 0;        // mbox: bytes it may have; 0 no limit
+    std::uint64_t max_size = 0;    // mbox: bytes it may have; 0 no limit
     std::string done;              // said of a good end; "" as is usual for the format
     std::int64_t lock_timeout = 0; // µs
     std::string name;              // Maildir: file name; the same whenever this delivery is tried again
-    bool may_be_delivered = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
+    bool may_be_delivered = false; // an earlier try may have succeeded: look for it (Maildir: also in cur/)
     std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
     std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
     std::string done_text() const {

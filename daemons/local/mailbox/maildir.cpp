@@ -103,8 +103,7 @@ Verdict Maildir::commit() {
     }
     CRASH_POINT("local.after_rename");
     // Without this a power cut takes the name back.
-    if (fsync(new_.number()) != 0)
-        return verdict_of(Error::from_errno(fmt::format("sync {}/new", request_.path)));
+    if (fsync(new_.number()) != 0) return verdict_of(Error::from_errno(fmt::format("sync {}/new", request_.path)));
     return delivered(request_.done_text());
 }
 

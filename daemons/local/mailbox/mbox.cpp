@@ -77,8 +77,7 @@ Result<> Mbox::open_file() {
     }
     if (!file_) return std::unexpected(Error::from_errno("open " + request_.path));
     struct stat found;
-    if (fstat(file_.number(), &found) != 0)
-        return std::unexpected(Error::from_errno("examine " + request_.path));
+    if (fstat(file_.number(), &found) != 0) return std::unexpected(Error::from_errno("examine " + request_.path));
     if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
         return std::unexpected(Error{EPERM, request_.path + " is not a regular file with a single link"});
     return request_.owned ? check_owner(file_.number(), request_.owner, request_.path) : Result<>();
@@ -144,7 +143,8 @@ Result<> Mbox::flush() {
 std::optional<Verdict> Mbox::too_large() const {
     const auto size = static_cast<std::uint64_t>(size_before_ + written_) + buffer_.size();
     if (request_.max_size == 0 || size <= request_.max_size) return {};
-    return failed("5.2.2", fmt::format("mailbox full: {} may not grow beyond {} bytes", request_.path, request_.max_size));
+    return failed("5.2.2",
+                  fmt::format("mailbox full: {} may not grow beyond {} bytes", request_.path, request_.max_size));
 }
 
 std::optional<Verdict> Mbox::write(std::string_view content) {
@@ -168,8 +168,7 @@ Result<bool> Mbox::is_there() {
         return out;
     };
     struct stat now;
-    if (fstat(file_.number(), &now) != 0)
-        return std::unexpected(Error::from_errno("examine " + request_.path));
+    if (fstat(file_.number(), &now) != 0) return std::unexpected(Error::from_errno("examine " + request_.path));
     const std::int64_t size = now.st_size - text_begins_;
     const auto same = [&](std::int64_t there) -> Result<bool> {
         for (std::int64_t done = 0; done < size; done += block) {
@@ -179,8 +178,7 @@ Result<bool> Mbox::is_there() {
         return true;
     };
     const std::string head = TRY(read(text_begins_, std::min<std::int64_t>(size, 1024)));
-    for (auto at = std::max<std::int64_t>(0, size_before_ - size - came_last); at + size <= size_before_;
-         at += block) {
+    for (auto at = std::max<std::int64_t>(0, size_before_ - size - came_last); at + size <= size_before_; at += block) {
         const auto reach = std::min(block + static_cast<std::int64_t>(head.size()) - 1, size_before_ - at);
         const std::string piece = TRY(read(at, reach));
         for (auto hit = piece.find(head); hit != piece.npos; hit = piece.find(head, hit + 1)) {

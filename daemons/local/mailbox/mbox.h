@@ -28,7 +28,7 @@ private:
     common::Fd file_;
     bool locked_ = false, dot_locked_ = false, dirty_ = false, made_ = false;
     std::int64_t size_before_ = 0, text_begins_ = 0; // of the file; behind the From line
-    std::int64_t written_ = 0;                        // since
+    std::int64_t written_ = 0;                       // since
     std::string buffer_;
 };
 

@@ -41,10 +41,9 @@ void Child::start() {
     pid_ = spawned->pid;
     link_ = std::make_unique<common::MasterLink>(
         loop_, std::move(spawned->link),
-        common::MasterLink::Callbacks{[this](supervision::Message&& message, std::vector<common::Fd>) {
-                                          take(std::move(message));
-                                      },
-                                      [](const std::string&) {}}); // its end is told by SIGCHLD
+        common::MasterLink::Callbacks{
+            [this](supervision::Message&& message, std::vector<common::Fd>) { take(std::move(message)); },
+            [](const std::string&) {}}); // its end is told by SIGCHLD
     enter(State::starting);
     supervisor_.send_orders(*this, *link_);
 }
@@ -83,8 +82,9 @@ void Child::answer(const supervision::AccessToken& token, int file) {
     link_->send(token, file >= 0 ? std::vector{file} : std::vector<int>{});
 }
 
-// It runs, or waits for something, while others answer: what it works on may be what hangs it. Not so while somebody has
-// stopped or traces it, while the kernel holds it (a disk that does not answer), nor where the whole machine is slow.
+// It runs, or waits for something, while others answer: what it works on may be what hangs it. Not so while somebody
+// has stopped or traces it, while the kernel holds it (a disk that does not answer), nor where the whole machine is
+// slow.
 bool Child::is_hung() const {
     const auto stat = common::read_file(fmt::format("/proc/{}/stat", pid_));
     if (!stat) return false;
@@ -136,8 +136,11 @@ bool Child::explain_end(int status) {
         return no_memory || (number != SIGKILL && number != SIGTERM);
     }
     if (number == 0 && state_ == State::stopping) return false;
-    if (number == 127) log_.error("{} could not be started", name());
-    else log_.warning("{} (pid {}) ended with status {}{}{}", name(), pid_, number, problem_.empty() ? "" : ": ", problem_);
+    if (number == 127)
+        log_.error("{} could not be started", name());
+    else
+        log_.warning("{} (pid {}) ended with status {}{}{}", name(), pid_, number, problem_.empty() ? "" : ": ",
+                     problem_);
     return number != 0 && state_ == State::ready;
 }
 

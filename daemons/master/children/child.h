@@ -89,7 +89,7 @@ private:
     std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
     unsigned unanswered_ = 0;
     bool killed_ = false;
-    bool hung_ = false; // that is why it was killed
+    bool hung_ = false;             // that is why it was killed
     bool reported_problem_ = false; // this process, of its trouble
     smtp::WallTime since_{};
     smtp::Monotonic entered_{};

@@ -37,9 +37,8 @@ public:
     Child* with_pid(pid_t pid) const; // null: it has ended
     // `generation`: of the configuration in force.
     bool all_ready(std::uint64_t generation) const;
-    bool any_behind(std::uint64_t generation) const; // ready, but with an earlier configuration
-    std::string
-    unready_names(std::uint64_t generation) const; // "router, smtpd/0 (its problem)"; "" all are ready
+    bool any_behind(std::uint64_t generation) const;           // ready, but with an earlier configuration
+    std::string unready_names(std::uint64_t generation) const; // "router, smtpd/0 (its problem)"; "" all are ready
     std::string alive_names() const;
     // Do the processes of all other roles answer?
     bool other_roles_answer(const Child& child) const;

@@ -5,8 +5,7 @@
 namespace master {
 
 OrderlyStop::OrderlyStop(common::Loop& loop, common::Log& log, ChildGroup& children, Callbacks callbacks)
-    : log_(log), children_(children), callbacks_(std::move(callbacks)),
-      bound_(loop, [this] { phase_timed_out(); }) {}
+    : log_(log), children_(children), callbacks_(std::move(callbacks)), bound_(loop, [this] { phase_timed_out(); }) {}
 
 void OrderlyStop::begin(smtp::Duration limit) {
     limit_ = limit;
@@ -27,9 +26,8 @@ void OrderlyStop::begin_phase() {
 
 void OrderlyStop::child_ended() {
     const auto done = [&] {
-        return std::ranges::none_of(children_.all(), [&](const auto& child) {
-            return child->plan().stop_phase <= phase_ && child->alive();
-        });
+        return std::ranges::none_of(
+            children_.all(), [&](const auto& child) { return child->plan().stop_phase <= phase_ && child->alive(); });
     };
     while (done()) {
         if (++phase_ == common::stop_phases) {

@@ -26,8 +26,7 @@ public:
     static smtp::Duration longest(smtp::Duration limit) { return limit + common::stop_phases * grace; }
 
 private:
-    static constexpr smtp::Duration grace =
-        std::chrono::seconds(1); // after its time, before a process is killed
+    static constexpr smtp::Duration grace = std::chrono::seconds(1); // after its time, before a process is killed
     void begin_phase();
     void phase_timed_out();
 

@@ -52,7 +52,8 @@ spool::Result<Spawned> spawn(const Program& program) {
     common::Fd ours(ends[0]), theirs(ends[1]);
     const pid_t pid = fork();
     if (pid < 0) return std::unexpected(spool::Error::from_errno("fork"));
-    if (pid == 0) run(program, theirs.number(), arguments.data(), program.own_environment ? environ : environment.data());
+    if (pid == 0)
+        run(program, theirs.number(), arguments.data(), program.own_environment ? environ : environment.data());
     return Spawned{pid, std::move(ours)};
 }
 

@@ -13,8 +13,7 @@ namespace master {
 namespace {
 
 // In the child; never returns. Every descriptor above 2 is close-on-exec.
-[[noreturn]] void become_command(const char* command, int output, const common::Identity* user,
-                                 char** environment) {
+[[noreturn]] void become_command(const char* command, int output, const common::Identity* user, char** environment) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -33,8 +32,8 @@ namespace {
 
 } // namespace
 
-spool::Result<std::unique_ptr<CommandOutput>>
-CommandOutput::run(common::Loop& loop, const std::string& command, const common::Identity* user, Done done) {
+spool::Result<std::unique_ptr<CommandOutput>> CommandOutput::run(common::Loop& loop, const std::string& command,
+                                                                 const common::Identity* user, Done done) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(spool::Error::from_errno("create a pipe"));
     common::Fd ours(ends[0]), theirs(ends[1]);
@@ -52,9 +51,8 @@ CommandOutput::run(common::Loop& loop, const std::string& command, const common:
 
 CommandOutput::CommandOutput(common::Loop& loop, pid_t pid, common::Fd output, Done done)
     : pid_(pid), output_(std::move(output)), done_(std::move(done)),
-      poll_(common::make_poll(loop.uv(), this, output_.number())), bound_(loop, [this] {
-          kill(fmt::format("it did not end within {} s", time_limit / std::chrono::seconds(1)));
-      }) {
+      poll_(common::make_poll(loop.uv(), this, output_.number())),
+      bound_(loop, [this] { kill(fmt::format("it did not end within {} s", time_limit / std::chrono::seconds(1))); }) {
     uv_poll_start(poll_.get(), UV_READABLE | UV_DISCONNECT, [](uv_poll_t* poll, int, int) {
         if (auto* self = common::owner_of<CommandOutput>(poll)) self->read();
     });
@@ -98,8 +96,7 @@ void CommandOutput::abandon() {
 
 void CommandOutput::has_ended(int status) {
     ended_ = true;
-    if (problem_.empty() && WIFSIGNALED(status))
-        problem_ = fmt::format("it was ended by signal {}", WTERMSIG(status));
+    if (problem_.empty() && WIFSIGNALED(status)) problem_ = fmt::format("it was ended by signal {}", WTERMSIG(status));
     if (problem_.empty() && WEXITSTATUS(status) != 0)
         problem_ = fmt::format("it ended with status {}", WEXITSTATUS(status));
     finish_if_over();

@@ -1,8 +1,8 @@
 // One command line run for what it prints: as somebody else, with a bare environment, bounded in time and
 // output. Knows neither what it is run for nor who asks.
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/process/privileges.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "libsmtp/auth/secret.h"

@@ -2,10 +2,10 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/crypto/auth/password_file.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
+#include "daemons/common/crypto/tls/context.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/runtime/random.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/crypto/tls/context.h"
 #include "daemons/master/secrets/sealed_file.h"
 #include <algorithm>
 #include <sys/stat.h>
@@ -111,8 +111,10 @@ Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, 
             if (std::ranges::find(seen_, stamp) == seen_.end()) changed.push_back(stamp.path);
         seen_ = std::move(seen);
         auto news = read(config, now);
-        if (news) renewed_ = std::move(changed);
-        else problem_ = news.error().what + ": the previous certificates, passwords and credentials stay in use";
+        if (news)
+            renewed_ = std::move(changed);
+        else
+            problem_ = news.error().what + ": the previous certificates, passwords and credentials stay in use";
         return news;
     }
     if (!rotate_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};

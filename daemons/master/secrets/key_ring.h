@@ -2,12 +2,12 @@
 // keys for session tickets, which it makes, changes in time and never writes down. Handed to the workers of a role
 // as one sealed file, with what that role needs in it and nothing else.
 #pragma once
-#include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/config/fwd.h"
 #include "daemons/common/config/sections/server/tls.h"
-#include "daemons/common/runtime/fd.h"
+#include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/secrets.h"
+#include "daemons/common/runtime/fd.h"
 #include "libsmtp/text/time_types.h"
 #include "libspool/disk/result.h"
 #include <map>

@@ -9,16 +9,14 @@ namespace {
 
 std::string random_key() {
     std::string text;
-    for (const char byte : common::random_bytes(24))
-        text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    for (const char byte : common::random_bytes(24)) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return text;
 }
 
 } // namespace
 
 ServerKeys::ServerKeys() {
-    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
-        keys_[static_cast<proto::Role>(i)] = random_key();
+    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i) keys_[static_cast<proto::Role>(i)] = random_key();
 }
 
 std::string ServerKeys::token(proto::Role server, proto::Role client, std::uint32_t instance) const {

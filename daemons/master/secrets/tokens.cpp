@@ -51,8 +51,7 @@ void Tokens::use(auth::Credentials accounts) {
 
 void Tokens::ask(const std::string& name, std::uint64_t refused, smtp::Monotonic now, Answered answered) {
     const auto* account = accounts_.named(name);
-    if (!account || account->command.empty())
-        return answered({.problem = "there is no command for that account"});
+    if (!account || account->command.empty()) return answered({.problem = "there is no command for that account"});
     auto& token = tokens_[name];
     token.command = account->command;
     if (token.number != 0 && (token.number == refused || token.until <= now)) {

@@ -68,7 +68,7 @@ private:
     common::Log& log_;
     const common::Identity* user_;
     auth::Credentials accounts_;
-    std::map<std::string, AccountToken> tokens_;                      // by account
+    std::map<std::string, AccountToken> tokens_;            // by account
     std::vector<std::unique_ptr<CommandOutput>> abandoned_; // killed, but not waited for
     std::vector<std::unique_ptr<CommandOutput>> done_;      // their callback is running
     common::TurnHook sweep_;

@@ -67,7 +67,7 @@ std::string names_of(const std::vector<config::Listener>& listeners) {
 } // namespace
 
 Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket> handed,
-                                                const std::vector<config::Listener>& listeners) {
+                                                     const std::vector<config::Listener>& listeners) {
     std::map<std::string, common::Fd> placed;
     for (auto& [name, fd] : handed) {
         const auto at = listens_at(fd.number());
@@ -80,19 +80,17 @@ Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket
         if (listener == listeners.end())
             return std::unexpected(Error{
                 EINVAL,
-                fmt::format(
-                    "systemd passed a socket at {} with the name \"{}\", but there is no [listen.{}] (there "
-                    "is: {}): set FileDescriptorName= in its .socket unit to the name of a section",
-                    at->to_string(), name, name, names_of(listeners))});
+                fmt::format("systemd passed a socket at {} with the name \"{}\", but there is no [listen.{}] (there "
+                            "is: {}): set FileDescriptorName= in its .socket unit to the name of a section",
+                            at->to_string(), name, name, names_of(listeners))});
         const auto wanted =
             std::ranges::find_if(listener->addresses, [&](const auto& each) { return same_place(each, *at); });
         if (wanted == listener->addresses.end())
             return std::unexpected(Error{
                 EINVAL,
-                fmt::format(
-                    "systemd passed a socket at {} for [listen.{}], whose addresses are {}: make them the "
-                    "same (ListenStream= in the .socket unit, listen.{}.addresses)",
-                    at->to_string(), name, list_of(listener->addresses), name)});
+                fmt::format("systemd passed a socket at {} for [listen.{}], whose addresses are {}: make them the "
+                            "same (ListenStream= in the .socket unit, listen.{}.addresses)",
+                            at->to_string(), name, list_of(listener->addresses), name)});
         if (const int flags = fcntl(fd.number(), F_GETFL); flags >= 0) fcntl(fd.number(), F_SETFL, flags | O_NONBLOCK);
         placed.insert_or_assign(wanted->to_string(), std::move(fd));
     }

@@ -22,6 +22,6 @@ std::vector<ActivatedSocket> activated_sockets();
 // By their address as the configuration writes it. An error says which socket fits no [listen.<name>], and what to do:
 // serving it under other rules than were meant would be worse than not to start.
 spool::Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket> handed,
-                                                       const std::vector<config::Listener>& listeners);
+                                                            const std::vector<config::Listener>& listeners);
 
 } // namespace master

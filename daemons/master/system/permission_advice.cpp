@@ -21,7 +21,8 @@ std::string about_rights(const std::string& directory, const std::optional<commo
     struct stat facts;
     if (stat(directory.c_str(), &facts) != 0)
         return fmt::format(" ({}, which needs search permission on its parent directories; or set "
-                           "spool.directory to another directory)", who);
+                           "spool.directory to another directory)",
+                           who);
     if (facts.st_uid != ours)
         return fmt::format(
             " ({0} belongs to {1}, mode {2:04o}, and {3}: \"chown -R {4}: {0}\" changes the owner; or set "
@@ -41,13 +42,13 @@ spool::Error advise_on_spool(spool::Error error, const std::string& directory,
     case EACCES:
     case EPERM: error.what += about_rights(directory, service); break;
     case EROFS:
-        error.what +=
-            " (if \"dmesg\" shows no disk errors, \"mount -o remount,rw\" makes it writable; or set "
-            "spool.directory to another directory)";
+        error.what += " (if \"dmesg\" shows no disk errors, \"mount -o remount,rw\" makes it writable; or set "
+                      "spool.directory to another directory)";
         break;
     case ENOSPC:
-    case EDQUOT: error.what += fmt::format(" (free some space: \"df -h {0}; df -i {0}\" shows what is full)",
-                                           directory); break;
+    case EDQUOT:
+        error.what += fmt::format(" (free some space: \"df -h {0}; df -i {0}\" shows what is full)", directory);
+        break;
     case ENOTDIR: error.what += fmt::format(" (spool.directory must be a directory, but {} is not)", directory); break;
     default: break;
     }
@@ -63,18 +64,18 @@ spool::Error advise_on_log(spool::Error error, const std::string& file) {
         break;
     case EACCES:
     case EPERM:
-        error.what += fmt::format(
-            " (running as {}, which needs write permission on the file and search permission on {}; or set "
-            "log.file to another file)",
-            name_of(geteuid()), directory);
+        error.what +=
+            fmt::format(" (running as {}, which needs write permission on the file and search permission on {}; or set "
+                        "log.file to another file)",
+                        name_of(geteuid()), directory);
         break;
     case ENOTDIR: error.what += fmt::format(" ({} is not a directory: set log.file to another file)", directory); break;
     case EISDIR: error.what += " (log.file must be a file, or \"\" to use only syslog)"; break;
     case EROFS:
     case ENOSPC:
     case EDQUOT:
-        error.what += fmt::format(
-            " (\"df -h {0}; df -i {0}\" shows the disk usage; or set log.file to another file)", directory);
+        error.what +=
+            fmt::format(" (\"df -h {0}; df -i {0}\" shows the disk usage; or set log.file to another file)", directory);
         break;
     case ENXIO: error.what += " (it is a pipe that no process reads)"; break;
     default: break;

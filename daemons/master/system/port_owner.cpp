@@ -60,7 +60,8 @@ bool has_open(const std::string& pid, const std::vector<std::string>& sockets) {
     return any_entry(folder, [&](const std::string& number) {
         char target[64];
         const auto n = readlink((folder + number).c_str(), target, sizeof target);
-        return n > 0 && std::ranges::find(sockets, std::string_view(target, static_cast<std::size_t>(n))) != sockets.end();
+        return n > 0 &&
+               std::ranges::find(sockets, std::string_view(target, static_cast<std::size_t>(n))) != sockets.end();
     });
 }
 
@@ -94,7 +95,8 @@ std::string listening_processes(const common::Endpoint& wanted) {
     std::string text;
     std::size_t named = 0;
     any_entry("/proc", [&](const std::string& pid) {
-        if (!std::ranges::all_of(pid, [](char c) { return c >= '0' && c <= '9'; }) || !has_open(pid, sockets)) return false;
+        if (!std::ranges::all_of(pid, [](char c) { return c >= '0' && c <= '9'; }) || !has_open(pid, sockets))
+            return false;
         text += fmt::format("{}{} (pid {})", text.empty() ? "" : ", ", name_of(pid), pid);
         return ++named == most_named;
     });

@@ -6,7 +6,8 @@
 
 namespace master {
 
-// Inodes of the sockets listening where binding to `wanted` collides with them, out of the text of /proc/net/tcp or tcp6.
+// Inodes of the sockets listening where binding to `wanted` collides with them, out of the text of /proc/net/tcp or
+// tcp6.
 std::vector<std::string> inodes_listening(std::string_view table, const common::Endpoint& wanted);
 
 // "exim4 (pid 812)", several joined by commas; "" if /proc does not tell (another user's, another container's).

@@ -1,14 +1,14 @@
 #include "daemons/master/system/runtime_directory.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/commands/config_warnings.h"
-#include "daemons/common/net/local_socket.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/logging/log_destination.h"
+#include "daemons/common/net/local_socket.h"
 #include "daemons/common/process/process_plan.h"
-#include "daemons/master/system/port_owner.h"
 #include "daemons/master/system/permission_advice.h"
+#include "daemons/master/system/port_owner.h"
 #include "libspool/disk/file_system.h"
-#include "libspool/format/layout.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/format/layout.h"
 #include "libspool/store/store.h"
 #include <charconv>
 #include <cstring>
@@ -286,7 +286,9 @@ Result<common::Fd> RuntimeDirectory::open_listener(const common::Endpoint& endpo
     return fd;
 }
 
-Result<> RuntimeDirectory::bind_listeners(const std::vector<config::Listener>& wanted) { return bind(listeners_, wanted); }
+Result<> RuntimeDirectory::bind_listeners(const std::vector<config::Listener>& wanted) {
+    return bind(listeners_, wanted);
+}
 
 Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
     config::Listener all;
@@ -329,8 +331,7 @@ Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::List
 
 std::vector<RuntimeDirectory::Bound> RuntimeDirectory::listed(const ByAddress& bound) {
     std::vector<Bound> out;
-    for (const auto& [address, listening] : bound)
-        out.push_back({listening.name, address, listening.fd.number()});
+    for (const auto& [address, listening] : bound) out.push_back({listening.name, address, listening.fd.number()});
     return out;
 }
 
@@ -338,7 +339,8 @@ Result<common::Fd> RuntimeDirectory::open_errors() {
     AsUser as(users_.service);
     TRY(as.well());
     const auto path = run_ + "/errors";
-    common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640));
+    common::Fd fd(
+        open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640));
     if (!fd) return std::unexpected(Error::from_errno("open " + path));
     return fd;
 }

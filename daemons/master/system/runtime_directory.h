@@ -5,9 +5,9 @@
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/common/config/sections/system/mta.h"
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/process/privileges.h"
+#include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"
 #include <map>
 #include <optional>
@@ -58,8 +58,8 @@ public:
 
     // run/errors, empty: what dying daemons write to standard error when no terminal is there.
     spool::Result<common::Fd> open_errors();
-    // The file that log lines go to (common/log_place.h), created 0640; empty where there is none. What only stands in for
-    // syslog and cannot be opened is no error.
+    // The file that log lines go to (common/log_place.h), created 0640; empty where there is none. What only stands in
+    // for syslog and cannot be opened is no error.
     static spool::Result<common::Fd> open_log(const config::Config& config);
     // About the file system the spool lies on; "" if there is nothing to say.
     const std::string& warning() const { return warning_; }

@@ -12,9 +12,7 @@ spool::Result<ipc::JsonClient> connect_control(const config::Spool& spool, std::
     return ipc::JsonClient::connect(spool.directory + "/run/" + std::string(socket));
 }
 
-bool is_not_running(const spool::Error& error) {
-    return error.code == ENOENT || error.code == ECONNREFUSED;
-}
+bool is_not_running(const spool::Error& error) { return error.code == ENOENT || error.code == ECONNREFUSED; }
 
 int report_socket_error(const spool::Error& error, const config::Mta& mta) {
     if (is_not_running(error)) {
@@ -23,10 +21,9 @@ int report_socket_error(const spool::Error& error, const config::Mta& mta) {
     }
     print_error(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    print_error(
-        fmt::format("only root and members of the group {0} (mta.admin_group) may do this: \"adduser NAME "
-                    "{0}\", as root, adds a member, who then has to log in again",
-                    mta.admin_group));
+    print_error(fmt::format("only root and members of the group {0} (mta.admin_group) may do this: \"adduser NAME "
+                            "{0}\", as root, adds a member, who then has to log in again",
+                            mta.admin_group));
     return no_permission;
 }
 

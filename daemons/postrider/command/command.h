@@ -1,4 +1,5 @@
-// What the commands of `postrider` share: the control sockets, the selection of messages, exit status and words for errors.
+// What the commands of `postrider` share: the control sockets, the selection of messages, exit status and words for
+// errors.
 #pragma once
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/config/sections/system/spool.h"
@@ -24,8 +25,8 @@ bool is_not_running(const spool::Error& error);
 // Reports why a control socket could not be used; returns the exit status for that.
 int report_socket_error(const spool::Error& error, const config::Mta& mta);
 
-// Sends a request to the queue-manager. An error is printed: it is not running, refuses the request, or sends nothing for
-// `seconds`. Returns the exit status.
+// Sends a request to the queue-manager. An error is printed: it is not running, refuses the request, or sends nothing
+// for `seconds`. Returns the exit status.
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds = 120);
 // The messages that words select; "-" reads ids from standard input. nullopt: the error was printed.

@@ -7,7 +7,7 @@
 namespace postrider {
 
 std::expected<MessageSelector, std::string> MessageSelector::parse(std::span<const std::string> words,
-                                                 const std::vector<std::string>& piped) {
+                                                                   const std::vector<std::string>& piped) {
     MessageSelector out;
     const auto take = [&](const std::string& word) {
         const auto id = spool::QueueId::parse(word);
@@ -20,8 +20,7 @@ std::expected<MessageSelector, std::string> MessageSelector::parse(std::span<con
         if (word == "-") {
             for (const auto& each : piped) {
                 if (!spool::QueueId::parse(each))
-                    return std::unexpected(
-                        fmt::format("standard input has \"{}\", which is not a queue id", each));
+                    return std::unexpected(fmt::format("standard input has \"{}\", which is not a queue id", each));
                 take(each);
             }
         } else {
@@ -31,8 +30,7 @@ std::expected<MessageSelector, std::string> MessageSelector::parse(std::span<con
     if (piped_none) return std::unexpected("no queue ids on standard input");
     if (!out.ids.empty() && !out.filter.empty())
         return std::unexpected(fmt::format(
-            "\"{}\" is not a queue id; name messages by their ids or by filter words, not by both",
-            out.filter[0]));
+            "\"{}\" is not a queue id; name messages by their ids or by filter words, not by both", out.filter[0]));
     return out;
 }
 

@@ -1,22 +1,22 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/postrider/configuration/check.h"
+#include "daemons/common/commands/config_file.h"
+#include "daemons/common/commands/config_files_check.h"
+#include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/config/sections/server/listener.h"
-#include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/crypto/auth/credentials.h"
-#include "daemons/common/commands/config_warnings.h"
-#include "daemons/common/commands/config_file.h"
-#include "daemons/common/commands/config_files_check.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
+#include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/delivery/report_texts.h"
 #include "daemons/common/logging/log_destination.h"
+#include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/net/local_address.h"
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/process/programs.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/delivery/report_texts.h"
-#include "daemons/common/crypto/tls/context.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
 #include <algorithm>
@@ -69,9 +69,9 @@ void print_plan(const config::Config& config) {
                config.mta.users ? config.mta.user : "the user who starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
-            fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name,
-                       service_name(listener.service));
-    for (const auto& address : config.metrics.listen) fmt::print("Metrics     http://{}/metrics\n", address.to_string());
+            fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name, service_name(listener.service));
+    for (const auto& address : config.metrics.listen)
+        fmt::print("Metrics     http://{}/metrics\n", address.to_string());
     fmt::print("Processes   master");
     for (const auto& process : common::process_plan(config)) fmt::print(", {}", process.name);
     fmt::print("\n");
@@ -119,7 +119,7 @@ namespace {
 
 // Not wrong: passwords may stand in it.
 std::string unreadable_config_warning(const config::Config& config) {
-    struct stat facts {};
+    struct stat facts{};
     if (!config.mta.users || ::stat(config.file.c_str(), &facts) != 0 || (facts.st_mode & 04) != 0) return {};
     return fmt::format("{} is not readable for ordinary users (mode {:04o}): their sendmail and mailq use "
                        "what the running MTA publishes, or the defaults if none is running; \"chmod 644\" "
@@ -151,10 +151,8 @@ int check(const Arguments& arguments) {
         for (const auto& each : lint_transport_table(config->addresses, config->tables, table).problems)
             warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
                                               : fmt::format("{}, line {}: {}", table, each.line, each.message));
-    if (const auto name = config::System::here().mailname;
-        !name.empty() && !config::is_domain_name(name))
-        warnings.push_back(
-            fmt::format("/etc/mailname: \"{}\" is not a valid domain name: the file is ignored", name));
+    if (const auto name = config::System::here().mailname; !name.empty() && !config::is_domain_name(name))
+        warnings.push_back(fmt::format("/etc/mailname: \"{}\" is not a valid domain name: the file is ignored", name));
     if (!arguments.json)
         for (const auto& warning : warnings) print_error("warning: " + warning);
     if (arguments.json)

@@ -1,8 +1,8 @@
 // dkim-key: a key pair for DKIM. The private half goes into a file that only its owner may read, the public one
 // to standard output as a line for the zone's file.
 #include "daemons/postrider/configuration/dkim_key.h"
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/postrider/command/command.h"
@@ -57,9 +57,9 @@ int dkim_key(const Arguments& arguments) {
 
     const auto key = ed25519 ? dkim::SigningKey::make_ed25519() : dkim::SigningKey::make_rsa(static_cast<int>(*bits));
     if (!key) return fail(software, key.error().what);
-    const auto path = std::filesystem::absolute(
-                          arguments.option("--file").value_or(fmt::format("{}.{}.pem", selector, domain)))
-                          .string();
+    const auto path =
+        std::filesystem::absolute(arguments.option("--file").value_or(fmt::format("{}.{}.pem", selector, domain)))
+            .string();
     if (const int status = write_key(path, key->pem()); status != ok) return status;
     const auto name = fmt::format("{}._domainkey.{}", selector, domain);
     if (arguments.json) {

@@ -1,11 +1,11 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
 #include "daemons/postrider/configuration/map.h"
+#include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
-#include "daemons/common/commands/config_file.h"
-#include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/tables/blocking_tables.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/configuration/transport_lint.h"
 #include <algorithm>
@@ -35,7 +35,9 @@ int compile(const Arguments& arguments) {
             print_error(fmt::format("warning: {}: {} more lines like these", file,
                                     made->problems.count() - tables::Problems::most));
         if (arguments.json)
-            print_json({{"version", 1}, {"table", made->path}, {"entries", made->entries},
+            print_json({{"version", 1},
+                        {"table", made->path},
+                        {"entries", made->entries},
                         {"invalid_lines", made->problems.count()}});
         else
             fmt::print("{}: {} {}\n", made->path, made->entries, made->entries == 1 ? "entry" : "entries");
@@ -44,7 +46,8 @@ int compile(const Arguments& arguments) {
 }
 
 // The sections of the configuration, where a table among `names` needs them. Nothing: it was complained about.
-std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments, const std::vector<std::string>& names) {
+std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments,
+                                                         const std::vector<std::string>& names) {
     if (std::ranges::none_of(names, [](const auto& name) { return name.starts_with("table:"); }))
         return std::vector<config::LookupTable>{};
     auto config = parse_config(arguments);
@@ -92,7 +95,7 @@ TableValues lint_values(const config::Config& config, const std::string& table) 
 
 void print_table_problem(const std::string& table, const tables::Problem& problem) {
     print_error(problem.line == 0 ? fmt::format("table {}: {}", table, problem.message)
-                               : fmt::format("table {}, line {}: {}", table, problem.line, problem.message));
+                                  : fmt::format("table {}, line {}: {}", table, problem.line, problem.message));
 }
 
 int check_alias_files(const config::Config& config) {
@@ -148,7 +151,7 @@ int map(const Arguments& arguments) {
     if (arguments.has("--check")) return check_tables(arguments, std::move(names));
     if (names.empty())
         return fail(usage, key ? "name the tables to ask, such as text:/etc/postrider/virtual"
-                            : "name the files to compile, such as /etc/postrider/virtual");
+                               : "name the files to compile, such as /etc/postrider/virtual");
     return key ? query(arguments, *key, names) : compile(arguments);
 }
 

@@ -48,11 +48,15 @@ std::optional<smtp::Secret> read_line(const char* prompt) {
 
 std::optional<smtp::Secret> new_password() {
     auto first = read_line("New password");
-    if (!first) { print_error("no password given; nothing was changed"); return std::nullopt; }
+    if (!first) {
+        print_error("no password given; nothing was changed");
+        return std::nullopt;
+    }
     if (::isatty(0) == 0) return first;
     const auto again = read_line("Repeat password");
     if (again && again->reveal() == first->reveal()) return first;
-    print_error("the passwords differ; nothing was changed"); return std::nullopt;
+    print_error("the passwords differ; nothing was changed");
+    return std::nullopt;
 }
 
 std::string read_text(const std::string& path) {
@@ -92,8 +96,7 @@ int replace_password_file(const std::string& path, const std::string& text) {
     ::unlink(fresh.c_str());
     const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return report_failure(fresh);
-    const bool good =
-        ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+    const bool good = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
     ::close(fd);
     if (!good || ::rename(fresh.c_str(), path.c_str()) != 0) {
         const int status = report_failure(fresh);
@@ -109,11 +112,9 @@ int passwd(const Arguments& arguments) {
     const auto config = parse_config(arguments); // before the first user the password file need not be there
     if (!config) return bad_config;
     const auto& path = config->auth.passwords;
-    if (path.empty())
-        return fail(bad_config, "no password file is configured: name one in auth.passwords");
+    if (path.empty()) return fail(bad_config, "no password file is configured: name one in auth.passwords");
     const auto user = auth::saslprep(arguments.words.front());
-    if (!auth::is_user_name(user))
-        return fail(usage, fmt::format("\"{}\" is not a valid user name", user));
+    if (!auth::is_user_name(user)) return fail(usage, fmt::format("\"{}\" is not a valid user name", user));
     auto text = read_text(path);
     const auto file = auth::PasswordFile::parse(text);
     if (!file) return fail(data_error, fmt::format("{}: {}; nothing is changed", path, file.error().why));

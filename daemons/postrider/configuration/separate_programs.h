@@ -1,5 +1,5 @@
-// simulate, import-postfix: commands that are programs of their own, because the administrator's other commands need nothing
-// of them.
+// simulate, import-postfix: commands that are programs of their own, because the administrator's other commands need
+// nothing of them.
 #pragma once
 #include "daemons/common/terminal/arguments.h"
 

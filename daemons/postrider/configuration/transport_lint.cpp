@@ -1,9 +1,9 @@
 #include "daemons/postrider/configuration/transport_lint.h"
 #include "daemons/decide/routing/transport_entry.h"
 #include "libsmtp/text/text.h"
-#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace postrider {
 
@@ -21,16 +21,15 @@ TransportLint lint_transport_table(const config::Addresses& addresses, const std
                                    const std::string& table) {
     const auto& transports = addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto mailboxes = addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured
-                                                                            : MailboxDelivery::configured;
+    const auto mailboxes =
+        addresses.virtual_mailbox.deliver.empty() ? MailboxDelivery::unconfigured : MailboxDelivery::configured;
     tables::Problems problems;
     TransportLint out;
     out.scan = tables::each_value(table, known, [&](const tables::TableValue& each) {
         const auto why =
             tables::check_value(each, [&](const std::string& value) { return lint_transport(value, mailboxes); });
         const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
-        if (why)
-            problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), *why));
+        if (why) problems.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), *why));
     });
     out.problems = problems.first();
     return out;

@@ -3,8 +3,8 @@
 #pragma once
 #include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
-#include "daemons/common/lookup/tables/values.h"
 #include "daemons/common/lookup/format/contents.h"
+#include "daemons/common/lookup/tables/values.h"
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,11 +19,10 @@ std::optional<std::string> lint_transport(std::string_view value, MailboxDeliver
 
 struct TransportLint {
     std::vector<tables::Problem> problems; // the first of them
-    std::optional<tables::Scan> scan; // nothing: it is none of transport.tables
+    std::optional<tables::Scan> scan;      // nothing: it is none of transport.tables
 };
 // Of all values of a table by its name, as far as they can be listed.
-TransportLint lint_transport_table(const config::Addresses& addresses,
-                                   const std::vector<config::LookupTable>& known,
+TransportLint lint_transport_table(const config::Addresses& addresses, const std::vector<config::LookupTable>& known,
                                    const std::string& table);
 
 } // namespace postrider

@@ -20,7 +20,8 @@ void AgeTable::add(std::string_view address, std::int64_t age_seconds) {
     const auto bracket = static_cast<std::size_t>(
         std::ranges::find_if(minutes, [&](int limit) { return age_seconds < limit * 60; }) - minutes.begin());
     const auto at = address.rfind('@');
-    auto domain = address.empty() ? "MAILER-DAEMON" : smtp::lowered(at == address.npos ? address : address.substr(at + 1));
+    auto domain =
+        address.empty() ? "MAILER-DAEMON" : smtp::lowered(at == address.npos ? address : address.substr(at + 1));
     auto& row = rows_[domain];
     row.domain = std::move(domain);
     count(row, bracket);

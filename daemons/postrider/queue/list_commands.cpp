@@ -1,12 +1,13 @@
-// queue, link and message list and show, queue ages, message cat, explain: answers of the queue-manager, as text or JSON.
+// queue, link and message list and show, queue ages, message cat, explain: answers of the queue-manager, as text or
+// JSON.
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/message_selector.h"
-#include "daemons/postrider/command/command.h"
-#include "daemons/postrider/queue/ages.h"
 #include "daemons/common/terminal/text.h"
-#include "libspool/message/message_reader.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/command/message_selector.h"
+#include "daemons/postrider/queue/ages.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_reader.h"
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
@@ -31,14 +32,12 @@ std::string when_text(std::int64_t time) {
     return left <= 0 ? "now" : age_text(left);
 }
 
-std::string state_text(const json& line) {
-    return flag_of(line, "paused") ? "paused" : text_of(line, "state");
-}
+std::string state_text(const json& line) { return flag_of(line, "paused") ? "paused" : text_of(line, "state"); }
 
 // Prints the reply to a request as a table, or as lines of JSON.
 template <class AddRow>
 int print_list(const Arguments& arguments, const json& request, Table table, AddRow add_row,
-         std::string_view if_empty) {
+               std::string_view if_empty) {
     const int status = ask_queue(arguments, request, [&](const json& line) {
         if (arguments.json)
             print_json(line);
@@ -54,8 +53,7 @@ int print_list(const Arguments& arguments, const json& request, Table table, Add
 }
 
 Table queue_table() {
-    return Table(
-        {"Queue", "State", ">Queued", ">Due", ">In flight", ">Oldest", "Next", "Link", "Why it waits"});
+    return Table({"Queue", "State", ">Queued", ">Due", ">In flight", ">Oldest", "Next", "Link", "Why it waits"});
 }
 void add_queue(Table& table, const json& q) {
     table.row({text_of(q, "queue"), state_text(q), std::to_string(number_of(q, "deliveries")),
@@ -80,8 +78,7 @@ std::string failures_text(const json& line) {
 void print_health(const json& line) {
     print_field("State", state_text(line));
     print_field("Failures", failures_text(line));
-    if (number_of(line, "next_attempt") > 0)
-        print_field("Next attempt", time_text(number_of(line, "next_attempt")));
+    if (number_of(line, "next_attempt") > 0) print_field("Next attempt", time_text(number_of(line, "next_attempt")));
 }
 
 void print_wait(const json& line) {
@@ -101,18 +98,17 @@ void print_link(const json& line) {
     print_field("Pool", text_of(line, "pool"));
     print_health(line);
     for (const auto& each : list_of(line, "history"))
-        print_field("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
-                                         text_of(each, "phase"), text_of(each, "text")));
+        print_field("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")), text_of(each, "phase"),
+                                          text_of(each, "text")));
     print_field("Connections", fmt::format("{} of {} at present, limit {}", number_of(line, "connections"),
                                            number_of(line, "window"), number_of(line, "limit")));
     for (const auto& each : list_of(line, "addresses"))
         print_field("Address", fmt::format("{}: {} of {} connections, {} of them by this link",
                                            text_of(each, "address"), number_of(each, "connections"),
                                            number_of(each, "limit"), number_of(each, "this_link")));
-    for (const auto& each : list_of(line, "backing_off"))
-        print_field("Backing off", source_backoff_text(each));
+    for (const auto& each : list_of(line, "backing_off")) print_field("Backing off", source_backoff_text(each));
     print_field("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
-                                   number_of(line, "due"), number_of(line, "in_flight")));
+                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_wait(line);
 }
 
@@ -121,37 +117,35 @@ void print_queue(const json& line) {
     print_field("Pool", text_of(line, "pool"));
     print_field("Link", text_of(line, "link"));
     print_health(line);
-    print_field("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
-                                   number_of(line, "deliveries"), number_of(line, "due"),
-                                   number_of(line, "in_flight"), number_of(line, "problem_messages")));
+    print_field("Mail",
+                fmt::format("{} queued, {} due, {} in flight, {} problem messages", number_of(line, "deliveries"),
+                            number_of(line, "due"), number_of(line, "in_flight"), number_of(line, "problem_messages")));
     print_wait(line);
 }
 
 void print_message_line(const json& m, std::size_t width) {
     const auto sender = text_of(m, "sender");
     fmt::print("{}\n", truncated(fmt::format("{:<14}  {:<9} {:>6} {:>6}  {:<6}  <{}>", text_of(m, "id"),
-                                          text_of(m, "state"), age_text(seconds_since(number_of(m, "arrival"))),
-                                          size_text(static_cast<std::uint64_t>(number_of(m, "size"))),
-                                          text_of(m, "lane"), sender),
-                              width));
+                                             text_of(m, "state"), age_text(seconds_since(number_of(m, "arrival"))),
+                                             size_text(static_cast<std::uint64_t>(number_of(m, "size"))),
+                                             text_of(m, "lane"), sender),
+                                 width));
     if (const auto subject = text_of(m, "subject"); !subject.empty())
         fmt::print("{}\n", truncated("    \"" + subject + "\"", width));
     for (const auto& r : list_of(m, "recipients")) {
         const auto next = number_of(r, "next_attempt");
-        const auto waits =
-            fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
+        const auto waits = fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
         const auto why = text_of(r, text_of(r, "reason").empty() ? "waiting_for" : "reason");
-        fmt::print("{}\n", truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits,
-                                                 why.empty() ? "" : ": ", why),
-                                     width));
+        fmt::print("{}\n",
+                   truncated(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why),
+                             width));
     }
 }
 
 void print_attempts(const json& recipient) {
     for (const auto& a : list_of(recipient, "attempts")) {
         const auto count = number_of(a, "count");
-        const auto times =
-            count > 1 ? fmt::format(" … {} ({} times)", time_text(number_of(a, "last")), count) : "";
+        const auto times = count > 1 ? fmt::format(" … {} ({} times)", time_text(number_of(a, "last")), count) : "";
         const auto code = number_of(a, "code");
         auto text = text_of(a, "text");
         if (code > 0 && !text.starts_with(std::to_string(code)))
@@ -176,8 +170,8 @@ void print_link_failures(const json& recipient) {
     if (failures.empty()) return;
     fmt::print("    failed attempts of its link since it arrived, not counted against it:\n");
     for (const auto& each : failures)
-        fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")),
-                   text_of(each, "phase"), truncated(text_of(each, "text"), 2000));
+        fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")), text_of(each, "phase"),
+                   truncated(text_of(each, "text"), 2000));
 }
 
 void print_message(const json& m) {
@@ -192,9 +186,9 @@ void print_message(const json& m) {
     if (number_of(m, "expiry") > 0) print_field("Expires", time_text(number_of(m, "expiry")));
     print_field("Size", fmt::format("{} bytes", number_of(m, "size")));
     print_field("Lane", text_of(m, "lane"));
-    print_field("Policy", text_of(m, "policy") + (text_of(m, "policy_values").empty()
-                                                     ? ""
-                                                     : fmt::format(" ({})", text_of(m, "policy_values"))));
+    print_field("Policy",
+                text_of(m, "policy") +
+                    (text_of(m, "policy_values").empty() ? "" : fmt::format(" ({})", text_of(m, "policy_values"))));
     print_field("Pool", text_of(m, "pool"));
     print_field("Rerouted to", text_of(m, "rerouted_to"));
     print_field("Client", text_of(m, "client"));
@@ -242,13 +236,12 @@ void print_gates(const json& line) {
         const auto until = number_of(gate, "until");
         const auto from = text_of(gate, "origin"), who = text_of(gate, "by");
         if (name == blocked_by) advice = text_of(gate, "advice");
-        fmt::print(
-            "  {} {:<12} {}{}{}{}{}\n", name == blocked_by ? "=>" : "  ", name,
-            flag_of(gate, "open") ? "open" : "closed",
-            text_of(gate, "text").empty() ? "" : ": " + truncated(text_of(gate, "text"), 1000),
-            from.empty() ? "" : fmt::format(" (from {}{})", truncated(from, 500), who.empty() ? "" : ", " + who),
-            number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
-            until > 0 ? ", until " + time_text(until) : "");
+        fmt::print("  {} {:<12} {}{}{}{}{}\n", name == blocked_by ? "=>" : "  ", name,
+                   flag_of(gate, "open") ? "open" : "closed",
+                   text_of(gate, "text").empty() ? "" : ": " + truncated(text_of(gate, "text"), 1000),
+                   from.empty() ? "" : fmt::format(" (from {}{})", truncated(from, 500), who.empty() ? "" : ", " + who),
+                   number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
+                   until > 0 ? ", until " + time_text(until) : "");
     }
     for (const auto& each : list_of(line, "backing_off"))
         fmt::print("     backing off  {}\n", source_backoff_text(each));
@@ -322,8 +315,7 @@ int message_count(const Arguments& arguments, const MessageSelector& selector, j
 } // namespace
 
 int queue_list(const Arguments& arguments) {
-    return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue,
-                      "no queues: no mail is waiting");
+    return print_list(arguments, {{"op", op::queues}}, queue_table(), add_queue, "no queues: no mail is waiting");
 }
 
 int queue_ages(const Arguments& arguments) {
@@ -342,7 +334,10 @@ int queue_ages(const Arguments& arguments) {
         });
         if (status != ok) return status;
     }
-    if (!arguments.json) { fmt::print("{}", table.text(limit.value_or(SIZE_MAX))); return ok; }
+    if (!arguments.json) {
+        fmt::print("{}", table.text(limit.value_or(SIZE_MAX)));
+        return ok;
+    }
     auto rows = table.rows();
     rows.resize(std::min<std::uint64_t>(rows.size(), limit.value_or(rows.size())));
     for (const auto& row : rows) {
@@ -355,8 +350,7 @@ int queue_ages(const Arguments& arguments) {
 }
 
 int link_list(const Arguments& arguments) {
-    Table table(
-        {"Link", "State", ">Queued", ">Due", ">In flight", ">Conn", ">Oldest", "Next", "Why it waits"});
+    Table table({"Link", "State", ">Queued", ">Due", ">In flight", ">Conn", ">Oldest", "Next", "Why it waits"});
     return print_list(
         arguments, {{"op", op::links}}, table,
         [](Table& t, const json& l) {
@@ -375,15 +369,14 @@ int queue_show(const Arguments& arguments) {
 
 int link_show(const Arguments& arguments) {
     Table table = queue_table();
-    const int status =
-        ask_queue(arguments, {{"op", op::link}, {"link", arguments.words[0]}}, [&](const json& line) {
-            if (arguments.json)
-                print_json(line);
-            else if (line.contains("queue"))
-                add_queue(table, line);
-            else
-                print_link(line);
-        });
+    const int status = ask_queue(arguments, {{"op", op::link}, {"link", arguments.words[0]}}, [&](const json& line) {
+        if (arguments.json)
+            print_json(line);
+        else if (line.contains("queue"))
+            add_queue(table, line);
+        else
+            print_link(line);
+    });
     if (status == ok && !table.empty()) fmt::print("\n{}", table.text(terminal_width()));
     return status;
 }
@@ -432,10 +425,10 @@ int message_list(const Arguments& arguments) {
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
         if (word.contains('='))
-            return fail(usage, fmt::format(
-                       "\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
-                       "{0}\" finds messages",
-                       word));
+            return fail(usage,
+                        fmt::format("\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
+                                    "{0}\" finds messages",
+                                    word));
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
         if (status != ok) return status;
     }
@@ -455,8 +448,7 @@ int message_cat(const Arguments& arguments) {
     for (std::uint64_t at = 0; at < end;) {
         const auto piece = reader->piece(at);
         if (!piece) return report_read_error(id->text(), piece.error());
-        const auto shown =
-            piece->substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(piece->size(), end - at)));
+        const auto shown = piece->substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(piece->size(), end - at)));
         if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size()) return system_error;
         at += piece->size();
     }
@@ -465,11 +457,9 @@ int message_cat(const Arguments& arguments) {
 
 int explain(const Arguments& arguments) {
     const auto& word = arguments.words[0];
-    if (word.find('@') != word.npos)
-        return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
+    if (word.find('@') != word.npos) return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
-        return fail(usage, 
-                   fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
+        return fail(usage, fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
 }
 

@@ -1,11 +1,11 @@
 // The commands that change something: messages by ids or filter words; pause, resume and force of queues, links,
 // pools or everything. The queue-manager has it durable before it answers.
 #include "daemons/postrider/queue/modify_commands.h"
-#include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/message_selector.h"
-#include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/common/text/units.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/command/message_selector.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ json request_with_reason(std::string_view op, const Arguments& arguments) {
 struct ChangeCounts {
     std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
     std::int64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
-    std::int64_t kept = 0; // of what was to be tried: by a pause
+    std::int64_t kept = 0;      // of what was to be tried: by a pause
     void add(const json& line) {
         matched += number_of(line, "matched");
         changed += number_of(line, "changed");
@@ -52,8 +52,7 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
     ChangeCounts total;
     int worst = ok;
     for (const auto& request : selector->requests(base))
-        if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
-            status != ok)
+        if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); }); status != ok)
             worst = status;
     if (worst != ok && total.matched == 0) return worst;
     if (arguments.json)
@@ -71,17 +70,15 @@ int change_messages(const Arguments& arguments, std::span<const std::string> wor
     else
         fmt::print(
             "{} {}{}{}\n", count_text(total.changed, "message"), done,
-            total.skipped > 0 ? fmt::format(", {} not (no change needed, or no longer queued)", total.skipped)
-                              : "",
-            total.kept > 0
-                ? fmt::format("; {} of them only after \"postrider resume\", because they are paused (see "
-                              "\"postrider status\")",
-                              total.kept)
-                : "");
+            total.skipped > 0 ? fmt::format(", {} not (no change needed, or no longer queued)", total.skipped) : "",
+            total.kept > 0 ? fmt::format("; {} of them only after \"postrider resume\", because they are paused (see "
+                                         "\"postrider status\")",
+                                         total.kept)
+                           : "");
     if (total.in_flight == 0 || worst != ok) return worst;
-    print_error(fmt::format(
-        "{} being delivered and could no longer be stopped: not {}",
-        total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
+    print_error(fmt::format("{} being delivered and could no longer be stopped: not {}",
+                            total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight),
+                            done));
     return already_so;
 }
 
@@ -94,8 +91,8 @@ int change_scope(const Arguments& arguments, std::string_view op, std::string_vi
     const auto& words = arguments.words;
     const bool all = words[0] == "all" || words[0] == "everything";
     if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
-        return fail(usage, fmt::format(
-                   "\"{}\" is not valid: expected queue NAME, link NAME, pool NAME or all", words[0]));
+        return fail(usage,
+                    fmt::format("\"{}\" is not valid: expected queue NAME, link NAME, pool NAME or all", words[0]));
     if (all != (words.size() == 1))
         return fail(usage, all ? "\"all\" must not be followed by a name"
                                : fmt::format("the name of the {} is missing", words[0]));
@@ -167,18 +164,19 @@ int message_restore(const Arguments& a) {
     const auto selector = parse_selector(a.words);
     if (!selector) return usage;
     const bool all = selector->filter == std::vector<std::string>{"all"};
-    if (selector->ids.empty() && !all)
-        return fail(usage, "no messages given: expected queue ids, or all");
+    if (selector->ids.empty() && !all) return fail(usage, "no messages given: expected queue ids, or all");
     const json base = {{"op", op::restore}};
     auto requests = all ? std::vector<json>{base} : selector->requests(base);
     if (all) requests.front()["all"] = true;
     ChangeCounts total;
     int worst = ok;
     for (const auto& each : requests)
-        if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) worst = status;
+        if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok)
+            worst = status;
     if (worst != ok && total.changed == 0) return worst;
     if (a.json)
-        print_json({{"version", 1}, {"matched", total.matched}, {"changed", total.changed}, {"skipped", total.skipped}});
+        print_json(
+            {{"version", 1}, {"matched", total.matched}, {"changed", total.changed}, {"skipped", total.skipped}});
     else
         fmt::print("{} restored{}\n", count_text(total.changed, "message"),
                    total.skipped > 0 ? fmt::format(", {} not (no longer there)", total.skipped) : "");
@@ -218,8 +216,7 @@ int message_priority(const Arguments& a) {
         return fail(usage, fmt::format("\"{}\" is not valid: expected high, normal or bulk", a.words[0]));
     auto request = request_with_reason(op::reprioritise, a);
     request["lane"] = a.words[0];
-    return change_messages(a, std::span(a.words).subspan(1), std::move(request),
-                           "moved to the lane " + a.words[0]);
+    return change_messages(a, std::span(a.words).subspan(1), std::move(request), "moved to the lane " + a.words[0]);
 }
 
 } // namespace postrider

@@ -3,11 +3,11 @@
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/submission/submit_client.h"
-#include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
-#include "libspool/store/check.h"
+#include "daemons/postrider/command/command.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/message/export_format.h"
+#include "libspool/store/check.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -133,10 +133,9 @@ int spool_check(const Arguments& arguments) {
                    report->bytes, report->unfinished,
                    count_text(static_cast<std::int64_t>(report->findings.size()), "file"));
         if (report->quarantined + report->bad > 0)
-            fmt::print(
-                "moved aside earlier: {} in quarantine/, {} in bad/; the file NAME.why beside each gives the "
-                "reason\n",
-                report->quarantined, report->bad);
+            fmt::print("moved aside earlier: {} in quarantine/, {} in bad/; the file NAME.why beside each gives the "
+                       "reason\n",
+                       report->quarantined, report->bad);
     }
     return report->findings.empty() ? ok : data_error;
 }
@@ -189,14 +188,12 @@ int spool_import(const Arguments& arguments) {
     auto socket = common::connect_local(config->spool.directory + "/run/submit");
     if (!socket) return report_socket_error(socket.error(), config->mta);
     ImportFrames frames(*reader, spool::encode(envelope));
-    const auto answer =
-        common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
+    const auto answer = common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
     if (frames.problem()) {
         print_error(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
         return data_error;
     }
-    if (!answer)
-        return fail(unavailable, "the connection to the mail system was lost; nothing was imported");
+    if (!answer) return fail(unavailable, "the connection to the mail system was lost; nothing was imported");
     if (answer->status != EX_OK) return fail(answer->status, answer->text);
     if (arguments.json)
         print_json({{"version", 1},

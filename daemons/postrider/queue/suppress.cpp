@@ -1,12 +1,12 @@
 // The commands of the suppression list: who gets no mail.
 #include "daemons/postrider/queue/suppress.h"
-#include "daemons/common/text/units.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/store/suppression_list.h"
+#include "daemons/common/terminal/text.h"
+#include "daemons/common/text/units.h"
 #include "daemons/decide/message/suppression.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/queue/suppression_lines.h"
-#include "daemons/common/terminal/text.h"
 #include "libsmtp/text/date.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
@@ -14,10 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fmt/format.h>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <fmt/format.h>
 
 namespace postrider {
 
@@ -102,14 +102,16 @@ private:
 void print_added(const Arguments& arguments, const SuppressionCounts& total, std::int64_t refused = 0) {
     const bool dry = arguments.has("--dry-run");
     if (arguments.json)
-        return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced},
-                           {"invalid", refused}, {"dry_run", dry}});
+        return print_json({{"version", 1},
+                           {"added", total.added},
+                           {"replaced", total.replaced},
+                           {"invalid", refused},
+                           {"dry_run", dry}});
     fmt::print("{} {} added to the suppression list{}{}{}\n", total.added + total.replaced,
                dry                                 ? "would be"
                : total.added + total.replaced == 1 ? "is"
                                                    : "are",
-               total.replaced > 0 ? fmt::format(", {} of them replacing an earlier entry", total.replaced)
-                                  : "",
+               total.replaced > 0 ? fmt::format(", {} of them replacing an earlier entry", total.replaced) : "",
                refused > 0 ? fmt::format("; {} not understood", count_text(refused, "line")) : "",
                dry ? "; nothing was changed" : "");
 }
@@ -157,13 +159,12 @@ int suppress_remove(const Arguments& arguments) {
     if (arguments.json)
         print_json({{"version", 1}, {"removed", total.removed}, {"not_found", total.missing}, {"dry_run", dry}});
     else
-        fmt::print("{} {} {} removed from the suppression list{}{}\n", total.removed,
-                   total.removed == 1 ? "entry" : "entries",
-                   dry                  ? "would be"
-                   : total.removed == 1 ? "is"
-                                        : "are",
-                   total.missing > 0 ? fmt::format("; {} not on it", total.missing) : "",
-                   dry ? "; nothing was changed" : "");
+        fmt::print(
+            "{} {} {} removed from the suppression list{}{}\n", total.removed, total.removed == 1 ? "entry" : "entries",
+            dry                  ? "would be"
+            : total.removed == 1 ? "is"
+                                 : "are",
+            total.missing > 0 ? fmt::format("; {} not on it", total.missing) : "", dry ? "; nothing was changed" : "");
     return total.removed == 0 ? not_found : ok;
 }
 
@@ -184,8 +185,8 @@ int suppress_list(const Arguments& arguments) {
             add_rows(table, line);
     });
     if (status == ok && !arguments.json)
-        fmt::print("{}", table.empty() ? "no matching entry on the suppression list\n"
-                                       : table.text(terminal_width(), ""));
+        fmt::print("{}",
+                   table.empty() ? "no matching entry on the suppression list\n" : table.text(terminal_width(), ""));
     return status;
 }
 

@@ -1,8 +1,8 @@
 // try: goes the way a message would, as far as RCPT, and says each step.
 #include "daemons/postrider/queue/try.h"
 #include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/postrider/command/command.h"
 #include <fmt/format.h>
 
 namespace postrider {
@@ -27,11 +27,9 @@ void print_step(const json& line) {
         std::string about;
         if (step == "addresses" || (step == "connect" && text_of(line, "finding") == "good")) about = host + ": ";
         if (!recipient.empty()) about = fmt::format("<{}> ", truncated(recipient, 400));
-        fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, label_of(text_of(line, "finding")), step, about,
-                   text);
+        fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, label_of(text_of(line, "finding")), step, about, text);
     }
-    if (step == "result" && !text_of(line, "advice").empty())
-        fmt::print("\n{}\n", text_of(line, "advice"));
+    if (step == "result" && !text_of(line, "advice").empty()) fmt::print("\n{}\n", text_of(line, "advice"));
 }
 
 } // namespace
@@ -45,9 +43,12 @@ int try_address(const Arguments& arguments) {
     const auto host = arguments.option("--host");
     if (host && host->empty()) return fail(usage, "--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT");
     std::string worst = "temporary";
-    const json request = {{"op", proto::control::op::attempt}, {"address", address},
-                          {"from", from},                      {"host", host.value_or("")},
-                          {"every_host", arguments.has("--all")},  {"dialogue", arguments.has("-v")}};
+    const json request = {{"op", proto::control::op::attempt},
+                          {"address", address},
+                          {"from", from},
+                          {"host", host.value_or("")},
+                          {"every_host", arguments.has("--all")},
+                          {"dialogue", arguments.has("-v")}};
     const int status = ask_queue(
         arguments, request,
         [&](const json& line) {

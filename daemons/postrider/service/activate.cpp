@@ -2,8 +2,8 @@
 // as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
 // A note of the links is kept, so that `check` and `status` can report when one is lost.
 #include "daemons/postrider/service/activate.h"
-#include "daemons/common/process/programs.h"
 #include "daemons/common/commands/standard_names.h"
+#include "daemons/common/process/programs.h"
 #include "daemons/postrider/command/command.h"
 #include <algorithm>
 #include <cerrno>
@@ -86,10 +86,9 @@ int activate(const Arguments& arguments) {
         refused = true;
     }
     if (refused) {
-        print_error(
-            fmt::format("nothing was changed; remove these files, or use Postrider's commands under their "
-                        "own names: {}",
-                        common::program_path("sendmail")));
+        print_error(fmt::format("nothing was changed; remove these files, or use Postrider's commands under their "
+                                "own names: {}",
+                                common::program_path("sendmail")));
         return cannot_create;
     }
     for (const auto& link : links)

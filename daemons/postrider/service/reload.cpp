@@ -1,11 +1,11 @@
-// reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it over.
-// If the queue-manager does not answer, the reload continues with a warning: it may fix the problem.
+// reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it
+// over. If the queue-manager does not answer, the reload continues with a warning: it may fix the problem.
 #include "daemons/postrider/service/reload.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/postrider/command/command.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,10 +18,11 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t most_rows = 50; // of queues, for a person
-constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "stricter_tls", "other_source"};
-constexpr std::string_view effect_texts[] = {
-    "would be returned to the sender", "would be rerouted",          "would get stricter limits",
-    "would be retried at other times", "would require stricter TLS", "would be sent from other addresses"};
+constexpr std::string_view effects[] = {"returned",    "rerouted",     "limited",
+                                        "rescheduled", "stricter_tls", "other_source"};
+constexpr std::string_view effect_texts[] = {"would be returned to the sender", "would be rerouted",
+                                             "would get stricter limits",       "would be retried at other times",
+                                             "would require stricter TLS",      "would be sent from other addresses"};
 
 struct ReloadPreview {
     std::vector<json> rows; // the fullest queue first
@@ -41,7 +42,8 @@ spool::Result<ReloadPreview> fetch_preview(const config::Config& config) {
                       out.totals = line["totals"];
                       out.limit = number_of(line, "limit");
                   }));
-    std::ranges::stable_sort(out.rows, std::ranges::greater{}, [](const json& row) { return number_of(row, "messages"); });
+    std::ranges::stable_sort(out.rows, std::ranges::greater{},
+                             [](const json& row) { return number_of(row, "messages"); });
     return out;
 }
 
@@ -76,14 +78,16 @@ int reload(const Arguments& arguments) {
         if (!preview && is_not_running(preview.error())) return report_socket_error(preview.error(), config->mta);
         if (!preview && dry) return fail(unavailable, preview.error().what);
         if (!preview)
-            print_error(
-                fmt::format("warning: the effect on queued mail is not known: {}", preview.error().what));
+            print_error(fmt::format("warning: the effect on queued mail is not known: {}", preview.error().what));
         if (dry && arguments.json) {
             for (const auto& row : preview->rows) print_json(row);
             print_json({{"totals", preview->totals}, {"limit", preview->limit}});
             return ok;
         }
-        if (dry) { print(*preview); return ok; }
+        if (dry) {
+            print(*preview);
+            return ok;
+        }
         if (preview && preview->limit > 0 && preview->moved_or_returned() > preview->limit) {
             print_error(fmt::format(
                 "nothing was changed. With this configuration\n{}This is more than master.reload_limit ({}) "
@@ -95,8 +99,8 @@ int reload(const Arguments& arguments) {
     auto master = connect_control(config->spool, "master");
     if (!master) return report_socket_error(master.error(), config->mta);
     std::uint64_t generation = 0;
-    const auto done =
-        master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
+    const auto done = master->ask(
+        {{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
     if (!done) return fail(bad_config, "nothing was changed: " + done.error().what);
     fmt::print("postrider has applied the configuration (generation {})\n", generation);
     return ok;

@@ -1,9 +1,9 @@
 // run, start, stop, reload, logs reopen: the life of the MTA as a whole, by starting master or asking it.
 #include "daemons/postrider/service/start_stop.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/commands/config_file.h"
-#include "daemons/common/runtime/fd.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/process/programs.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/postrider/command/command.h"
 #include <cerrno>
 #include <csignal>

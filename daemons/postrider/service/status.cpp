@@ -2,8 +2,8 @@
 // tired.
 #include "daemons/postrider/service/status.h"
 #include "daemons/common/proto/control.h"
-#include "daemons/postrider/command/command.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/postrider/command/command.h"
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr std::string_view states[] = {"due",    "active",  "retrying", "schedul
                                        "paused", "routing", "new",      "report"};
 // What each of them is, for whoever has not read the manual.
 constexpr std::string_view state_texts[] = {"due",    "being delivered", "retrying", "scheduled",        "held",
-                                         "paused", "being routed",    "new",      "awaiting a report"};
+                                            "paused", "being routed",    "new",      "awaiting a report"};
 
 class Page {
 public:
@@ -84,8 +84,7 @@ void add_queue(Page& page, const json& q) {
         if (!error.empty())
             page.field("Suppressed", "not readable, mail waits: " + error);
         else if (entries > 0)
-            page.field("Suppressed",
-                       fmt::format("{} on the list; {} added by rejections today", entries, today));
+            page.field("Suppressed", fmt::format("{} on the list; {} added by rejections today", entries, today));
     }
     for (const auto& each : list_of(q, "retained")) {
         const auto there = number_of(each, "messages"), removed = number_of(each, "deleted");
@@ -97,19 +96,17 @@ void add_queue(Page& page, const json& q) {
             continue;
         }
         page.field("Quarantine",
-                   fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"),
-                               number_of(each, "bytes"),
-                               removed == 0
-                                   ? ""
-                                   : fmt::format("; {} deleted since the start because of age or size limits",
-                                                 removed)));
+                   fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
+                               removed == 0 ? ""
+                                            : fmt::format("; {} deleted since the start because of age or size limits",
+                                                          removed)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "reason");
-        page.field("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),
-                                        name.empty() ? "" : " ", name, text_of(pause, "by"),
-                                        duration_text(page.since(number_of(pause, "since"))),
-                                        why.empty() ? "" : ": " + why));
+        page.field("Paused",
+                   fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"), name.empty() ? "" : " ", name,
+                               text_of(pause, "by"), duration_text(page.since(number_of(pause, "since"))),
+                               why.empty() ? "" : ": " + why));
     }
 }
 
@@ -117,8 +114,8 @@ void add_queue(Page& page, const json& q) {
 std::string link_problem(const json& link) {
     const auto& resting = list_of(link, "backing_off");
     const auto own = text_of(link, "waiting_for"); // of messages, while nothing is the matter with the link itself
-    if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() && number_of(link, "due") == 0 &&
-        !own.empty())
+    if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() &&
+        number_of(link, "due") == 0 && !own.empty())
         return own;
     if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return wait_reason(link);
     const auto& first = resting.front();
@@ -127,19 +124,20 @@ std::string link_problem(const json& link) {
 }
 
 void add_links(Page& page, const json& q) {
-    Table table({"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next attempt", ">Failures", "Why it waits"});
+    Table table(
+        {"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next attempt", ">Failures", "Why it waits"});
     for (const auto& link : list_of(q, "links")) {
         const auto failures = number_of(link, "failures");
         table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
                    std::to_string(number_of(link, "due")), std::to_string(number_of(link, "waiting")),
-                   std::to_string(number_of(link, "deliveries")),
-                   std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
-                   failures > 0 ? std::to_string(failures) : "", link_problem(link)});
+                   std::to_string(number_of(link, "deliveries")), std::to_string(number_of(link, "connections")),
+                   page.when(number_of(link, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
+                   link_problem(link)});
     }
     if (const auto rest = q.value("other_links", json::object()); number_of(rest, "links") > 0)
         table.row({count_text(number_of(rest, "links"), "more link"), "", std::to_string(number_of(rest, "due")),
-                   std::to_string(number_of(rest, "waiting")), std::to_string(number_of(rest, "deliveries")), "", "", "",
-                   "\"postrider link list\" shows them"});
+                   std::to_string(number_of(rest, "waiting")), std::to_string(number_of(rest, "deliveries")), "", "",
+                   "", "\"postrider link list\" shows them"});
     if (table.empty()) return;
     page.line("");
     page.line("Links, most overdue first:");
@@ -158,9 +156,9 @@ void add_unrouted(Page& page, const json& q) {
     for (const auto& mail : list_of(q, "unrouted")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
-        table.row({gate_name(gate, text_of(mail, "queue")), std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
-                   page.when(number_of(mail, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
-                   error.empty() ? text_of(mail, "waiting_for") : error});
+        table.row({gate_name(gate, text_of(mail, "queue")), std::to_string(number_of(mail, "deliveries")),
+                   since > 0 ? duration_text(page.since(since)) : "-", page.when(number_of(mail, "next_attempt")),
+                   failures > 0 ? std::to_string(failures) : "", error.empty() ? text_of(mail, "waiting_for") : error});
     }
     if (table.empty()) return;
     page.line("");
@@ -193,8 +191,7 @@ spool::Result<StatusData> fetch_status(const config::Spool& spool) {
     }));
     const auto asked = [&]() -> spool::Result<> {
         auto queue = TRY(connect_control(spool, "control"));
-        return queue.ask(
-            {{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
+        return queue.ask({{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
     }();
     if (!asked) data.queue_error = asked.error().what;
     return data;
@@ -205,18 +202,16 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
     const auto& master = data.master;
     page.line(fmt::format("postrider is {} for {} (pid {}), {}configuration {} (generation {})",
                           text_of(master, "state"), duration_text(page.since(number_of(master, "since"))),
-                          number_of(master, "pid"),
-                          flag_of(master, "single_user") ? "single-user mode, " : "", text_of(master, "file"),
-                          number_of(master, "generation")));
+                          number_of(master, "pid"), flag_of(master, "single_user") ? "single-user mode, " : "",
+                          text_of(master, "file"), number_of(master, "generation")));
     page.line("");
     if (data.queue.is_object()) {
         page.field("Accepting", yes_or_reason(data.queue, "accepting", "accepting_reason"));
         page.field("Delivering", yes_or_reason(data.queue, "delivering", "delivering_reason"));
         add_queue(page, data.queue);
     } else {
-        page.field("Queue",
-                   fmt::format("the queue-manager does not answer ({}); master restarts it if it has crashed",
-                               data.queue_error));
+        page.field("Queue", fmt::format("the queue-manager does not answer ({}); master restarts it if it has crashed",
+                                        data.queue_error));
     }
     for (const auto& warning : list_of(master, "warnings"))
         if (warning.is_string()) page.field("Warning", warning.get<std::string>());

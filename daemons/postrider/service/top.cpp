@@ -1,8 +1,8 @@
 // top: the status page again and again on the whole terminal, which is given back as it was.
 #include "daemons/postrider/service/top.h"
+#include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/service/status.h"
-#include "daemons/common/terminal/text.h"
 #include <cerrno>
 #include <csignal>
 #include <ctime>
@@ -74,8 +74,7 @@ bool wait_for_keys(int signals, int milliseconds) {
 int top(const Arguments& arguments) {
     const auto interval =
         arguments.has("--interval") ? arguments.number("--interval") : std::optional<std::uint64_t>(2);
-    if (!interval || *interval < 1 || *interval > 3600)
-        return fail(usage, "--interval needs 1 to 3600 seconds");
+    if (!interval || *interval < 1 || *interval > 3600) return fail(usage, "--interval needs 1 to 3600 seconds");
     if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
         return fail(usage, "\"top\" needs a terminal; \"postrider status\" prints the same once");
     const auto config = load_effective_config(arguments);
@@ -91,8 +90,7 @@ int top(const Arguments& arguments) {
     do {
         const auto data = fetch_status(config->spool);
         const auto now = std::time(nullptr);
-        const auto body =
-            data ? status_page(*data, now, terminal_width()) : fmt::format("{}\n", data.error().what);
+        const auto body = data ? status_page(*data, now, terminal_width()) : fmt::format("{}\n", data.error().what);
         const auto head =
             truncated(fmt::format("{}  every {} s, q quits", time_text(now), *interval), terminal_width());
         screen.show(fmt::format("{}\n\n{}", head, body));

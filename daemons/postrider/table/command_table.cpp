@@ -28,37 +28,41 @@ namespace {
 
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
-                                {"--force", "", "reload regardless of the effect on queued mail"}};
-constexpr Option messages_options[] = {{"--limit", "N", "show at most N"},
-                                  {"--start-after", "ID", "start after this message"},
-                                  {"--sort", "ORDER", "oldest (the default), newest, largest, or next (to be tried)"},
-                                  {"--count", "", "print only the number of messages"}};
+                                     {"--force", "", "reload regardless of the effect on queued mail"}};
+constexpr Option messages_options[] = {
+    {"--limit", "N", "show at most N"},
+    {"--start-after", "ID", "start after this message"},
+    {"--sort", "ORDER", "oldest (the default), newest, largest, or next (to be tried)"},
+    {"--count", "", "print only the number of messages"}};
 constexpr Option ages_options[] = {
     {"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
     {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
 constexpr Option modify_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
-                                {"--dry-run", "", "print how many would be affected and change nothing"}};
+                                     {"--dry-run", "", "print how many would be affected and change nothing"}};
 constexpr Option remove_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
-                                {"--dry-run", "", "print how many would be affected and change nothing"},
-                                {"--yes", "", "do not ask for confirmation"},
-                                {"--permanently", "", "free the space at once; the messages cannot be "
-                                                      "restored"}};
+                                     {"--dry-run", "", "print how many would be affected and change nothing"},
+                                     {"--yes", "", "do not ask for confirmation"},
+                                     {"--permanently", "",
+                                      "free the space at once; the messages cannot be "
+                                      "restored"}};
 constexpr Option expire_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
-                                {"--dry-run", "", "print how many would be affected and change nothing"},
-                                {"--after", "DURATION", "expire when this old, such as 2d, instead of now"}};
+                                     {"--dry-run", "", "print how many would be affected and change nothing"},
+                                     {"--after", "DURATION", "expire when this old, such as 2d, instead of now"}};
 constexpr Option requeue_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
-                                 {"--dry-run", "", "print how many would be affected and change nothing"},
-                                 {"--policy", "NAME", "retry policy from now on"}};
+                                      {"--dry-run", "", "print how many would be affected and change nothing"},
+                                      {"--policy", "NAME", "retry policy from now on"}};
 constexpr Option pause_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"}};
 
-constexpr Option suppress_options[] = {{"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
-                                  {"--sender", "DOMAIN", "apply only to mail from this domain"},
-                                  {"--reason", "TEXT", "reason, recorded and shown to senders"},
-                                  {"--dry-run", "", "print how many would be affected and change nothing"}};
-constexpr Option unsuppress_options[] = {{"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
-                                    {"--dry-run", "", "print how many would be affected and change nothing"}};
+constexpr Option suppress_options[] = {
+    {"--for", "DURATION", "lifetime of the entries, such as 90d (default: unlimited)"},
+    {"--sender", "DOMAIN", "apply only to mail from this domain"},
+    {"--reason", "TEXT", "reason, recorded and shown to senders"},
+    {"--dry-run", "", "print how many would be affected and change nothing"}};
+constexpr Option unsuppress_options[] = {
+    {"--sender", "DOMAIN", "remove entries that apply only to mail from this domain"},
+    {"--dry-run", "", "print how many would be affected and change nothing"}};
 constexpr Option suppressed_options[] = {{"--sender", "DOMAIN", "check for mail from this domain"}};
 
 constexpr RenamedOption renamed_options[] = {
@@ -68,20 +72,21 @@ constexpr std::size_t unlimited = 1'000'000;
 constexpr std::string_view message_selection = "ID...|WORD...|-", pause_scope = "queue|link|pool NAME, or all";
 
 constexpr Option try_options[] = {{"--from", "SENDER", "sender to use instead of the null sender"},
-                             {"--host", "HOST[:PORT]", "try only this host"},
-                             {"--all", "", "try every host, even after one has answered"},
-                             {"-v", "", "also show the SMTP conversation"}};
+                                  {"--host", "HOST[:PORT]", "try only this host"},
+                                  {"--all", "", "try every host, even after one has answered"},
+                                  {"-v", "", "also show the SMTP conversation"}};
 constexpr Option passwd_options[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
-                                {"--remove", "", "remove the user"}};
+                                     {"--remove", "", "remove the user"}};
 
-constexpr Option activate_options[] = {{"--dry-run", "", "show what would be done and change nothing"},
-                                  {"--root", "DIRECTORY", "root directory instead of /, for an image or a chroot"}};
+constexpr Option activate_options[] = {
+    {"--dry-run", "", "show what would be done and change nothing"},
+    {"--root", "DIRECTORY", "root directory instead of /, for an image or a chroot"}};
 constexpr Option dkim_key_options[] = {{"--file", "FILE", "file for the private key (default: SELECTOR.DOMAIN.pem)"},
-                                  {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
-                                  {"--bits", "N", "size of an RSA key (default: 2048)"}};
+                                       {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
+                                       {"--bits", "N", "size of an RSA key (default: 2048)"}};
 
 constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
-                             {"--check", "", "check that these tables, or all that are configured, can be read"}};
+                                  {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
 constexpr Command table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
@@ -122,8 +127,8 @@ constexpr Command table[] = {
      message_restore},
     {"message expire", message_selection, 1, unlimited, expire_options,
      "expire messages now, or at another age; their senders get reports", message_expire},
-    {"message retry", message_selection, 1, unlimited, modify_options,
-     "retry immediately, ignoring the retry schedule", message_retry},
+    {"message retry", message_selection, 1, unlimited, modify_options, "retry immediately, ignoring the retry schedule",
+     message_retry},
     {"message requeue", message_selection, 1, unlimited, requeue_options, "determine recipients and routes again",
      message_requeue},
     {"message reroute", "[HOST]:PORT|back ID...|WORD...|-", 2, unlimited, modify_options,
@@ -133,13 +138,7 @@ constexpr Command table[] = {
     {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
-    {"explain",
-     "ID|ADDRESS",
-     1,
-     1,
-     {},
-     "explain why a message waits, or where mail for an address would go",
-     explain},
+    {"explain", "ID|ADDRESS", 1, 1, {}, "explain why a message waits, or where mail for an address would go", explain},
     {"try", "ADDRESS", 1, 1, try_options, "connect to the next hop of an address, up to RCPT, and show each step",
      try_address},
     {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options,
@@ -186,7 +185,8 @@ std::string synopsis(const Command& command) {
 void print_commands(std::FILE* to, std::string_view group) {
     for (const auto& command : table) {
         if (!group.empty() && group_of(command) != group) continue;
-        const auto line = fmt::format("{}{}{}", command.name, command.parameters.empty() ? "" : " ", command.parameters);
+        const auto line =
+            fmt::format("{}{}{}", command.name, command.parameters.empty() ? "" : " ", command.parameters);
         fmt::print(to, "  {:<50} {}\n", line, command.summary);
     }
 }
@@ -194,13 +194,13 @@ void print_commands(std::FILE* to, std::string_view group) {
 void print_help(std::FILE* to) {
     fmt::print(to, "usage: postrider COMMAND [-c FILE] [--json]\n\n");
     print_commands(to, "");
-    fmt::print(to,
-               "\n  -c, --config FILE   configuration (default: $POSTRIDER_CONFIG, then /etc/postrider/postrider.toml)\n"
-               "  --json              print JSON\n"
-               "  -h, --help          print this help; \"postrider help COMMAND\" for one command,\n"
-               "                      \"postrider help words\" for the words used in commands, logs and manuals\n"
-               "  --version           print the version\n\n"
-               "See postrider(1). Mail: sendmail(1), mailq(1). Configuration: postrider.toml(5).\n");
+    fmt::print(
+        to, "\n  -c, --config FILE   configuration (default: $POSTRIDER_CONFIG, then /etc/postrider/postrider.toml)\n"
+            "  --json              print JSON\n"
+            "  -h, --help          print this help; \"postrider help COMMAND\" for one command,\n"
+            "                      \"postrider help words\" for the words used in commands, logs and manuals\n"
+            "  --version           print the version\n\n"
+            "See postrider(1). Mail: sendmail(1), mailq(1). Configuration: postrider.toml(5).\n");
 }
 
 int print_help_of(const Command& command) {
@@ -229,8 +229,7 @@ int print_group(std::string_view group, const Arguments& arguments) {
 const Command* find_command(const std::vector<std::string>& words) {
     const auto two = words.size() > 1 ? words[0] + " " + words[1] : std::string();
     const auto* found = std::ranges::find(table, two, &Command::name);
-    return found != std::end(table) ? found
-                                    : std::ranges::find(table, std::string_view(words[0]), &Command::name);
+    return found != std::end(table) ? found : std::ranges::find(table, std::string_view(words[0]), &Command::name);
 }
 
 int run_command(const Command& command, Arguments arguments) {
@@ -261,7 +260,10 @@ int run_command_line(const std::vector<std::string_view>& given) {
     const auto options = all_options();
     auto arguments = parse_arguments(given, options, renamed_options);
     if (!arguments) return fail(usage, arguments.error() + "; \"postrider --help\" lists all commands");
-    if (arguments->version) { fmt::print("postrider {}\n", POSTRIDER_VERSION); return ok; }
+    if (arguments->version) {
+        fmt::print("postrider {}\n", POSTRIDER_VERSION);
+        return ok;
+    }
     if (!arguments->words.empty() && arguments->words[0] == "help") { // same as --help
         arguments->help = true;
         arguments->words.erase(arguments->words.begin());
@@ -271,8 +273,10 @@ int run_command_line(const std::vector<std::string_view>& given) {
         fmt::print("{}", glossary_text(width == 0 ? 80 : std::clamp<std::size_t>(width, 40, 80)));
         return ok;
     }
-    if (arguments->words.empty())
-        { print_help(arguments->help ? stdout : stderr); return arguments->help ? ok : usage; }
+    if (arguments->words.empty()) {
+        print_help(arguments->help ? stdout : stderr);
+        return arguments->help ? ok : usage;
+    }
     if (const auto* command = find_command(arguments->words); command != std::end(table))
         return run_command(*command, *std::move(arguments));
     const auto& word = arguments->words[0];

@@ -10,8 +10,8 @@
 namespace postrider {
 
 struct Command {
-    std::string_view name;   // "status", "message hold"
-    std::string_view parameters;  // "[ID|WORD...]"
+    std::string_view name;                      // "status", "message hold"
+    std::string_view parameters;                // "[ID|WORD...]"
     std::size_t min_parameters, max_parameters; // number of parameters
     std::span<const Option> options;
     std::string_view summary;

@@ -15,10 +15,13 @@ constexpr std::string_view head =
 # Candidates of one kind, one a line; what only the running system knows is asked of it.
 _postrider_kind() {
     case $1 in
-        @id) postrider message list --limit 500 --json "${config[@]}" 2>/dev/null | sed -n 's/.*"id":"\([0-9A-F]*\)".*/\1/p' ;;
+        @id) postrider message list --limit 500 --json "${config[@]}" 2>/dev/null |
+                 sed -n 's/.*"id":"\([0-9A-F]*\)".*/\1/p' ;;
         @word) printf '%s\n' all "${_postrider_words[@]}" ;;
-        @domain) postrider queue list --json "${config[@]}" 2>/dev/null | sed -n 's/.*"queue":"\([^"]*\)".*/\1/p' ;;
-        @link) postrider link list --json "${config[@]}" 2>/dev/null | sed -n 's/.*"link":"\([^"]*\)".*/\1/p' ;;
+        @domain) postrider queue list --json "${config[@]}" 2>/dev/null |
+                 sed -n 's/.*"queue":"\([^"]*\)".*/\1/p' ;;
+        @link) postrider link list --json "${config[@]}" 2>/dev/null |
+                 sed -n 's/.*"link":"\([^"]*\)".*/\1/p' ;;
         @name) case ${words[-1]} in queue) _postrider_kind @domain ;; link) _postrider_kind @link ;; esac ;;
         @user) compgen -u ;;
         @*) ;;

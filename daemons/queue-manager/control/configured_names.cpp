@@ -13,8 +13,7 @@ bool is_routed(std::string_view link, const config::Config& config) {
     for (const auto& route : config.routes)
         for (const auto& equals : route.next_hops) {
             const bool named = equals.front().kind == decide::NextHop::Kind::host;
-            if (named && decide::configured(equals, route.tls_wrap).link == decide::link_to(link))
-                return true;
+            if (named && decide::configured(equals, route.tls_wrap).link == decide::link_to(link)) return true;
         }
     return false;
 }
@@ -27,13 +26,10 @@ std::string next_hop_error(std::string_view text, const config::Config& config) 
         return fmt::format("\"{}\" is not a valid next hop: expected [host]:port, [address]:port, "
                            "lmtp:/path, a domain for its MX hosts, or the name of a [route]",
                            text);
-    if (config::local_listener(config, *hop))
-        return fmt::format("{} is this system itself: the mail would loop", text);
+    if (config::local_listener(config, *hop)) return fmt::format("{} is this system itself: the mail would loop", text);
     return "";
 }
 
-std::string agent_user(const config::Config& config) {
-    return config.mta.users ? config.mta.user : std::string();
-}
+std::string agent_user(const config::Config& config) { return config.mta.users ? config.mta.user : std::string(); }
 
 } // namespace queue_manager

@@ -1,12 +1,12 @@
 #include "daemons/queue-manager/control/control_json.h"
-#include "daemons/queue-manager/probe/operator_advice.h"
-#include "daemons/queue-manager/control/pause_text.h"
-#include "daemons/queue-manager/conversion/retry_values.h"
-#include "daemons/decide/queue/ladder.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/hosts/mx.h"
-#include "libsmtp/mime/encoded_word.h"
+#include "daemons/decide/queue/ladder.h"
+#include "daemons/queue-manager/control/pause_text.h"
+#include "daemons/queue-manager/conversion/retry_values.h"
+#include "daemons/queue-manager/probe/operator_advice.h"
 #include "libsmtp/message/header.h"
+#include "libsmtp/mime/encoded_word.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -119,7 +119,8 @@ std::vector<const Delivery*> by_recipient(const std::vector<Delivery>& deliverie
     };
     for (const auto& delivery : deliveries) {
         for (const auto number : delivery.recipients) take(number, delivery);
-        for (std::size_t number = 0; delivery.recipients.empty() && number < recipients; ++number) take(number, delivery);
+        for (std::size_t number = 0; delivery.recipients.empty() && number < recipients; ++number)
+            take(number, delivery);
     }
     return out;
 }
@@ -139,34 +140,33 @@ json json_of(const LinkInfo& link) {
                              {"connections", each.connections},
                              {"this_link", each.own},
                              {"limit", each.limit}});
-    return {
-        {"link", link.name},
-        {"kind", link.local ? "local"
-                 : link.mx  ? "mx"
-                            : "configured"},
-        {"state", link.down ? std::string_view("down") : decide::queue::word_of(link.health)},
-        {"pool", link.pool},
-        {"paused", link.paused},
-        {"failures", link.failures},
-        {"failing_since", seconds_of(link.failing_since)},
-        {"next_attempt", seconds_of(link.next_attempt)},
-        {"last_error", text_of(link.last_error)},
-        {"last_error_status", link.last_error.status},
-        {"connections", link.connections},
-        {"window", link.window},
-        {"limit", link.limit},
-        {"at_address_limit", link.at_address_limit},
-        {"addresses", std::move(addresses)},
-        {"queues", link.queues},
-        {"deliveries", link.deliveries},
-        {"due", link.due},
-        {"in_flight", link.in_flight},
-        {"waiting", link.waiting},
-        {"waiting_for", text_of(link.last_deferral)},
-        {"waiting_for_status", link.last_deferral.status},
-        {"oldest", seconds_of(link.oldest)},
-        {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
-        {"idle_reason", link.idle_reason}};
+    return {{"link", link.name},
+            {"kind", link.local ? "local"
+                     : link.mx  ? "mx"
+                                : "configured"},
+            {"state", link.down ? std::string_view("down") : decide::queue::word_of(link.health)},
+            {"pool", link.pool},
+            {"paused", link.paused},
+            {"failures", link.failures},
+            {"failing_since", seconds_of(link.failing_since)},
+            {"next_attempt", seconds_of(link.next_attempt)},
+            {"last_error", text_of(link.last_error)},
+            {"last_error_status", link.last_error.status},
+            {"connections", link.connections},
+            {"window", link.window},
+            {"limit", link.limit},
+            {"at_address_limit", link.at_address_limit},
+            {"addresses", std::move(addresses)},
+            {"queues", link.queues},
+            {"deliveries", link.deliveries},
+            {"due", link.due},
+            {"in_flight", link.in_flight},
+            {"waiting", link.waiting},
+            {"waiting_for", text_of(link.last_deferral)},
+            {"waiting_for_status", link.last_deferral.status},
+            {"oldest", seconds_of(link.oldest)},
+            {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
+            {"idle_reason", link.idle_reason}};
 }
 
 json json_of(const std::vector<LinkFailure>& failures, smtp::WallTime since) {
@@ -217,11 +217,16 @@ json json_of(const RouteQuery::RecipientRoute& recipient_route) {
     constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
     constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
     const auto& outcome = recipient_route.outcome;
-    json out = {{"address", outcome.address}, {"disposition", fates[static_cast<std::size_t>(outcome.fate)]},
-                {"user", outcome.user},       {"status", outcome.status},
-                {"target", outcome.target},   {"transport", outcome.transport},
-                {"text", outcome.text},       {"queue", ""},
-                {"kind", ""},                 {"link", ""},
+    json out = {{"address", outcome.address},
+                {"disposition", fates[static_cast<std::size_t>(outcome.fate)]},
+                {"user", outcome.user},
+                {"status", outcome.status},
+                {"target", outcome.target},
+                {"transport", outcome.transport},
+                {"text", outcome.text},
+                {"queue", ""},
+                {"kind", ""},
+                {"link", ""},
                 {"hosts", json::array()}};
     if (!recipient_route.route) return out;
     out["queue"] = recipient_route.route->domain;
@@ -300,7 +305,8 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const He
             line["target"] = recipient.target;
             line["transport"] = recipient.transport;
             line["attempts"] = history_of(recipient);
-            line["advice"] = delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient, user);
+            line["advice"] =
+                delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient, user);
         }
         recipients.push_back(std::move(line));
     }
@@ -349,8 +355,8 @@ std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::Reci
 }
 
 // Where a closed gate comes from.
-Source source_of(const GateInfo& gate, const spool::MessageState& state,
-                 const spool::RecipientState& recipient, const Pauses& pauses) {
+Source source_of(const GateInfo& gate, const spool::MessageState& state, const spool::RecipientState& recipient,
+                 const Pauses& pauses) {
     switch (gate.gate) {
     case Gate::schedule: return {"requested by the sender", ""};
     case Gate::hold: return {state.held_why, state.held_by};
@@ -362,8 +368,7 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
                 pause->who};
     }
     case Gate::agent: return {"", ""};
-    case Gate::categorizer:
-        return {gate.reason.text.empty() ? "categorizer" : "categorizer: " + gate.reason.text, ""};
+    case Gate::categorizer: return {gate.reason.text.empty() ? "categorizer" : "categorizer: " + gate.reason.text, ""};
     case Gate::suppression: return {"command: postrider suppress check " + recipient.address, ""};
     case Gate::route:
     case Gate::link:
@@ -414,8 +419,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                      {"advice", its->active || gate.open
                                     ? ""
                                     : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
-                if (!gate.open && !its->active && line["blocked_by"] == "")
-                    line["blocked_by"] = word(gate.gate);
+                if (!gate.open && !its->active && line["blocked_by"] == "") line["blocked_by"] = word(gate.gate);
             }
         }
         out.push_back(std::move(line));
@@ -433,7 +437,8 @@ bool named_by_domain(std::string_view queue) {
 
 } // namespace
 
-Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now, const HeaderFacts& header) {
+Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now,
+               const HeaderFacts& header) {
     Facts facts;
     facts.subject = header.subject;
     facts.message_id = header.message_id;

@@ -2,9 +2,9 @@
 #pragma once
 #include "daemons/decide/queue/filter.h"
 #include "daemons/decide/queue/listing.h"
-#include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/control/pauses.h"
 #include "daemons/queue-manager/probe/delivery_probe.h"
+#include "daemons/queue-manager/probe/route_query.h"
 #include "libspool/message/message_state.h"
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
@@ -41,9 +41,9 @@ inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subjec
 
 // A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: that the delivery
 // agents run as; "" not known.
-std::vector<nlohmann::json> explained(spool::QueueId id,
-                                      const std::vector<decide::queue::Explanation>& explanations,
-                                      const spool::MessageState& state, const Pauses& pauses, const std::string& user = {});
+std::vector<nlohmann::json> explained(spool::QueueId id, const std::vector<decide::queue::Explanation>& explanations,
+                                      const spool::MessageState& state, const Pauses& pauses,
+                                      const std::string& user = {});
 
 // The message as filter words see it; without a state: as far as the queue itself knows.
 decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,

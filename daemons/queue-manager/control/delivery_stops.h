@@ -1,6 +1,6 @@
-// Messages that an operator removes while they are being delivered: their deliveries are ended first, as far as an agent
-// still can; only then is anything changed. Knows neither the engine nor the agents: asked at every end of a turn, it
-// looks whether the delivery has ended.
+// Messages that an operator removes while they are being delivered: their deliveries are ended first, as far as an
+// agent still can; only then is anything changed. Knows neither the engine nor the agents: asked at every end of a
+// turn, it looks whether the delivery has ended.
 #pragma once
 #include "daemons/common/runtime/timer.h"
 #include "libspool/format/queue_id.h"

@@ -14,8 +14,8 @@ using decide::queue::Waiting;
 
 proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState& state) {
     proto::showq::Entry entry;
-    const bool fresh = std::ranges::any_of(
-        info.deliveries, [](auto& delivery) { return delivery.waiting == Waiting::categorizer; });
+    const bool fresh =
+        std::ranges::any_of(info.deliveries, [](auto& delivery) { return delivery.waiting == Waiting::categorizer; });
     entry.queue = info.held ? "hold" : info.active ? "active" : fresh ? "incoming" : "deferred";
     entry.queue_id = info.id.text();
     entry.arrived = std::chrono::duration_cast<std::chrono::seconds>(info.arrival.time_since_epoch()).count();
@@ -83,8 +83,7 @@ public:
             std::string text;
             std::uint32_t cursor = 0;
             for (const auto& [info, behind] : next) {
-                auto reader =
-                    spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
+                auto reader = spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
                 if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else it has just gone
                 cursor = behind;
                 if (text.size() >= most) break;

@@ -2,10 +2,10 @@
 // of messages at a time are read on the pool's threads, and no more while the client does not read, or while others
 // have not read much of theirs. A client that reads nothing for a while is let go.
 #pragma once
-#include "daemons/common/runtime/fd.h"
 #include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/proto/showq.h"
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "daemons/decide/queue/engine.h"
@@ -61,7 +61,7 @@ private:
     common::Handle<uv_poll_t> poll_;
     const Limits limits_;
     bool serving_ = false;
-    common::Timer pause_;  // after running out of descriptors
+    common::Timer pause_; // after running out of descriptors
     common::TurnHook turn_;
     std::size_t unread_ = 0, gathering_ = 0;
     std::list<std::shared_ptr<Client>> clients_;

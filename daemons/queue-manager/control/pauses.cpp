@@ -30,8 +30,8 @@ std::optional<decide::queue::Scope> scope_of(std::string_view word) {
 }
 
 const Pause* find(const Pauses& pauses, decide::queue::Scope scope, std::string_view name) {
-    const auto found = std::ranges::find_if(
-        pauses, [&](const Pause& each) { return each.scope == scope && each.name == name; });
+    const auto found =
+        std::ranges::find_if(pauses, [&](const Pause& each) { return each.scope == scope && each.name == name; });
     return found == pauses.end() ? nullptr : &*found;
 }
 

@@ -13,8 +13,7 @@ std::optional<std::string> PausesInForce::everything() const {
     return pause_text({}, all_);
 }
 
-std::string PausesInForce::covering(Scope scope, const std::string& name,
-                                    const decide::queue::Engine& engine) const {
+std::string PausesInForce::covering(Scope scope, const std::string& name, const decide::queue::Engine& engine) const {
     if (const auto all = everything()) return *all;
     if (find(all_, scope, name) != nullptr) return pause_text({scope, name}, all_);
     if (scope == Scope::queue)
@@ -29,9 +28,8 @@ std::vector<std::string> PausesInForce::obstacles(const proto::route::Routed& ro
     const auto paused = [&](Scope scope, std::string_view what, std::string_view name) {
         const auto* pause = find(all_, scope, name);
         if (pause == nullptr) return;
-        out.push_back(fmt::format("mail would wait: {}{}{} is paused by {}{}{}", what,
-                                  name.empty() ? "" : " ", name, pause->who, pause->why.empty() ? "" : ": ",
-                                  pause->why));
+        out.push_back(fmt::format("mail would wait: {}{}{} is paused by {}{}{}", what, name.empty() ? "" : " ", name,
+                                  pause->who, pause->why.empty() ? "" : ": ", pause->why));
     };
     paused(Scope::everything, "everything", "");
     paused(Scope::link, "link", route.link);
@@ -40,8 +38,8 @@ std::vector<std::string> PausesInForce::obstacles(const proto::route::Routed& ro
     if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) paused(Scope::pool, "pool", pool);
     const auto not_well = [&](std::string_view what, const std::string& name, const auto& info) {
         if (info.health == decide::queue::Health::ready || info.paused) return;
-        out.push_back(fmt::format("mail would wait: {} {} backs off after {} failed attempts, the last: {}", what,
-                                  name, info.failures, info.last_error.text));
+        out.push_back(fmt::format("mail would wait: {} {} backs off after {} failed attempts, the last: {}", what, name,
+                                  info.failures, info.last_error.text));
     };
     const auto now = common::Loop::now();
     for (const auto& link : engine.links(now))

@@ -29,8 +29,7 @@ public:
     // What an operator's pause keeps has that for its reason, and what is scheduled its time.
     void set_reasons(decide::queue::MessageInfo& info) const { set_pause_reasons(info, all_); }
     // Why mail that takes this route would wait: pauses, a link or queue that is not well.
-    std::vector<std::string> obstacles(const proto::route::Routed& route,
-                                       const decide::queue::Engine& engine) const;
+    std::vector<std::string> obstacles(const proto::route::Routed& route, const decide::queue::Engine& engine) const;
 
 private:
     Pauses all_;

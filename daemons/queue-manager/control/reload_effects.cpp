@@ -101,7 +101,8 @@ public:
         const auto domain = decide::link_to(queue.name);
         const auto *before = now_.rule(domain), *after = then_.rule(domain);
         const auto say = [&](What what, std::string how, std::uint32_t deliveries) {
-            if (!how.empty() && deliveries > 0) out.push_back({what, queue.name, queue.link, deliveries, std::move(how)});
+            if (!how.empty() && deliveries > 0)
+                out.push_back({what, queue.name, queue.link, deliveries, std::move(how)});
         };
         if (!gives_back(before) && gives_back(after) && queue.of_link && queue.last_error.stage == smtp::Stage::auth)
             say(What::returned, "auth_failure is \"return\", and its link's credentials are refused", queue.due);
@@ -111,11 +112,13 @@ public:
         say(What::rescheduled, schedule(now_, then_, before, after), queue.deliveries);
         const auto level = [&](const Side& side) { return side.routes.tls_level(domain, side.config.smtp_client.tls); };
         if (is_mandatory(level(then_)) && level(then_) > level(now_))
-            say(What::secured, fmt::format("tls {} → {}", word_of(level(now_)), word_of(level(then_))), queue.deliveries);
+            say(What::secured, fmt::format("tls {} → {}", word_of(level(now_)), word_of(level(then_))),
+                queue.deliveries);
         const auto pool_before = before ? before->pool : "", pool_after = after ? after->pool : "";
         if (pool_before != pool_after && queue.name == domain) // else its mail names one
-            say(What::sourced, fmt::format("pool {} → {}", pool_before.empty() ? "none" : pool_before,
-                                           pool_after.empty() ? "none" : pool_after),
+            say(What::sourced,
+                fmt::format("pool {} → {}", pool_before.empty() ? "none" : pool_before,
+                            pool_after.empty() ? "none" : pool_after),
                 queue.deliveries);
     }
 

@@ -1,6 +1,6 @@
-// What a configuration would do to mail that is queued, compared with the one in force: which of it would go back to its
-// senders, go another way, be limited, be tried at other times, come from other addresses or need more TLS. Pure: knows
-// the routes' words, not what the router finds when it asks the DNS.
+// What a configuration would do to mail that is queued, compared with the one in force: which of it would go back to
+// its senders, go another way, be limited, be tried at other times, come from other addresses or need more TLS. Pure:
+// knows the routes' words, not what the router finds when it asks the DNS.
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/decide/queue/listing.h"

@@ -34,7 +34,7 @@ std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recip
 } // namespace
 
 AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, std::uint64_t size,
-               const spool::MessageState& state) {
+                                 const spool::MessageState& state) {
     const spool::Envelope& envelope = state.envelope;
     event_.id = id;
     event_.location = location;
@@ -44,8 +44,7 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
     event_.expiry = state.expiry.value_or(smtp::WallTime{});
     event_.lifetime = std::chrono::seconds(state.lifetime);
     event_.lane = lane_of(state);
-    event_.sender =
-        envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
+    event_.sender = envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
     event_.submitter = envelope.submitter;
     event_.pool = envelope.pool;
     event_.retry_policy = state.retry_policy;

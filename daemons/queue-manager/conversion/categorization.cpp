@@ -1,7 +1,7 @@
 #include "daemons/queue-manager/conversion/categorization.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/store/suppression_list.h"
+#include "daemons/common/text/idn.h"
 #include "daemons/decide/message/dsn_requests.h"
 #include "daemons/queue-manager/conversion/records.h"
 #include "libsmtp/protocol/reply.h"
@@ -23,8 +23,10 @@ constexpr std::string_view local_store = "local";
 decide::queue::Reason refused_at_the_door(std::string_view verdict) {
     const auto space = verdict.find(' ');
     if (!smtp::EnhancedStatus::parse(verdict.substr(0, space))) return {"5.0.0", std::string(verdict), {}, {}};
-    return {std::string(verdict.substr(0, space)), std::string(space == verdict.npos ? "" : verdict.substr(space + 1)),
-            {}, {}};
+    return {std::string(verdict.substr(0, space)),
+            std::string(space == verdict.npos ? "" : verdict.substr(space + 1)),
+            {},
+            {}};
 }
 
 // Is it that user's own address, with an extension or without?
@@ -77,15 +79,12 @@ CategorizedRecipient settled_by_file(std::uint32_t number, const spool::Recipien
 }
 
 CategorizedRecipient settled_by_answer(std::uint32_t number, const std::string& address,
-                          const spool::ResolvedRecipient& outcome, const CategorizationInput& subject) {
-    CategorizedRecipient out{.number = number,
-                .fate = outcome.fate,
-                .delivered_to = outcome.delivered_to,
-                .unlogged = true};
+                                       const spool::ResolvedRecipient& outcome, const CategorizationInput& subject) {
+    CategorizedRecipient out{
+        .number = number, .fate = outcome.fate, .delivered_to = outcome.delivered_to, .unlogged = true};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
-    if (out.fate == Fate::local)
-        out.destination = store_of(address, outcome.user, outcome.target);
+    if (out.fate == Fate::local) out.destination = store_of(address, outcome.user, outcome.target);
     if (out.fate == Fate::failed || out.fate == Fate::unknown)
         out.reason = {.status = outcome.status, .text = outcome.text, .suppressed = outcome.suppressed};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
@@ -101,9 +100,8 @@ const std::string& path_of(const spool::ResolvedRecipient& outcome, const Catego
 }
 
 // What the sender is told of one that others came for.
-std::optional<spool::ReportRecipient>
-told_of_expansion(const CategorizationInput& subject, std::uint32_t number,
-                  const std::vector<const spool::ResolvedRecipient*>& outcomes) {
+std::optional<spool::ReportRecipient> told_of_expansion(const CategorizationInput& subject, std::uint32_t number,
+                                                        const std::vector<const spool::ResolvedRecipient*>& outcomes) {
     using decide::queue::ReportKind;
     const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
     auto kind = decide::DsnRequests::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
@@ -128,8 +126,8 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Categori
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != Fate::failed && recipient.fate != Fate::discard)
-            out.insert(decide::duplicate_key({recipient.address, recipient.user, recipient.target,
-                                              recipient.transport, state.envelope_of(recipient).address},
+            out.insert(decide::duplicate_key({recipient.address, recipient.user, recipient.target, recipient.transport,
+                                              state.envelope_of(recipient).address},
                                              subject.mailboxes, idn::folded));
     }
     return out;
@@ -162,10 +160,10 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Categoriza
 
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
 std::vector<const spool::ResolvedRecipient*> without_copies(const CategorizationInput& subject,
-                                                              const spool::UnresolvedRecipient& asked,
-                                                              const CategorizationInput::Origin& origin,
-                                                              std::vector<const spool::ResolvedRecipient*> outcomes,
-                                                              const spool::ResolvedRecipient& nobody) {
+                                                            const spool::UnresolvedRecipient& asked,
+                                                            const CategorizationInput::Origin& origin,
+                                                            std::vector<const spool::ResolvedRecipient*> outcomes,
+                                                            const spool::ResolvedRecipient& nobody) {
     if (subject.copies.empty() && subject.ended.empty()) return outcomes;
     const bool again = asked.number >= subject.addressed || !origin.redone.empty();
     const auto envelope = origin.envelope;
@@ -174,7 +172,7 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Categorization
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
         const decide::RecipientIdentity copy{address, outcome->user, outcome->target, outcome->transport,
-                                origin.written.empty() ? asked.address : origin.written};
+                                             origin.written.empty() ? asked.address : origin.written};
         return (gets_it && subject.copies.contains(decide::duplicate_key(copy, subject.mailboxes, idn::folded))) ||
                (again && subject.ended.contains(ended_key(envelope, copy, subject.mailboxes)));
     });
@@ -185,7 +183,7 @@ std::vector<const spool::ResolvedRecipient*> without_copies(const Categorization
 } // namespace
 
 CategorizationInput CategorizationInput::of(const spool::MessageState& state, std::uint64_t size, bool anew,
-                    std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
+                                            std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
     CategorizationInput out;
     out.mailboxes = mailboxes;
     out.size = size;
@@ -219,8 +217,8 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
         }
         if (!meant(number)) continue;
         if (std::ranges::binary_search(out.redone, number)) continue;
-        const bool unsettled = recipient.fate == Fate::unknown ||
-                               (anew && recipient.origin == number && recipient.fate != Fate::failed);
+        const bool unsettled =
+            recipient.fate == Fate::unknown || (anew && recipient.origin == number && recipient.fate != Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
             const auto& written = state.envelope_of(recipient).address;
@@ -231,8 +229,8 @@ CategorizationInput CategorizationInput::of(const spool::MessageState& state, st
         } else {
             out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
             if (out.settled.back().fate == Fate::discard)
-                out.discarded.push_back({number, recipient.address, state.envelope_of(recipient).address,
-                                         {"2.0.0", "discarded", {}, {}}});
+                out.discarded.push_back(
+                    {number, recipient.address, state.envelope_of(recipient).address, {"2.0.0", "discarded", {}, {}}});
         }
     }
     if (!out.open.empty() && out.open.size() < out.total) {
@@ -255,7 +253,8 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local,
         sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
-    std::map<std::tuple<std::string, std::string, bool>, std::vector<std::uint32_t>> failed; // by status, text, suppressed
+    std::map<std::tuple<std::string, std::string, bool>, std::vector<std::uint32_t>>
+        failed; // by status, text, suppressed
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
         out.recipients.back().reverse_path = path_of(outcome, subject.origins[i]);
@@ -278,7 +277,8 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
-            if (outcome.fate == Fate::local) local[std::move(where)].push_back(asked.number);
+            if (outcome.fate == Fate::local)
+                local[std::move(where)].push_back(asked.number);
             else if (outcome.fate == Fate::remote && where == decltype(where){})
                 out.unchanged.push_back(asked.number);
             else if (outcome.fate == Fate::remote)
@@ -302,7 +302,8 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
             expansion.replaced.insert(expansion.replaced.end(), origin.redone.begin(), origin.redone.end());
         else
             expansion.replaced.push_back(asked.number);
-        if (const auto told = told_of_expansion(subject, asked.number, outcomes); told && !again) out.told.push_back(*told);
+        if (const auto told = told_of_expansion(subject, asked.number, outcomes); told && !again)
+            out.told.push_back(*told);
         const auto address_of = [&](const auto* outcome) {
             return again && !outcome->changed ? asked.address : outcome->address;
         };
@@ -348,8 +349,8 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Ca
         const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
         const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::unknown;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
-        out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
-                       group, reasoned ? &each.reason : nullptr, each.address_number, each.by_file});
+        out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination), group,
+                       reasoned ? &each.reason : nullptr, each.address_number, each.by_file});
     }
     return out;
 }

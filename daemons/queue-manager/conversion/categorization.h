@@ -7,8 +7,8 @@
 #include "libspool/message/message_state.h"
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +24,7 @@ struct CategorizedRecipient {
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
-    bool unlogged = false;              // no line of the log has said so yet
+    bool unlogged = false;            // no line of the log has said so yet
 };
 
 using decide::Mailboxes;
@@ -44,7 +44,7 @@ struct CategorizationInput {
         std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
         std::string reverse_path;   // that it has from there, with a list's; "" = the message's
         bool list = false;
-        std::string written;        // that recipient's address, where it is another; "" = the one asked about
+        std::string written;               // that recipient's address, where it is another; "" = the one asked about
         std::vector<std::uint32_t> redone; // expanded before: what is left of that, and gives way to what comes now
     };
     std::vector<Origin> origins; // of `open`, in its order
@@ -52,13 +52,13 @@ struct CategorizationInput {
     const std::string& written(std::size_t i) const {
         return origins[i].written.empty() ? open[i].address : origins[i].written;
     }
-    std::vector<std::uint32_t> redone; // of all origins, by number
-    std::vector<CategorizedRecipient> settled; // answered by the file itself: categorized before, or failed
-    std::vector<DiscardedRecipient> discarded; // of `settled`
-    std::uint32_t total = 0;      // recipient numbers in use
+    std::vector<std::uint32_t> redone;            // of all origins, by number
+    std::vector<CategorizedRecipient> settled;    // answered by the file itself: categorized before, or failed
+    std::vector<DiscardedRecipient> discarded;    // of `settled`
+    std::uint32_t total = 0;                      // recipient numbers in use
     std::vector<std::uint32_t> success_requested; // of `open`: their senders asked to be told
     spool::Trace trace = spool::Trace::none;
-    std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
+    std::string rerouted_to; // the operator's next hop for the remote ones; "" none
     Mailboxes mailboxes = Mailboxes::files;
     std::set<std::string> copies; // who has the message, or is to get it (decide::duplicate_key)
     std::set<std::string> ended;  // whom expansions brought that failed or were thrown away
@@ -70,7 +70,7 @@ struct CategorizationInput {
     // expansion brought its origin in the envelope is asked about: those who have the message do not get it again.
     // `numbers`: only these recipients are meant; empty: all. The others count among who has the message.
     static CategorizationInput of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
-                      std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);
+                                  std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);
 };
 
 struct Judgement {
@@ -79,7 +79,7 @@ struct Judgement {
     std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
     std::vector<CategorizedRecipient> recipients;
     std::vector<DiscardedRecipient> discarded; // of `recipients`
-    std::vector<spool::ReportRecipient> told; // what senders are to hear of expansions
+    std::vector<spool::ReportRecipient> told;  // what senders are to hear of expansions
 };
 
 // An answer that names what was not asked is not believed: nullopt.

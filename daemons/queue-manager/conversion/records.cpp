@@ -6,7 +6,7 @@
 namespace queue_manager {
 
 spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
-                              std::string_view who, smtp::WallTime now) {
+                                    std::string_view who, smtp::WallTime now) {
     return {.recipients = std::move(recipients),
             .status = spool::Status::failed,
             .time = now,

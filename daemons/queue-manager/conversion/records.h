@@ -4,8 +4,8 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/queue/actions.h"
 #include "daemons/decide/queue/events.h"
-#include "libspool/message/message_state.h"
 #include "libspool/format/property.h"
+#include "libspool/message/message_state.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +42,7 @@ private:
 // These failed though no agent tried: in the file before their sender can hear of it, or a restart would have
 // them looked up anew, reported twice, or delivered after all.
 spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
-                              std::string_view who, smtp::WallTime now);
+                                    std::string_view who, smtp::WallTime now);
 
 // With whose words they are, by the host of the delivery.
 decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host);

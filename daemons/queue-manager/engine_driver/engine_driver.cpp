@@ -7,8 +7,7 @@ namespace queue_manager {
 EngineDriver::EngineDriver(common::Loop& loop, const decide::queue::Settings& settings, std::uint64_t seed,
                            Callbacks callbacks)
     : callbacks_(std::move(callbacks)), engine_(settings, seed, common::Loop::now()),
-      timer_(loop, [this] { tell([](auto& engine, smtp::Now now, auto& out) { engine.timer(now, out); }); }) {
-}
+      timer_(loop, [this] { tell([](auto& engine, smtp::Now now, auto& out) { engine.timer(now, out); }); }) {}
 
 void EngineDriver::perform(const EventContext& context, smtp::Now now) {
     assert(!performing_);

@@ -24,8 +24,7 @@ public:
             execute;
         std::function<void()> executed; // all actions of an event; what goes to later() comes after this
     };
-    EngineDriver(common::Loop& loop, const decide::queue::Settings& settings, std::uint64_t seed,
-                 Callbacks callbacks);
+    EngineDriver(common::Loop& loop, const decide::queue::Settings& settings, std::uint64_t seed, Callbacks callbacks);
     EngineDriver(const EngineDriver&) = delete;
 
     // To ask it; events go through tell().

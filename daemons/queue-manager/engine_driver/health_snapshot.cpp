@@ -71,8 +71,8 @@ struct SavedState {
 
 } // namespace
 
-spool::Result<> save_snapshot(spool::Disk& disk, const decide::queue::Engine& engine,
-                              const LinkHostsByName& links, smtp::Now now) {
+spool::Result<> save_snapshot(spool::Disk& disk, const decide::queue::Engine& engine, const LinkHostsByName& links,
+                              smtp::Now now) {
     SavedState kept;
     for (const auto& each : engine.health_snapshot()) {
         Kept k{.link = each.link, .mx = each.mx, .down = each.down, .route = each.route, .name = each.name};

@@ -12,14 +12,13 @@
 
 namespace queue_manager {
 
-spool::Result<> save_snapshot(spool::Disk& disk, const decide::queue::Engine& engine,
-                              const LinkHostsByName& links, smtp::Now now);
+spool::Result<> save_snapshot(spool::Disk& disk, const decide::queue::Engine& engine, const LinkHostsByName& links,
+                              smtp::Now now);
 
 struct RecalledState {
-    std::vector<spool::SnapshotMessage> first; // messages to be read first
-    std::optional<std::vector<decide::queue::HealthSnapshot>>
-        health;            // for Engine::restore(); nothing: not known
-    LinkHostsByName links; // of those links
+    std::vector<spool::SnapshotMessage> first;                        // messages to be read first
+    std::optional<std::vector<decide::queue::HealthSnapshot>> health; // for Engine::restore(); nothing: not known
+    LinkHostsByName links;                                            // of those links
 };
 // The file is gone afterwards. What cannot be read is logged, and nothing is recalled.
 RecalledState recall_snapshot(spool::Disk& disk, common::Log& log);

@@ -12,8 +12,7 @@ namespace {
 
 constexpr smtp::Duration unlock_pause = std::chrono::seconds(1);
 constexpr smtp::Duration unread_pause = std::chrono::seconds(5);
-constexpr smtp::Duration shortest_scan_pause = std::chrono::seconds(1),
-                         longest_scan_pause = std::chrono::hours(1);
+constexpr smtp::Duration shortest_scan_pause = std::chrono::seconds(1), longest_scan_pause = std::chrono::hours(1);
 
 } // namespace
 
@@ -104,21 +103,18 @@ void MessageIntake::found(spool::Found&& found) {
 void MessageIntake::wait_for_agent(spool::QueueId id, spool::Location location) {
     deps_.scanner.when_unlocked(id, location, [this, id] {
         if (locked_.erase(id) == 0) return;
-        deps_.driver.tell(
-            [&](auto& engine, smtp::Now now, auto& out) { engine.agent_released(id, now, out); });
+        deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.agent_released(id, now, out); });
     });
     unlock_retry_.start(unlock_pause);
 }
 
 void MessageIntake::set_aside(const spool::QuarantinedFile& aside) {
     if (aside.incomplete) {
-        deps_.log.info(
-            "spool: {} was never finished by its writer, so its acceptance was never reported: moved to {}",
-            aside.from, aside.to);
+        deps_.log.info("spool: {} was never finished by its writer, so its acceptance was never reported: moved to {}",
+                       aside.from, aside.to);
         return;
     }
-    deps_.log.critical("spool: {} is damaged ({}): moved to {}: inspect it", aside.from, aside.why,
-                       aside.to);
+    deps_.log.critical("spool: {} is damaged ({}): moved to {}: inspect it", aside.from, aside.why, aside.to);
     deps_.problems.report("quarantine", "damaged messages are in quarantine/, the last one as " + aside.to);
 }
 

@@ -37,8 +37,8 @@ public:
     explicit MessageIntake(Dependencies dependencies);
     MessageIntake(const MessageIntake&) = delete;
 
-    void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
-                const spool::MessageState& state, decide::queue::Origin origin);
+    void accept(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state,
+                decide::queue::Origin origin);
     // It was taken over from its writer: if its file cannot be read now, it is read again until it can.
     void read(spool::QueueId id, decide::queue::Origin origin);
     // What was removed waits for delivery again; `done` is called when the engine knows it.
@@ -63,9 +63,9 @@ private:
 
     Dependencies deps_;
     Rate rate_;
-    std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
+    std::map<spool::QueueId, spool::Location> locked_;       // an agent of an earlier queue-manager still has it
     std::map<spool::QueueId, decide::queue::Origin> unread_; // taken over, and their files could not be read
-    smtp::Duration scan_pause_{}; // until the next try to read what could not be read
+    smtp::Duration scan_pause_{};                            // until the next try to read what could not be read
     common::Timer unlock_retry_, unread_retry_, scan_retry_;
 };
 

@@ -65,7 +65,8 @@ void QueueMetrics::take(const decide::queue::Engine& engine, std::uint32_t most_
     const auto now = common::Loop::now();
     if (now.monotonic < not_before_) return;
     const auto oldest = engine.oldest(now);
-    metrics.set(MetricId::queue_oldest_age, oldest ? std::max<std::int64_t>(0, (now.wall - oldest->arrival).count()) : 0);
+    metrics.set(MetricId::queue_oldest_age,
+                oldest ? std::max<std::int64_t>(0, (now.wall - oldest->arrival).count()) : 0);
     const auto links = engine.links(now);
     set(MetricId::queue_links, links.size());
     set(MetricId::queue_links_failing, static_cast<std::uint64_t>(std::ranges::count_if(links, is_failing)));

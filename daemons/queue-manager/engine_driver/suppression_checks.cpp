@@ -27,11 +27,10 @@ struct SuppressionChecks::LookupResult {
 };
 
 // On a thread: the addresses are in the message's file only.
-SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::SuppressionList& list,
-                                                           spool::Disk& disk, const Question& question) {
+SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::SuppressionList& list, spool::Disk& disk,
+                                                           const Question& question) {
     LookupResult out;
-    const auto reader =
-        spool::MessageReader::open(disk, question.id, question.location, spool::ReadLock::none);
+    const auto reader = spool::MessageReader::open(disk, question.id, question.location, spool::ReadLock::none);
     if (!reader) {
         const auto* error = std::get_if<spool::Error>(&reader.error());
         out.gone = error && error->code == ENOENT;
@@ -43,8 +42,7 @@ SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::Suppres
         if (number >= state.recipients.size()) continue;
         const auto& recipient = state.recipients[number];
         if (common::is_own_postmaster(recipient.address, question.local_domains)) continue;
-        const auto& path =
-            recipient.reverse_path.empty() ? state.envelope.reverse_path : recipient.reverse_path;
+        const auto& path = recipient.reverse_path.empty() ? state.envelope.reverse_path : recipient.reverse_path;
         const auto entry = list.find(recipient.address, path == "<>" ? "" : path, question.now);
         if (!entry) {
             out.why = entry.error().what;
@@ -58,8 +56,7 @@ SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::Suppres
     return out;
 }
 
-void SuppressionChecks::check(const decide::queue::AskSuppressions& action,
-                              std::span<const std::uint32_t> numbers) {
+void SuppressionChecks::check(const decide::queue::AskSuppressions& action, std::span<const std::uint32_t> numbers) {
     if (!deps_.suppressions.any()) { // nobody is on it: no file needs to be read
         deps_.driver.later([this, delivery = action.delivery] {
             deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
@@ -122,8 +119,7 @@ void SuppressionChecks::added(std::span<const decide::Suppression> entries) {
     }
     event.keys = keys;
     event.domains = domains;
-    deps_.driver.tell(
-        [&](auto& engine, smtp::Now now, auto& out) { engine.suppression_changed(event, now, out); });
+    deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.suppression_changed(event, now, out); });
 }
 
 // What a server says of one recipient counts: at RCPT, or of content that was for nobody else.
@@ -134,37 +130,36 @@ void SuppressionChecks::add_refused(const proto::delivery::Done& done) {
         if (each.outcome != proto::delivery::Outcome::failed || each.reply >= done.replies.size()) continue;
         const auto& reply = done.replies[each.reply];
         const bool of_it = reply.stage == smtp::Stage::rcpt || done.results.size() == 1;
-        const bool said = !reply.remote_reply.empty() &&
-                          (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
-                           reply.stage == smtp::Stage::final_dot);
+        const bool said =
+            !reply.remote_reply.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
+                                            reply.stage == smtp::Stage::final_dot);
         if (of_it && said && std::ranges::any_of(deps_.config->suppression.rules, [&](const auto& rule) {
                 return rule.covers(reply.code, reply.status);
             }))
             refused.emplace_back(each.recipient, reply.remote_reply);
     }
     if (refused.empty()) return;
-    deps_.loader.read(done.queue_id, spool::Location::messages,
-                      [this, refused = std::move(refused),
-                       id = done.queue_id](const spool::MessageState& state, std::uint64_t) {
-                          const auto now = common::Loop::now().wall;
-                          for (const auto& [number, said] : refused) {
-                              if (number >= state.recipients.size()) continue;
-                              const auto& address = state.recipients[number].address;
-                              auto recipient = decide::suppression_recipient(address, common::name_folding());
-                              if (!recipient || recipient->starts_with('@') ||
-                                  common::is_own_postmaster(address, deps_.config->local.domains))
-                                  continue;
-                              deps_.suppressions.refused(
-                                  {.recipient = std::move(*recipient),
-                                   .sender = "",
-                                   .reason = "rejected by its server, message " + id.text(),
-                                   .reply = said,
-                                   .who = "queue-manager",
-                                   .automatic = true,
-                                   .added = now,
-                                   .expires = now + deps_.config->suppression.lifetime});
-                          }
-                      });
+    deps_.loader.read(
+        done.queue_id, spool::Location::messages,
+        [this, refused = std::move(refused), id = done.queue_id](const spool::MessageState& state, std::uint64_t) {
+            const auto now = common::Loop::now().wall;
+            for (const auto& [number, said] : refused) {
+                if (number >= state.recipients.size()) continue;
+                const auto& address = state.recipients[number].address;
+                auto recipient = decide::suppression_recipient(address, common::name_folding());
+                if (!recipient || recipient->starts_with('@') ||
+                    common::is_own_postmaster(address, deps_.config->local.domains))
+                    continue;
+                deps_.suppressions.refused({.recipient = std::move(*recipient),
+                                            .sender = "",
+                                            .reason = "rejected by its server, message " + id.text(),
+                                            .reply = said,
+                                            .who = "queue-manager",
+                                            .automatic = true,
+                                            .added = now,
+                                            .expires = now + deps_.config->suppression.lifetime});
+            }
+        });
 }
 
 } // namespace queue_manager

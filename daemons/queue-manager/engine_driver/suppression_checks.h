@@ -44,8 +44,7 @@ public:
 private:
     struct LookupResult;
     struct Question;
-    static LookupResult look_up(const common::SuppressionList& list, spool::Disk& disk,
-                                const Question& question);
+    static LookupResult look_up(const common::SuppressionList& list, spool::Disk& disk, const Question& question);
     void answer(const Question& question, const LookupResult& result);
 
     Dependencies deps_;

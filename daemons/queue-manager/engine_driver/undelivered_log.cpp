@@ -52,12 +52,12 @@ std::vector<spool::Property> discarded_records(const std::vector<DiscardedRecipi
         by_reason[{each->reason.status, each->reason.text}].push_back(each->number);
     std::vector<spool::Property> out;
     for (auto& [reason, recipients] : by_reason)
-        out.emplace_back(spool::StatusChanged{
-            .recipients = std::move(recipients),
-            .status = spool::Status::discarded,
-            .time = now,
-            .reply = {.status = std::string(reason.first), .text = std::string(reason.second)},
-            .who = "categorizer"});
+        out.emplace_back(
+            spool::StatusChanged{.recipients = std::move(recipients),
+                                 .status = spool::Status::discarded,
+                                 .time = now,
+                                 .reply = {.status = std::string(reason.first), .text = std::string(reason.second)},
+                                 .who = "categorizer"});
     return out;
 }
 
@@ -81,11 +81,10 @@ void UndeliveredLog::write() {
 void UndeliveredLog::write(spool::QueueId id) {
     auto found = gathered_.extract(id);
     if (!found) return;
-    loader_.read(
-        id, spool::Location::incoming,
-        [this, id, lines = std::move(found.mapped())](const spool::MessageState& state, std::uint64_t) {
-            for (const Lines& each : lines) write(id, state, each);
-        });
+    loader_.read(id, spool::Location::incoming,
+                 [this, id, lines = std::move(found.mapped())](const spool::MessageState& state, std::uint64_t) {
+                     for (const Lines& each : lines) write(id, state, each);
+                 });
 }
 
 void UndeliveredLog::write(spool::QueueId id, const spool::MessageState& state, Lines lines) {
@@ -96,14 +95,14 @@ void UndeliveredLog::write(spool::QueueId id, const spool::MessageState& state, 
     for (const auto number : lines.numbers) {
         if (number >= state.recipients.size()) continue;
         const auto& recipient = state.recipients[number];
-        const common::DeliveryLine line{
-            .queue_id = id,
-            .to = recipient.address,
-            .original_to = state.envelope_of(recipient).address,
-            .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
-            .status = lines.reason.status,
-            .outcome = status_of(lines.outcome, state.envelope.trace == spool::Trace::verify),
-            .reason = lines.reason.text};
+        const common::DeliveryLine line{.queue_id = id,
+                                        .to = recipient.address,
+                                        .original_to = state.envelope_of(recipient).address,
+                                        .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
+                                        .status = lines.reason.status,
+                                        .outcome =
+                                            status_of(lines.outcome, state.envelope.trace == spool::Trace::verify),
+                                        .reason = lines.reason.text};
         common::write(log_.context(good ? "local" : "error"), line);
         if (!good) common::count(metrics_, common::Transport::none, line);
     }

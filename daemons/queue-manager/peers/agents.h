@@ -5,8 +5,8 @@
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/proto/delivery.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/decide/queue/events.h"
 #include "daemons/queue-manager/conversion/records.h"
@@ -70,7 +70,7 @@ private:
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
     std::vector<DisconnectedAgent> disconnected_; // disconnected, and why is not known yet
-    std::vector<ipc::Peer> crashed_; // crashed, and the connection's end is not seen yet
+    std::vector<ipc::Peer> crashed_;              // crashed, and the connection's end is not seen yet
     common::Timer exit_timer_;
     decide::queue::AgentId last_ = 0;
     decide::queue::AgentId last_asked_ = 0; // by any()

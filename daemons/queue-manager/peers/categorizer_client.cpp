@@ -46,16 +46,13 @@ CategorizationInput CategorizerClient::input_of(const spool::MessageState& state
                                                                                  : Mailboxes::commands);
 }
 
-void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers,
-                            const EventContext& context) {
+void CategorizerClient::ask(spool::QueueId id, std::span<const std::uint32_t> numbers, const EventContext& context) {
     if (const auto* accepted = context.accepted; accepted != nullptr && accepted->id == id)
         return put(id, input_of(accepted->state, accepted->size, numbers));
     deps_.loader.read(
         id, spool::Location::messages,
-        [this, id, numbers = std::vector(numbers.begin(), numbers.end())](const spool::MessageState& state,
-                                                                          std::uint64_t size) {
-            put(id, input_of(state, size, numbers));
-        },
+        [this, id, numbers = std::vector(numbers.begin(), numbers.end())](
+            const spool::MessageState& state, std::uint64_t size) { put(id, input_of(state, size, numbers)); },
         [this, id](const MessageLoader::Failure& failure) { unreadable(id, failure); });
 }
 
@@ -63,13 +60,11 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
     if (subject.open.empty()) { // the file itself knows
         deps_.undelivered.add(id, subject.settled);
         return deps_.driver.later([this, id, subject = std::move(subject)] {
-            settle(id,
-                   {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}},
+            settle(id, {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}},
                    subject);
         });
     }
-    using Parts =
-        ipc::PartSplitter<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
+    using Parts = ipc::PartSplitter<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
     using Part = Service<proto::categorize::Message>::Part;
     proto::categorize::Categorize question{id.value, id, subject.reverse_path, subject.open};
     subjects_.insert_or_assign(id, std::move(subject));
@@ -85,8 +80,7 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
 
 void CategorizerClient::unreadable(spool::QueueId id, const MessageLoader::Failure& failure) {
     using How = MessageLoader::Failure::How;
-    if (failure.how == How::failed)
-        return failed(id, fmt::format("its file cannot be read: {}", failure.why));
+    if (failure.how == How::failed) return failed(id, fmt::format("its file cannot be read: {}", failure.why));
     if (!deps_.driver.engine().message(id, common::Loop::now())) return; // finished or removed meanwhile
     if (failure.how == How::damaged)
         deps_.files.quarantine(id, "found damaged when its recipients were to be determined: " + failure.why);
@@ -117,8 +111,8 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
     const bool soft = deps_.config->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, common::Loop::now().wall);
     if (!judgement)
-        return failed(id, answer.refused.empty() ? "the categorizer's answer does not match the request"
-                                                 : answer.refused);
+        return failed(id,
+                      answer.refused.empty() ? "the categorizer's answer does not match the request" : answer.refused);
     // Those that an expansion has brought are in the file only when that is written.
     if (judgement->records.empty()) {
         deps_.undelivered.add(id, judgement->recipients);
@@ -138,14 +132,13 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
         });
 }
 
-void CategorizerClient::settle(spool::QueueId id, const Judgement& judgement,
-                               const CategorizationInput& subject) {
+void CategorizerClient::settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject) {
     const auto final = final_recipients(judgement.recipients, subject.rerouted_to);
     deps_.files.record_later(id, judgement.unchanged);
     const EventContext::Categorization categorization{subject, judgement};
-    deps_.driver.tell([&](auto& engine, smtp::Now now,
-                          auto& out) { engine.categorized({id, final, judgement.told}, now, out); },
-                      {.categorization = &categorization});
+    deps_.driver.tell(
+        [&](auto& engine, smtp::Now now, auto& out) { engine.categorized({id, final, judgement.told}, now, out); },
+        {.categorization = &categorization});
 }
 
 } // namespace queue_manager

@@ -41,9 +41,7 @@ public:
     void attach(std::unique_ptr<Channel> channel) { service_.attach(std::move(channel)); }
     bool present() const { return service_.present(); }
     // A question of RouteQuery.
-    [[nodiscard]] ipc::SendResult send(const proto::categorize::Categorize& question) {
-        return service_.ask(question);
-    }
+    [[nodiscard]] ipc::SendResult send(const proto::categorize::Categorize& question) { return service_.ask(question); }
     void send(const proto::categorize::Suppressions& now) { service_.ask(now); }
 
     // The engine asks about these recipients; none: all of the envelope. What the file itself knows is not

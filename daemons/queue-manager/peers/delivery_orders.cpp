@@ -21,19 +21,15 @@ void DeliveryOrders::open(const decide::queue::OpenConnection& action, smtp::Now
     deps_.driver.later([this, number = action.connection] { // as one that could not be made
         const decide::queue::Reason reason{"4.3.5", "the list of its hosts is too long", {}, {}};
         deps_.driver.tell([&](auto& engine, smtp::Now at, auto& out) {
-            engine.closed(decide::queue::failed(number, false, {smtp::Stage::none, 0, reason.status}, reason),
-                          at, out);
+            engine.closed(decide::queue::failed(number, false, {smtp::Stage::none, 0, reason.status}, reason), at, out);
         });
     });
 }
 
 proto::delivery::Connect DeliveryOrders::connect_to(const std::string& link, const LinkHosts& hosts,
                                                     smtp::Now now) const {
-    proto::delivery::Connect connect{.link = link,
-                                     .mx = hosts.mx,
-                                     .hosts = hosts.hosts,
-                                     .replies = replies_by(hosts.rule),
-                                     .rule = hosts.rule};
+    proto::delivery::Connect connect{
+        .link = link, .mx = hosts.mx, .hosts = hosts.hosts, .replies = replies_by(hosts.rule), .rule = hosts.rule};
     connect.pool = decide::pool_of_link(link);
     for (const auto& rest : deps_.resting.of(link, now)) connect.resting.push_back(rest.source);
     return connect;

@@ -15,19 +15,16 @@ namespace queue_manager {
 void DeliveryResults::attached(decide::queue::AgentId agent, AgentKind kind) {
     const auto& queue = deps_.config->queue;
     const auto capacity = kind == AgentKind::local ? queue.connections_local : queue.connections_total;
-    deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
-        engine.agent_attached(agent, kind, capacity, now, out);
-    });
+    deps_.driver.tell(
+        [&](auto& engine, smtp::Now now, auto& out) { engine.agent_attached(agent, kind, capacity, now, out); });
 }
 
 void DeliveryResults::gone(decide::queue::AgentId agent, decide::queue::AgentExit how) {
     deps_.probes.gone(agent);
-    deps_.driver.tell(
-        [&](auto& engine, smtp::Now now, auto& out) { engine.agent_gone(agent, how, now, out); });
+    deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.agent_gone(agent, how, now, out); });
 }
 
-void DeliveryResults::handle(decide::queue::AgentId agent, AgentKind kind,
-                             proto::delivery::Message&& message) {
+void DeliveryResults::handle(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message) {
     using namespace proto::delivery;
     if (auto* asks = std::get_if<ConnectRequest>(&message))
         connect(agent, *asks);
@@ -61,9 +58,8 @@ void DeliveryResults::connect(decide::queue::AgentId agent, const proto::deliver
     using decide::queue::AddressRequest;
     bool granted = false;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
-        granted =
-            engine.may_connect(request.connection, request.address,
-                               request.in_parallel ? AddressRequest::add : AddressRequest::replace, now, out);
+        granted = engine.may_connect(request.connection, request.address,
+                                     request.in_parallel ? AddressRequest::add : AddressRequest::replace, now, out);
     });
     deps_.agents.send(agent, proto::delivery::ConnectReply{request.connection, granted});
 }
@@ -89,12 +85,11 @@ void DeliveryResults::source_refused(const proto::delivery::SourceRefused& refus
                             of == Of::mail ? common::RefusedStage::mail : common::RefusedStage::connection);
     if (!deps_.resting.begin(refused.link, refused.source, rest, refused.why, common::Loop::now(), of))
         return; // it was said
-    deps_.log.warning("link {}: {} backs off for {}: {}", refused.link, refused.source,
-                      config::print_duration(rest), refused.why);
+    deps_.log.warning("link {}: {} backs off for {}: {}", refused.link, refused.source, config::print_duration(rest),
+                      refused.why);
 }
 
-void DeliveryResults::source_accepted(std::string_view link, std::string_view source,
-                                      decide::SourceBackoff::Of what) {
+void DeliveryResults::source_accepted(std::string_view link, std::string_view source, decide::SourceBackoff::Of what) {
     if (deps_.resting.end(link, source, what))
         deps_.log.info("link {}: {} is accepted again and no longer backs off", link, source);
 }
@@ -103,17 +98,15 @@ void DeliveryResults::closed(const proto::delivery::Closed& closed) {
     const auto reason = reason_of(closed.reason, closed.host);
     decide::queue::Closed event{.connection = closed.connection, .was_up = closed.was_up};
     if (closed.failed)
-        event =
-            decide::queue::failed(closed.connection, closed.was_up,
-                                  {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
+        event = decide::queue::failed(closed.connection, closed.was_up,
+                                      {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
     event.at_address_limit = closed.at_address_limit;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.closed(event, now, out); });
 }
 
 void DeliveryResults::returned(const proto::delivery::Returned& back) {
-    deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
-        engine.returned({back.connection, back.deliveries}, now, out);
-    });
+    deps_.driver.tell(
+        [&](auto& engine, smtp::Now now, auto& out) { engine.returned({back.connection, back.deliveries}, now, out); });
     deps_.returned();
 }
 
@@ -148,13 +141,12 @@ void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const p
 
 // That an agent finds no file says something of the agent as well: it may have looked while the file was
 // between two places, or have lost its way. Only what is not found here either has gone.
-void DeliveryResults::look_for_file(decide::queue::AgentId agent, AgentKind kind,
-                                    const proto::delivery::Done& said) {
+void DeliveryResults::look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
     auto tried = said;
     tried.gone = false;
     const auto as_said = [this, agent, kind, tried](const std::string& found) {
-        deps_.log.warning("{}: a delivery agent did not find its file; here {}: will be retried",
-                          tried.queue_id.text(), found);
+        deps_.log.warning("{}: a delivery agent did not find its file; here {}: will be retried", tried.queue_id.text(),
+                          found);
         done(agent, kind, tried);
     };
     deps_.loader.read(
@@ -171,8 +163,7 @@ void DeliveryResults::look_for_file(decide::queue::AgentId agent, AgentKind kind
             }
             deps_.log.critical("{}: its file is gone, nothing was delivered: dropped from the queue",
                                tried.queue_id.text());
-            deps_.driver.tell(
-                [&](auto& engine, smtp::Now now, auto& out) { engine.forget(tried.queue_id, now, out); });
+            deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.forget(tried.queue_id, now, out); });
             deps_.agents.send(agent, proto::delivery::Acknowledged{tried.delivery});
         });
 }

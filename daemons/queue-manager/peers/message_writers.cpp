@@ -63,8 +63,7 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
     CRASH_POINT("queue-manager.submitted");
     channel.send(proto::submission::Taken{message.queue_id});
     if (deps_.scanner.found_already(message.queue_id)) return;
-    const auto origin =
-        message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
+    const auto origin = message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated &&
         spool::violates_writer_rights(*envelope, slot).empty()) // else the file is to say it, and is refused
@@ -91,15 +90,13 @@ void MessageWriters::flush(std::uint8_t slot, const proto::submission::FlushDoma
     if (!deps_.delivering()) answer.obstacle = "no mail is sent at the moment";
     for (const auto& queue : engine.queues(now)) {
         if (!answer.obstacle.empty()) break;
-        if (queue.name != request.domain && !(request.with_subdomains && queue.name.ends_with(below)))
-            continue;
+        if (queue.name != request.domain && !(request.with_subdomains && queue.name.ends_with(below))) continue;
         if (paused(queue)) {
             answer.obstacle = "mail for " + queue.name + " is held back";
             break;
         }
         answer.deliveries += queue.deliveries;
-        deps_.driver.tell(
-            [&](auto& to, smtp::Now at, auto& out) { to.force(Scope::queue, queue.name, at, out); });
+        deps_.driver.tell([&](auto& to, smtp::Now at, auto& out) { to.force(Scope::queue, queue.name, at, out); });
     }
     static_cast<void>(writers_[slot].channel->send(answer)); // its one text names a domain
 }

@@ -17,16 +17,15 @@ void shorten(std::string& text) {
 } // namespace
 
 ReportClient::ReportClient(const Dependencies& dependencies)
-    : deps_(dependencies),
-      service_(deps_.loop, {[this] { report_presence(decide::queue::Presence::up); },
-                            [this] {
-                                asked_.clear();
-                                report_presence(decide::queue::Presence::down);
-                            },
-                            [this](proto::report::Message&& message) {
-                                if (auto* answer = std::get_if<proto::report::Reported>(&message))
-                                    answered(*answer);
-                            }}) {}
+    : deps_(dependencies), service_(deps_.loop, {[this] { report_presence(decide::queue::Presence::up); },
+                                                 [this] {
+                                                     asked_.clear();
+                                                     report_presence(decide::queue::Presence::down);
+                                                 },
+                                                 [this](proto::report::Message&& message) {
+                                                     if (auto* answer = std::get_if<proto::report::Reported>(&message))
+                                                         answered(*answer);
+                                                 }}) {}
 
 void ReportClient::report_presence(decide::queue::Presence presence) {
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
@@ -73,27 +72,25 @@ void ReportClient::ask(proto::report::Report question) {
     using Part = Service<proto::report::Message>::Part;
     for (auto& each : question.recipients) {
         auto& reason = each.reason;
-        for (auto* text :
-             {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at})
+        for (auto* text : {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at})
             shorten(*text);
     }
     const auto request = question.request;
-    service_.ask_in_parts(
-        request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
-            if (service_.ask(parts.next()) == ipc::SendResult::too_long) { // not with texts so short
-                failed(request, id, "the report request is too long");
-                return Part::last;
-            }
-            return parts.more() ? Part::more : Part::last;
-        });
+    service_.ask_in_parts(request,
+                          [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
+                              if (service_.ask(parts.next()) == ipc::SendResult::too_long) { // not with texts so short
+                                  failed(request, id, "the report request is too long");
+                                  return Part::last;
+                              }
+                              return parts.more() ? Part::more : Part::last;
+                          });
 }
 
 // The message waits, and the reason is shown; others' reports do not wait.
 void ReportClient::failed(std::uint64_t request, spool::QueueId id, std::string why) {
     deps_.driver.later([this, request, id, why = std::move(why)] {
         if (!asked_.contains(request)) return; // bounce has gone meanwhile
-        answered(
-            {.request = request, .outcome = proto::report::Outcome::try_later, .report_id = id, .text = why});
+        answered({.request = request, .outcome = proto::report::Outcome::try_later, .report_id = id, .text = why});
     });
 }
 
@@ -114,11 +111,10 @@ void ReportClient::answered(const proto::report::Reported& answer) {
     if (answer.outcome == Outcome::kept_in_bad) deps_.cleaner.soon();
     deps_.driver.tell(
         [&](auto& engine, smtp::Now now, auto& out) {
-            engine.reported(
-                {answer.request,
-                 later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
-                 answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}, answer.text},
-                now, out);
+            engine.reported({answer.request,
+                             later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
+                             answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}, answer.text},
+                            now, out);
         },
         context);
 }

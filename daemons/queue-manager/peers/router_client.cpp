@@ -18,8 +18,8 @@ constexpr auto longest_name_logged = 300;
 std::string authentication_by(std::string_view rule, const config::Config& config) {
     const auto route = std::ranges::find(config.routes, rule, &decide::RouteRule::pattern);
     if (route == config.routes.end() || route->auth == decide::AuthRule{}) return {};
-    return fmt::format("{}{} {}", route->auth.never ? "never " : "",
-                       route->auth.without_tls ? "without TLS" : "", fmt::join(route->auth.mechanisms, ","));
+    return fmt::format("{}{} {}", route->auth.never ? "never " : "", route->auth.without_tls ? "without TLS" : "",
+                       fmt::join(route->auth.mechanisms, ","));
 }
 
 } // namespace
@@ -48,12 +48,11 @@ void RouterClient::ask(const decide::queue::AskRoute& action) {
     const proto::route::Route question{0, std::string(action.domain), std::string(action.pool)};
     if (service_.ask(question) != ipc::SendResult::too_long) return;
     deps_.driver.later([this, domain = question.domain, pool = question.pool] {
-        deps_.log.error("the name of a domain is too long for the router: {} …",
-                        domain.substr(0, longest_name_logged));
+        deps_.log.error("the name of a domain is too long for the router: {} …", domain.substr(0, longest_name_logged));
         const decide::queue::Reason reason{"5.1.2", "the name of the domain is too long", {}, {}};
         deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
-            engine.routed({domain, pool, decide::RouteKind::permanent, {}, std::chrono::seconds(60), &reason},
-                          now, out);
+            engine.routed({domain, pool, decide::RouteKind::permanent, {}, std::chrono::seconds(60), &reason}, now,
+                          out);
         });
     });
 }
@@ -72,8 +71,8 @@ void RouterClient::answered(const proto::route::Routed& said) {
     const auto auth = authentication_by(answer.rule, *deps_.config);
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         engine.routed({answer.domain, answer.asked_pool, answer.kind, answer.link,
-                       std::chrono::seconds(answer.valid_seconds), reached ? nullptr : &reason,
-                       answer.connections, answer.rule, auth, answer.secure},
+                       std::chrono::seconds(answer.valid_seconds), reached ? nullptr : &reason, answer.connections,
+                       answer.rule, auth, answer.secure},
                       now, out);
     });
 }

@@ -11,8 +11,7 @@
 
 namespace queue_manager {
 
-template <class Message>
-class Service {
+template <class Message> class Service {
 public:
     struct Callbacks {
         std::function<void()> up, down; // down: what was asked and not answered never will be
@@ -36,12 +35,10 @@ public:
     bool present() const { return channel_ != nullptr; }
 
     // Nothing is said while nobody is there: the engine asks again when the service is up.
-    template <class Question>
-    [[nodiscard]] ipc::SendResult ask(const Question& question) {
+    template <class Question> [[nodiscard]] ipc::SendResult ask(const Question& question) {
         return channel_ ? channel_->send(question) : ipc::SendResult::not_open;
     }
-    template <ipc::AlwaysFits Question>
-    void ask(const Question& question) {
+    template <ipc::AlwaysFits Question> void ask(const Question& question) {
         if (channel_) channel_->send(question);
     }
 

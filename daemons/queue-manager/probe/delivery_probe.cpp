@@ -1,13 +1,13 @@
 #include "daemons/queue-manager/probe/delivery_probe.h"
-#include "daemons/queue-manager/probe/operator_advice.h"
-#include "daemons/queue-manager/conversion/records.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/net/network.h"
-#include "daemons/decide/outcome/advice.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/decide/hosts/mx.h"
-#include "daemons/decide/routing/routing.h"
 #include "daemons/decide/message/suppression.h"
+#include "daemons/decide/outcome/advice.h"
+#include "daemons/decide/routing/routing.h"
 #include "daemons/queue-manager/conversion/categorization.h"
+#include "daemons/queue-manager/conversion/records.h"
+#include "daemons/queue-manager/probe/operator_advice.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -34,9 +34,7 @@ ProbeLine of_fate(const spool::ResolvedRecipient& outcome) {
         line.text = "leaves this host";
         if (!outcome.transport.empty()) line.text += ", by transport " + outcome.transport;
         break;
-    case Fate::local:
-        line.text = "is delivered here, to " + local_target_text(outcome);
-        break;
+    case Fate::local: line.text = "is delivered here, to " + local_target_text(outcome); break;
     case Fate::discard:
         line.text = "is discarded, as configured";
         line.finding = Finding::notice;
@@ -56,7 +54,7 @@ ProbeLine of_fate(const spool::ResolvedRecipient& outcome) {
 std::string shown(const proto::route::Host& host, decide::RouteKind kind) {
     if (host.name.starts_with('/')) return "the socket " + host.name;
     return kind == decide::RouteKind::mx ? fmt::format("{} ({})", host.name, host.preference)
-                            : fmt::format("{} port {}", host.name, host.port);
+                                         : fmt::format("{} port {}", host.name, host.port);
 }
 
 ProbeLine of_route(const proto::route::Routed& route) {
@@ -76,7 +74,8 @@ ProbeLine of_route(const proto::route::Routed& route) {
     line.text += route.kind == decide::RouteKind::mx
                      ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts)
                      : hosts;
-    if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) line.text += fmt::format(", from pool {}", pool);
+    if (const auto pool = decide::pool_of_link(route.link); !pool.empty())
+        line.text += fmt::format(", from pool {}", pool);
     return line;
 }
 
@@ -143,9 +142,9 @@ void DeliveryProbes::take(Probe& probe, const RouteQuery::RecipientRoute& recipi
         return same->recipients.push_back(outcome.address);
     if (same != probe.left.end() || probe.left.size() >= most_transactions)
         return report(probe, {.step = "route",
-                            .finding = Finding::notice,
-                            .recipient = outcome.address,
-                            .text = "omitted: too many recipients"});
+                              .finding = Finding::notice,
+                              .recipient = outcome.address,
+                              .text = "omitted: too many recipients"});
     if (probe.order.host) {
         route.kind = decide::RouteKind::configured;
         route.hosts = {*probe.order.host};
@@ -178,7 +177,7 @@ void DeliveryProbes::go_on(Place at) {
     auto connect = deps_.connect(probe.route);
     probe.pool = connect.pool;
     probe.agent = deps_.send({number, std::move(connect), std::move(next.reverse_path), std::move(next.recipients),
-                               probe.order.every_host, probe.route.secure, probe.route.sts});
+                              probe.order.every_host, probe.route.secure, probe.route.sts});
     if (probe.agent) return;
     const auto listener = std::move(probe.listener);
     probes_.erase(at);
@@ -214,10 +213,10 @@ void DeliveryProbes::said(AgentId agent, const proto::delivery::ProbeResult& tri
            .code = reason.code,
            .status = reason.status,
            .text = reason.text,
-           .advice = finding == Finding::good
-                         ? std::string()
-                         : advice_on(why, {at->second.route.domain, at->second.route.link, deps_.agent_user()},
-                                     tried.host)});
+           .advice =
+               finding == Finding::good
+                   ? std::string()
+                   : advice_on(why, {at->second.route.domain, at->second.route.link, deps_.agent_user()}, tried.host)});
     go_on(at);
 }
 
@@ -248,8 +247,9 @@ void DeliveryProbes::conclude(Place at) {
     else if (probe.tried == 0)
         line.text = "mail is delivered here: there is no server to try";
     else
-        line.text = probe.tried == 1 ? "the recipient would be accepted; nothing was sent"
-                                     : fmt::format("all {} recipients would be accepted; nothing was sent", probe.tried);
+        line.text = probe.tried == 1
+                        ? "the recipient would be accepted; nothing was sent"
+                        : fmt::format("all {} recipients would be accepted; nothing was sent", probe.tried);
     report(probe, std::move(line));
     probe.listener.over();
 }

@@ -20,7 +20,7 @@ namespace queue_manager {
 
 // What is told of a probe: a step, or at last what it came to.
 struct ProbeLine {
-    smtp::Duration at{}; // since it was asked for
+    smtp::Duration at{};        // since it was asked for
     std::string_view step = {}; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
     proto::delivery::Finding finding = proto::delivery::Finding::good;
     std::string host = {}; // "mx.example.org[192.0.2.1]:25", or a name
@@ -49,9 +49,10 @@ public:
     using AgentId = decide::queue::AgentId;
     struct Dependencies {
         // By the pool of source addresses that mail from there goes by.
-        std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done)> query_route;
+        std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done)>
+            query_route;
         std::function<proto::delivery::Connect(const proto::route::Routed&)> connect; // as for a delivery
-        std::function<std::optional<AgentId>(const proto::delivery::Probe&)> send; // nothing: no agent is there
+        std::function<std::optional<AgentId>(const proto::delivery::Probe&)> send;    // nothing: no agent is there
         std::function<void(AgentId, const proto::delivery::EndProbe&)> end;
         // Why mail would wait that could go: a pause, a link that rests …
         std::function<std::vector<std::string>(const proto::route::Routed&)> obstacles;
@@ -80,7 +81,7 @@ private:
         Order order;
         Listener listener;
         smtp::Monotonic began{};
-        smtp::Monotonic sent{}; // to the agent: the transaction under way …
+        smtp::Monotonic sent{};          // to the agent: the transaction under way …
         proto::route::Routed route = {}; // … whose it is …
         std::string pool = {};           // … and of which source addresses; "" none
         std::deque<Transaction> left = {};

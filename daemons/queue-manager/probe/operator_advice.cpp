@@ -1,6 +1,6 @@
 #include "daemons/queue-manager/probe/operator_advice.h"
-#include "daemons/decide/outcome/advice.h"
 #include "daemons/decide/hosts/mx.h"
+#include "daemons/decide/outcome/advice.h"
 #include <string_view>
 
 namespace queue_manager {
@@ -25,7 +25,8 @@ std::string on_reply(const spool::RecipientState& recipient, const FailureContex
     if (recipient.attempts.empty()) return {};
     const auto& last = recipient.attempts.back();
     if (last.outcome == spool::Outcome::delivered) return {};
-    const Reason reason{last.reply.status, last.reply.text, {}, {}, last.reply.stage, last.reply.code, last.reply.details};
+    const Reason reason{last.reply.status, last.reply.text,   {}, {}, last.reply.stage,
+                        last.reply.code,   last.reply.details};
     return advice_on(reason, errand, last.host);
 }
 
@@ -38,7 +39,7 @@ std::string advice_on(const Reason& reason, const FailureContext& errand, std::s
     if (host.empty()) host = reason.at;
     if (host.empty() && errand.link.starts_with('[')) host = errand.link; // of a configured hop
     const auto pool = decide::pool_of_link(errand.link);
-    return decide::advice({.where = reason.stage != Stage::tls         ? DeliveryFailure::Where::conversation
+    return decide::advice({.where = reason.stage != Stage::tls       ? DeliveryFailure::Where::conversation
                                     : seen.demand == Demand::records ? DeliveryFailure::Where::records
                                     : seen.demand == Demand::policy  ? DeliveryFailure::Where::policy
                                                                      : DeliveryFailure::Where::conversation,

@@ -24,10 +24,15 @@ bool RouteQuery::answered(const proto::categorize::Categorized& answer) {
             question.open[destination_of(recipient_route.outcome.address, outcome.transport)].push_back(
                 question.findings.routes.size() - 1);
     }
-    if (question.open.empty()) { finish(at); return true; }
+    if (question.open.empty()) {
+        finish(at);
+        return true;
+    }
     for (const auto& [destination, routes] : question.open)
-        if (!backends_.router({answer.request, destination, question.pool}))
-            { finish(at, "the router is not running right now: try again"); return true; }
+        if (!backends_.router({answer.request, destination, question.pool})) {
+            finish(at, "the router is not running right now: try again");
+            return true;
+        }
     return true;
 }
 

@@ -26,37 +26,30 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
                   .pauses = deps.pauses,
                   .loading = [status = deps.status] { return status().loading; }},
                  replies_),
-      lister_(deps.driver.engine(), selection_, replies_),
-      changes_({.log = deps.log,
-                .config = deps.config,
-                .driver = deps.driver,
-                .pool = deps.pool,
-                .files = deps.files,
-                .intake = deps.intake,
-                .stops = deps.stops,
-                .selection = selection_},
-               replies_),
-      pauses_({.log = deps.log,
-               .config = deps.config,
-               .driver = deps.driver,
-               .pool = deps.pool,
-               .pauses = deps.pauses},
+      lister_(deps.driver.engine(), selection_, replies_), changes_({.log = deps.log,
+                                                                     .config = deps.config,
+                                                                     .driver = deps.driver,
+                                                                     .pool = deps.pool,
+                                                                     .files = deps.files,
+                                                                     .intake = deps.intake,
+                                                                     .stops = deps.stops,
+                                                                     .selection = selection_},
+                                                                    replies_),
+      pauses_({.log = deps.log, .config = deps.config, .driver = deps.driver, .pool = deps.pool, .pauses = deps.pauses},
               replies_),
       restore_({.log = deps.log,
                 .pool = deps.pool,
                 .intake = deps.intake,
                 .loading = [status = deps.status] { return status().loading; }},
                replies_),
-      suppressions_(
-          {.log = deps.log, .config = deps.config, .pool = deps.pool, .suppressions = deps.suppressions},
-          replies_),
+      suppressions_({.log = deps.log, .config = deps.config, .pool = deps.pool, .suppressions = deps.suppressions},
+                    replies_),
       probes_(deps.probes, replies_) {}
 
 void Control::handle(const Request& request, const nlohmann::json& body) {
     const std::string operation = text_field(body, "op");
     if (look(request, body, operation) || change(request, body, operation)) return;
-    replies_.refuse(request, fmt::format("unknown operation \"{}\"", operation),
-                    code::bad_request);
+    replies_.refuse(request, fmt::format("unknown operation \"{}\"", operation), code::bad_request);
 }
 
 bool Control::look(const Request& request, const nlohmann::json& body, std::string_view operation) {
@@ -103,9 +96,9 @@ bool Control::change(const Request& request, const nlohmann::json& body, std::st
         suppressions_.change(request, body, Suppressions::Operation::erase);
     else if (operation == op::force && body.contains("scope"))
         pauses_.force(request, body);
-    else if (operation == op::force || operation == op::hold || operation == op::release ||
-             operation == op::remove || operation == op::expire || operation == op::reroute ||
-             operation == op::reprioritise || operation == op::requeue)
+    else if (operation == op::force || operation == op::hold || operation == op::release || operation == op::remove ||
+             operation == op::expire || operation == op::reroute || operation == op::reprioritise ||
+             operation == op::requeue)
         changes_.change(request, body, std::string(operation));
     else
         return false;

@@ -51,24 +51,21 @@ std::vector<std::uint32_t> open_recipients(const std::optional<spool::MessageSta
 }
 
 bool is_scheduled(const decide::queue::MessageInfo& info) {
-    return std::ranges::any_of(info.deliveries,
-                               [](const auto& each) { return each.waiting == Waiting::scheduled; });
+    return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::scheduled; });
 }
 
 // The change as records of the message's file. `open`: its recipients that are left.
-std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open,
-                                        bool held) {
+std::vector<spool::Property> records_of(const auto& change, const std::vector<std::uint32_t>& open, bool held) {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
     if (change.op == op::hold || change.op == op::release) {
         out.emplace_back(spool::Held{change.op == op::hold, now, change.who, change.why});
     } else if (change.op == op::remove) {
-        out.emplace_back(spool::StatusChanged{
-            open, spool::Status::removed, now, {.status = {}, .text = change.why}, change.who});
+        out.emplace_back(
+            spool::StatusChanged{open, spool::Status::removed, now, {.status = {}, .text = change.why}, change.who});
     } else if (change.op == op::expire && change.after > smtp::Duration{}) {
         spool::ExpiryChanged changed{.time = now, .who = change.who, .why = change.why};
-        changed.lifetime =
-            static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(change.after).count());
+        changed.lifetime = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(change.after).count());
         out.emplace_back(std::move(changed));
     } else if (change.op == op::expire) {
         out.emplace_back(spool::ExpiryChanged{now, "", now, change.who, change.why});
@@ -129,8 +126,7 @@ std::string MessageChanges::error_in(const Change& change, const nlohmann::json&
     if (change.op == op::reprioritise && !lane_of(change.lane)) return "\"lane\": expected high, normal or bulk";
     if (!policy.empty() && !change.policy) return fmt::format("there is no retry policy \"{}\"", policy);
     if (after < 0 || after > longest_lifetime.count())
-        return fmt::format("\"after\": {} is not a number of seconds, at most {}", after,
-                           longest_lifetime.count());
+        return fmt::format("\"after\": {} is not a number of seconds, at most {}", after, longest_lifetime.count());
     if (change.op == op::reroute && !change.to.empty()) return next_hop_error(change.to, *deps_.config);
     return "";
 }
@@ -170,13 +166,11 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     if (change.op == op::force) return info.held ? "is held: release it first" : "";
     if (change.op == op::reprioritise && word_of(info.lane) == change.lane)
         return fmt::format("is already in the lane {}", change.lane);
-    if (change.op == op::reroute && std::ranges::all_of(info.deliveries, [](const auto& each) {
-            return each.waiting == Waiting::categorizer;
-        }))
+    if (change.op == op::reroute &&
+        std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
         return "has no recipients to reroute yet: the categorizer has not determined them";
     if (change.op == op::reroute && selected.state && selected.state->rerouted_to == change.to)
-        return change.to.empty() ? "already uses the usual route"
-                                 : fmt::format("is already rerouted to {}", change.to);
+        return change.to.empty() ? "already uses the usual route" : fmt::format("is already rerouted to {}", change.to);
     return "";
 }
 
@@ -207,20 +201,19 @@ void MessageChanges::stopped(const Shared& change, const Walk& walk, const Selec
 void MessageChanges::write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                            const std::vector<std::uint32_t>& open, bool goes_on) {
     const auto id = selected.info.id;
-    deps_.files.record_durably(id, selected.info.location, records_of(*change, open, selected.info.held),
-                               [this, change, walk, id, goes_on](spool::Result<> written) {
-                                   if (!written && goes_on)
-                                       deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
-                                           engine.release(id, now, out);
-                                       });
-                                   if (written)
-                                       execute(*change, id);
-                                   else if (written.error().code == ENOENT)
-                                       ++change->skipped; // finished meanwhile
-                                   else
-                                       change->failure = written.error().what;
-                                   through(change, walk);
-                               });
+    deps_.files.record_durably(
+        id, selected.info.location, records_of(*change, open, selected.info.held),
+        [this, change, walk, id, goes_on](spool::Result<> written) {
+            if (!written && goes_on)
+                deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+            if (written)
+                execute(*change, id);
+            else if (written.error().code == ENOENT)
+                ++change->skipped; // finished meanwhile
+            else
+                change->failure = written.error().what;
+            through(change, walk);
+        });
 }
 
 void MessageChanges::execute(Change& change, spool::QueueId id) {
@@ -241,8 +234,7 @@ bool MessageChanges::apply(const Change& change, spool::QueueId id) {
                                                    : engine.expire(id, now, out);
         if (change.op == op::reprioritise) done = engine.change_lane(id, *lane_of(change.lane), now, out);
         if (change.op == op::reroute) done = engine.requeue(id, now, out);
-        if (change.op == op::requeue)
-            done = engine.requeue(id, now, out, change.policy ? &*change.policy : nullptr);
+        if (change.op == op::requeue) done = engine.requeue(id, now, out, change.policy ? &*change.policy : nullptr);
     });
     if (done && change.op != op::force)
         deps_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
@@ -257,9 +249,8 @@ bool MessageChanges::apply(const Change& change, spool::QueueId id) {
 
 bool MessageChanges::paused(spool::QueueId id) const {
     const auto info = deps_.driver.engine().message(id, common::Loop::now());
-    return info && !info->deliveries.empty() && std::ranges::all_of(info->deliveries, [](const auto& each) {
-               return each.waiting == Waiting::paused;
-           });
+    return info && !info->deliveries.empty() &&
+           std::ranges::all_of(info->deliveries, [](const auto& each) { return each.waiting == Waiting::paused; });
 }
 
 void MessageChanges::through(const Shared& change, const Walk& walk) {
@@ -272,8 +263,8 @@ void MessageChanges::finish(const Change& change, bool by_filter) {
     const auto& request = change.request;
     if (!change.failure.empty())
         return replies_.refuse(request,
-                               fmt::format("{} of {} messages were changed, then the disk failed: {}",
-                                           change.changed, change.matched, change.failure),
+                               fmt::format("{} of {} messages were changed, then the disk failed: {}", change.changed,
+                                           change.matched, change.failure),
                                code::failed);
     if (change.matched == 0 && by_filter)
         return replies_.refuse(request, "the filter matches no message: nothing was changed", code::no_match);
@@ -282,9 +273,7 @@ void MessageChanges::finish(const Change& change, bool by_filter) {
             request,
             fmt::format("{}{}: nothing was changed",
                         change.why_not.empty() ? "it has just left the queue" : change.why_not,
-                        change.skipped > 1
-                            ? fmt::format(", and the same applies to {} more", change.skipped - 1)
-                            : ""),
+                        change.skipped > 1 ? fmt::format(", and the same applies to {} more", change.skipped - 1) : ""),
             change.in_flight > 0 ? code::in_delivery : code::already);
     replies_.send(request, {{"matched", change.matched},
                             {"changed", change.dry_run ? 0 : change.changed},

@@ -32,8 +32,7 @@ public:
         DeliveryStops& stops;
         const MessageSelection& selection;
     };
-    MessageChanges(const Dependencies& dependencies, Replies replies)
-        : deps_(dependencies), replies_(replies) {}
+    MessageChanges(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     MessageChanges(const MessageChanges&) = delete;
 
     // `operation`: one of proto::control::op.
@@ -53,9 +52,9 @@ private:
     // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery goes on.
     void write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                const std::vector<std::uint32_t>& open, bool goes_on);
-    void execute(Change& change, spool::QueueId id); // and counts it
-    bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
-    bool paused(spool::QueueId id) const; // all of it
+    void execute(Change& change, spool::QueueId id);      // and counts it
+    bool apply(const Change& change, spool::QueueId id);  // to the engine; false: it was so, or has gone
+    bool paused(spool::QueueId id) const;                 // all of it
     void through(const Shared& change, const Walk& walk); // with one message of the batch
     void finish(const Change& change, bool by_filter);
 

@@ -39,27 +39,24 @@ void MessageLister::send(const Request& request, const nlohmann::json& body) con
     if (!walk) return;
     const auto order = order_of(text_field(body, "sort"));
     if (!order)
-        return replies_.refuse(request, "\"sort\": expected oldest, newest, largest or next",
-                               code::bad_request);
+        return replies_.refuse(request, "\"sort\": expected oldest, newest, largest or next", code::bad_request);
     walk->order = *order;
     if (const auto last = text_field(body, "after_id"); !last.empty()) {
         walk->behind = rank_of(last, *order);
         if (!walk->behind)
-            return replies_.refuse(
-                request, fmt::format("there is no message \"{}\" after which the list could continue", last),
-                code::unknown);
+            return replies_.refuse(request,
+                                   fmt::format("there is no message \"{}\" after which the list could continue", last),
+                                   code::unknown);
     }
     if (body.value("count", false)) return count(request, walk);
     walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
-    walk->take = [this, request, limit,
-                  sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
-                                           std::vector<SelectedMessage> selected) mutable {
+    walk->take = [this, request, limit, sent = std::uint64_t{0}](const std::shared_ptr<MessageWalk>& self,
+                                                                 std::vector<SelectedMessage> selected) mutable {
         for (const auto& each : selected) {
             if (limit != 0 && sent == limit) break;
             ++sent;
-            if (!replies_.send(request, json_of(each.info, *each.state, each.header, Detail::line)))
-                return; // hung up
+            if (!replies_.send(request, json_of(each.info, *each.state, each.header, Detail::line))) return; // hung up
         }
         if (self->over || (limit != 0 && sent == limit)) return replies_.finish(request);
         replies_.when_writable(request, [this, self] { selection_.step(self); });

@@ -105,8 +105,8 @@ std::vector<SelectedMessage> MessageSelection::next_filtered(MessageWalk& walk) 
 // On a thread.
 void MessageSelection::read(SelectedMessage& each, bool headers) const {
     if (!each.read) return;
-    auto reader = spool::MessageReader::open(deps_.pool.disk(), each.info.id, each.info.location,
-                                             spool::ReadLock::none);
+    auto reader =
+        spool::MessageReader::open(deps_.pool.disk(), each.info.id, each.info.location, spool::ReadLock::none);
     if (!reader) return; // it has just gone
     each.state = reader->state();
     if (!headers) return;

@@ -33,8 +33,8 @@ struct MessageWalk {
     std::size_t at = 0;
     decide::queue::Filter filter;
     decide::queue::Order order = decide::queue::Order::oldest;
-    std::vector<decide::queue::Rank> ranks; // the next of all messages, in that order; looked through up to
-    std::size_t looked = 0;                 // … this one
+    std::vector<decide::queue::Rank> ranks;    // the next of all messages, in that order; looked through up to
+    std::size_t looked = 0;                    // … this one
     std::optional<decide::queue::Rank> behind; // the last of them, or of what was listed before
     bool read_files = false, read_headers = false, over = false;
     // Calls step() again when it is through with these; none left and over: the end.
@@ -49,20 +49,17 @@ public:
         const PausesInForce& pauses;
         std::function<bool()> loading; // the spool is still being read
     };
-    MessageSelection(Dependencies dependencies, Replies replies)
-        : deps_(std::move(dependencies)), replies_(replies) {}
+    MessageSelection(Dependencies dependencies, Replies replies) : deps_(std::move(dependencies)), replies_(replies) {}
     MessageSelection(const MessageSelection&) = delete;
 
     enum class Filter : std::uint8_t { required, optional }; // optional: none means all messages
     // The selection that a request names, or null: refused.
-    std::shared_ptr<MessageWalk> select(const Request& request, const nlohmann::json& body,
-                                        Filter filter) const;
+    std::shared_ptr<MessageWalk> select(const Request& request, const nlohmann::json& body, Filter filter) const;
     // The next batch goes to walk->take().
     void step(const std::shared_ptr<MessageWalk>& walk) const;
 
 private:
-    std::shared_ptr<MessageWalk> select_ids(const Request& request,
-                                            const std::vector<std::string>& words) const;
+    std::shared_ptr<MessageWalk> select_ids(const Request& request, const std::vector<std::string>& words) const;
     std::vector<SelectedMessage> next_named(MessageWalk& walk) const;
     std::vector<SelectedMessage> next_filtered(MessageWalk& walk) const;
     void read(SelectedMessage& each, bool headers) const;

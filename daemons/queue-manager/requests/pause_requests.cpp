@@ -21,13 +21,11 @@ std::string name_of_paused(const Pause& pause) {
 } // namespace
 
 // What a request to pause, resume or force is about; nothing: refused.
-std::optional<PauseRequests::Place> PauseRequests::place_in(const Request& request,
-                                                            const nlohmann::json& body) const {
+std::optional<PauseRequests::Place> PauseRequests::place_in(const Request& request, const nlohmann::json& body) const {
     const auto scope = scope_of(text_field(body, "scope"));
     auto name = text_field(body, "name");
     if (!scope || (*scope == Scope::everything) != name.empty()) {
-        replies_.refuse(request, "expected everything, or a queue, link or pool by its name",
-                        code::bad_request);
+        replies_.refuse(request, "expected everything, or a queue, link or pool by its name", code::bad_request);
         return {};
     }
     // A queue's name is its domain: written in any case. A pool's behind the @ is as it was given.
@@ -44,14 +42,12 @@ std::string PauseRequests::error_of(Scope scope, const std::string& name) const 
     if (scope == Scope::pool)
         return config.pool(name) != nullptr
                    ? ""
-                   : fmt::format(
-                         "there is no pool \"{}\": neither the configuration nor queued mail names it", name);
+                   : fmt::format("there is no pool \"{}\": neither the configuration nor queued mail names it", name);
     if (scope == Scope::link)
-        return is_routed(name, config)
-                   ? ""
-                   : fmt::format("there is no link \"{}\": no mail uses it and no [route] "
-                                 "leads there; \"postrider link list\" shows the links",
-                                 name);
+        return is_routed(name, config) ? ""
+                                       : fmt::format("there is no link \"{}\": no mail uses it and no [route] "
+                                                     "leads there; \"postrider link list\" shows the links",
+                                                     name);
     const auto at = name.rfind('@');
     const auto domain = name.substr(0, at);
     if (!smtp::Mailbox::parse("postmaster@" + domain))
@@ -70,14 +66,12 @@ void PauseRequests::change(const Request& request, const nlohmann::json& body, O
     const auto& [scope, name] = *place;
     if (const auto wrong = operation == Operation::pause ? error_of(scope, name) : ""; !wrong.empty())
         return replies_.refuse(request, wrong, scope == Scope::queue ? code::bad_request : code::unknown);
-    with_user_name(deps_.pool, request,
-                   [this, request, operation, scope = scope, name = name,
-                    why = text_field(body, "reason")](std::string who) {
-                       waiting_.push_back({request,
-                                           operation,
-                                           {scope, name, std::move(who), why, common::Loop::now().wall}});
-                       next();
-                   });
+    with_user_name(
+        deps_.pool, request,
+        [this, request, operation, scope = scope, name = name, why = text_field(body, "reason")](std::string who) {
+            waiting_.push_back({request, operation, {scope, name, std::move(who), why, common::Loop::now().wall}});
+            next();
+        });
 }
 
 void PauseRequests::next() {
@@ -99,8 +93,7 @@ void PauseRequests::next() {
     if (on)
         then.push_back(pause);
     else
-        std::erase_if(
-            then, [&](const Pause& each) { return each.scope == pause.scope && each.name == pause.name; });
+        std::erase_if(then, [&](const Pause& each) { return each.scope == pause.scope && each.name == pause.name; });
     writing_ = true;
     deps_.pool.post([this, change = std::move(change), then = std::move(then)]() mutable {
         auto result = save(deps_.pool.disk(), then);
@@ -114,8 +107,7 @@ void PauseRequests::next() {
 
 void PauseRequests::written(const Change& change, Pauses pauses, const spool::Result<>& result) {
     if (!result)
-        return replies_.refuse(change.request,
-                               fmt::format("cannot write the file pauses: {}", result.error().what),
+        return replies_.refuse(change.request, fmt::format("cannot write the file pauses: {}", result.error().what),
                                code::failed);
     const bool on = change.operation == Operation::pause;
     const Pause& pause = change.pause;
@@ -129,8 +121,7 @@ void PauseRequests::written(const Change& change, Pauses pauses, const spool::Re
     deps_.log.info("{} {} by {}{}", name_of_paused(pause), on ? "paused" : "resumed", pause.who,
                    pause.why.empty() ? "" : ": " + pause.why);
     const bool known = deps_.driver.engine().knows(pause.scope, pause.name);
-    replies_.send(change.request,
-                  {{"scope", word_of(pause.scope)}, {"name", pause.name}, {"has_mail", known}});
+    replies_.send(change.request, {{"scope", word_of(pause.scope)}, {"name", pause.name}, {"has_mail", known}});
     replies_.finish(change.request);
 }
 
@@ -143,16 +134,14 @@ void PauseRequests::force(const Request& request, const nlohmann::json& body) {
         known = engine.force(scope, name, now, out);
     });
     if (!known)
-        return replies_.refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name),
-                               code::unknown);
+        return replies_.refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name), code::unknown);
     const auto paused_by = deps_.pauses.covering(scope, name, deps_.driver.engine());
     replies_.send(request, {{"has_mail", true}, {"paused_by", paused_by}});
     replies_.finish(request);
 }
 
 void PauseRequests::force_everything(const Request& request) {
-    deps_.driver.tell(
-        [](auto& engine, smtp::Now now, auto& out) { engine.force(Scope::everything, "", now, out); });
+    deps_.driver.tell([](auto& engine, smtp::Now now, auto& out) { engine.force(Scope::everything, "", now, out); });
     replies_.finish(request);
 }
 

@@ -25,8 +25,7 @@ public:
         spool::CommitPool& pool;
         PausesInForce& pauses;
     };
-    PauseRequests(const Dependencies& dependencies, Replies replies)
-        : deps_(dependencies), replies_(replies) {}
+    PauseRequests(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     PauseRequests(const PauseRequests&) = delete;
 
     enum class Operation : std::uint8_t { pause, resume };

@@ -23,8 +23,7 @@ void ProbeRequests::attempt(const Request& request, const nlohmann::json& body) 
     } catch (const nlohmann::json::exception&) {
         return wrong("a field of \"try\" has the wrong type");
     }
-    if (!smtp::Mailbox::parse(order.address))
-        return wrong(fmt::format("\"{}\" is not an address", order.address));
+    if (!smtp::Mailbox::parse(order.address)) return wrong(fmt::format("\"{}\" is not an address", order.address));
     if (!from.empty() && !smtp::Mailbox::parse(from))
         return wrong(fmt::format("\"{}\" is not a valid sender address", from));
     order.reverse_path = std::move(from);

@@ -163,8 +163,7 @@ void QueueInspector::send_links(const Request& request, const std::string& name)
     if (!known)
         return replies_.refuse(
             request,
-            fmt::format("there is no link \"{}\": no mail uses it; \"postrider link list\" shows the links",
-                        name),
+            fmt::format("there is no link \"{}\": no mail uses it; \"postrider link list\" shows the links", name),
             code::unknown);
     if (!name.empty())
         for (const auto& queue : deps_.engine.queues(common::Loop::now(), Ages::yes))
@@ -180,12 +179,11 @@ void QueueInspector::send_queues(const Request& request, const std::string& name
         replies_.send(request, line_of(queue));
     }
     if (!known)
-        return replies_.refuse(
-            request,
-            fmt::format("there is no queue \"{}\": no mail is queued for that domain; \"postrider "
-                        "queue list\" shows the queues",
-                        name),
-            code::unknown);
+        return replies_.refuse(request,
+                               fmt::format("there is no queue \"{}\": no mail is queued for that domain; \"postrider "
+                                           "queue list\" shows the queues",
+                                           name),
+                               code::unknown);
     replies_.finish(request);
 }
 
@@ -206,35 +204,31 @@ void QueueInspector::send_message(const Request& request, const json& body, View
     const auto info = deps_.engine.message(*id, common::Loop::now());
     if (!info) {
         const bool loading = deps_.status().loading;
-        return replies_.refuse(request,
-                               fmt::format("there is no message \"{}\"{}", name,
-                                           loading ? " yet: the spool is still being read" : ""),
-                               loading ? code::loading : code::unknown);
+        return replies_.refuse(
+            request,
+            fmt::format("there is no message \"{}\"{}", name, loading ? " yet: the spool is still being read" : ""),
+            loading ? code::loading : code::unknown);
     }
     deps_.pool.post([this, request, id = *id, location = info->location, view] {
         auto reader = spool::MessageReader::open(deps_.pool.disk(), id, location, spool::ReadLock::none);
         FileContents file;
         if (reader) {
             file.state = reader->state();
-            const auto header = view == View::explanation ? spool::ReadResult<std::string>()
-                                                          : reader->read_header(longest_header);
+            const auto header =
+                view == View::explanation ? spool::ReadResult<std::string>() : reader->read_header(longest_header);
             if (header) file.header = facts_of(*header);
         } else {
             file.error = spool::text_of(reader.error());
         }
-        deps_.pool.complete(
-            [this, request, id, view, file = std::move(file)] { send_read(request, id, view, file); });
+        deps_.pool.complete([this, request, id, view, file = std::move(file)] { send_read(request, id, view, file); });
     });
 }
 
-void QueueInspector::send_read(const Request& request, spool::QueueId id, View view,
-                               const FileContents& file) const {
+void QueueInspector::send_read(const Request& request, spool::QueueId id, View view, const FileContents& file) const {
     auto now = deps_.engine.message(id, common::Loop::now());
     if (now) deps_.pauses.set_reasons(*now);
-    if (!file.state)
-        return replies_.refuse(request, fmt::format("{}: {}", id.text(), file.error), code::failed);
-    if (!now)
-        return replies_.refuse(request, fmt::format("{} has just left the queue", id.text()), code::unknown);
+    if (!file.state) return replies_.refuse(request, fmt::format("{}: {}", id.text(), file.error), code::failed);
+    if (!now) return replies_.refuse(request, fmt::format("{} has just left the queue", id.text()), code::unknown);
     const auto user = agent_user(*deps_.config);
     if (view == View::explanation) {
         for (auto& line : explained(id, deps_.engine.explain(id), *file.state, deps_.pauses.all(), user)) {
@@ -256,15 +250,12 @@ void QueueInspector::send_read(const Request& request, spool::QueueId id, View v
 void QueueInspector::send_reload_effects(const Request& request, const json& body) const {
     const auto to_be = config::parse(text_field(body, "configuration"), text_field(body, "file"));
     if (!to_be)
-        return replies_.refuse(request, "the configuration is invalid: see \"postrider check\"",
-                               code::bad_request);
+        return replies_.refuse(request, "the configuration is invalid: see \"postrider check\"", code::bad_request);
     if (deps_.status().loading)
-        return replies_.refuse(request,
-                               "the spool is still being read: the effect on mail is not known yet",
+        return replies_.refuse(request, "the spool is still being read: the effect on mail is not known yet",
                                code::loading);
     json totals = json::object();
-    for (const auto& effect :
-         reload_effects(*deps_.config, *to_be, deps_.engine.queues(common::Loop::now()))) {
+    for (const auto& effect : reload_effects(*deps_.config, *to_be, deps_.engine.queues(common::Loop::now()))) {
         auto& total = totals[std::string(word_of(effect.what))];
         total = (total.is_null() ? std::uint64_t{0} : total.get<std::uint64_t>()) + effect.deliveries;
         replies_.send(request, {{"effect", word_of(effect.what)},
@@ -280,9 +271,8 @@ void QueueInspector::send_reload_effects(const Request& request, const json& bod
 void QueueInspector::send_routes(const Request& request, const std::string& address) const {
     if (!smtp::Mailbox::parse(address))
         return replies_.refuse(request, fmt::format("\"{}\" is not an address", address), code::bad_request);
-    deps_.route_query.ask(address, "", [this, request](const RouteQuery::Findings& findings) {
-        send_findings(request, findings);
-    });
+    deps_.route_query.ask(address, "",
+                          [this, request](const RouteQuery::Findings& findings) { send_findings(request, findings); });
 }
 
 void QueueInspector::send_findings(const Request& request, const RouteQuery::Findings& findings) const {

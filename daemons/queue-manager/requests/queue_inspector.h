@@ -29,8 +29,7 @@ public:
         RouteQuery& route_query;
         std::function<QueueStatus()> status;
     };
-    QueueInspector(Dependencies dependencies, Replies replies)
-        : deps_(std::move(dependencies)), replies_(replies) {}
+    QueueInspector(Dependencies dependencies, Replies replies) : deps_(std::move(dependencies)), replies_(replies) {}
     QueueInspector(const QueueInspector&) = delete;
 
     void send_status(const Request& request) const;

@@ -10,15 +10,13 @@ namespace {
 std::string user_name(uid_t uid) {
     std::array<char, 4096> space;
     passwd entry, *found = nullptr;
-    if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) == 0 && found != nullptr)
-        return found->pw_name;
+    if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) == 0 && found != nullptr) return found->pw_name;
     return fmt::format("uid {}", uid);
 }
 
 } // namespace
 
-void with_user_name(spool::CommitPool& pool, const Request& request,
-                    std::function<void(std::string who)> then) {
+void with_user_name(spool::CommitPool& pool, const Request& request, std::function<void(std::string who)> then) {
     pool.post([&pool, uid = request.credentials.uid, then = std::move(then)]() mutable {
         pool.complete([who = user_name(uid), then = std::move(then)] { then(who); });
     });

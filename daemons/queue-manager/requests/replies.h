@@ -19,9 +19,7 @@ public:
     explicit Replies(ipc::JsonServer& server) : server_(server) {}
 
     // False: the client has gone.
-    bool send(const Request& request, const nlohmann::json& line) const {
-        return server_.send(request.peer, line);
-    }
+    bool send(const Request& request, const nlohmann::json& line) const { return server_.send(request.peer, line); }
     void finish(const Request& request) const { server_.finish(request.peer); }
     // `code`: one word for programs (proto/control.h).
     void refuse(const Request& request, std::string_view error, std::string_view code) const {
@@ -41,7 +39,6 @@ private:
 };
 
 // Calls `then` with the name of the user who asks, looked up on a thread.
-void with_user_name(spool::CommitPool& pool, const Request& request,
-                    std::function<void(std::string who)> then);
+void with_user_name(spool::CommitPool& pool, const Request& request, std::function<void(std::string who)> then);
 
 } // namespace queue_manager

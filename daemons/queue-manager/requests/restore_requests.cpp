@@ -25,8 +25,7 @@ struct RestoreRequests::Restoration {
 
 void RestoreRequests::restore(const Request& request, const nlohmann::json& body) {
     if (deps_.loading())
-        return replies_.refuse(request, "the spool is still being read: try again later",
-                               code::loading);
+        return replies_.refuse(request, "the spool is still being read: try again later", code::loading);
     auto work = std::make_shared<Restoration>();
     work->request = request;
     work->all = body.value("all", false);
@@ -34,8 +33,7 @@ void RestoreRequests::restore(const Request& request, const nlohmann::json& body
         for (const auto& each : *ids) {
             const auto id = spool::QueueId::parse(each.is_string() ? each.get<std::string>() : "");
             if (!id)
-                return replies_.refuse(request, fmt::format("{} is not a queue id", each.dump()),
-                                       code::bad_request);
+                return replies_.refuse(request, fmt::format("{} is not a queue id", each.dump()), code::bad_request);
             work->ids.push_back(*id);
         }
     if (work->all != work->ids.empty())
@@ -78,10 +76,9 @@ void RestoreRequests::restored(const std::shared_ptr<Restoration>& work, spool::
     } else if (back.error().code == ENOENT || back.error().code == ENODATA) {
         ++work->skipped;
         if (work->why_not.empty())
-            work->why_not =
-                back.error().code == ENODATA
-                    ? back.error().what
-                    : fmt::format("{} is not among the removed messages (spool.removed_age)", id.text());
+            work->why_not = back.error().code == ENODATA
+                                ? back.error().what
+                                : fmt::format("{} is not among the removed messages (spool.removed_age)", id.text());
     } else {
         work->failure = back.error().what;
     }
@@ -93,18 +90,15 @@ void RestoreRequests::through(const std::shared_ptr<Restoration>& work) {
     const auto& request = work->request;
     if (!work->failure.empty())
         return replies_.refuse(
-            request,
-            fmt::format("{} messages were restored, then the disk failed: {}", work->changed, work->failure),
+            request, fmt::format("{} messages were restored, then the disk failed: {}", work->changed, work->failure),
             code::failed);
     if (work->at < work->ids.size()) return restore_some(work);
     if (work->changed == 0)
         return replies_.refuse(request,
-                               work->why_not.empty()
-                                   ? "no removed messages are kept any longer (spool.removed_age)"
-                                   : work->why_not + ": nothing was restored",
+                               work->why_not.empty() ? "no removed messages are kept any longer (spool.removed_age)"
+                                                     : work->why_not + ": nothing was restored",
                                code::no_match);
-    replies_.send(request,
-                  {{"matched", work->ids.size()}, {"changed", work->changed}, {"skipped", work->skipped}});
+    replies_.send(request, {{"matched", work->ids.size()}, {"changed", work->changed}, {"skipped", work->skipped}});
     replies_.finish(request);
 }
 

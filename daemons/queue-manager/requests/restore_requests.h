@@ -21,8 +21,7 @@ public:
         MessageIntake& intake;
         std::function<bool()> loading; // the spool is still being read
     };
-    RestoreRequests(Dependencies dependencies, Replies replies)
-        : deps_(std::move(dependencies)), replies_(replies) {}
+    RestoreRequests(Dependencies dependencies, Replies replies) : deps_(std::move(dependencies)), replies_(replies) {}
     RestoreRequests(const RestoreRequests&) = delete;
 
     void restore(const Request& request, const nlohmann::json& body);

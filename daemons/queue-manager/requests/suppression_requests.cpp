@@ -51,15 +51,14 @@ std::expected<Suppressions::Entries, std::string> entries_of(const json& body, s
         if (decide::suppression_key(*recipient, *sender).size() > store::longest_key)
             return std::unexpected(fmt::format("\"{}\" is too long to be kept", *recipient));
         const std::int64_t expires = each.value("expires", 0);
-        out.push_back(
-            {.recipient = std::move(*recipient),
-             .sender = std::move(*sender),
-             .reason = one_line(each, "reason"),
-             .reply = one_line(each, "reply"),
-             .who = "",
-             .automatic = false,
-             .added = now,
-             .expires = expires > 0 ? smtp::WallTime(std::chrono::seconds(expires)) : smtp::WallTime{}});
+        out.push_back({.recipient = std::move(*recipient),
+                       .sender = std::move(*sender),
+                       .reason = one_line(each, "reason"),
+                       .reply = one_line(each, "reply"),
+                       .who = "",
+                       .automatic = false,
+                       .added = now,
+                       .expires = expires > 0 ? smtp::WallTime(std::chrono::seconds(expires)) : smtp::WallTime{}});
     }
     return out;
 }
@@ -81,12 +80,12 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
     } catch (const json::exception&) {
         return replies_.refuse(request, "a field of the request is of the wrong kind", code::bad_request);
     }
-    if (const auto own = std::ranges::find_if(
-            order.entries, [&](const auto& each) { return is_own_postmaster(each.recipient); });
+    if (const auto own =
+            std::ranges::find_if(order.entries, [&](const auto& each) { return is_own_postmaster(each.recipient); });
         own != order.entries.end() && doing == Suppressions::Operation::put)
-        return replies_.refuse(
-            request, fmt::format("{} is our own postmaster, who is never suppressed", own->recipient),
-            code::bad_request);
+        return replies_.refuse(request,
+                               fmt::format("{} is our own postmaster, who is never suppressed", own->recipient),
+                               code::bad_request);
     with_user_name(deps_.pool, request, [this, request, order = std::move(order)](std::string who) mutable {
         for (auto& each : order.entries) each.who = who;
         const auto count = order.entries.size();
@@ -100,11 +99,10 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
             if (!dry && count == 1 && (put || counts->made > 0))
                 deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient,
                                first.sender.empty() ? "" : " for mail from ", first.sender,
-                               put ? "put on the list" : "taken off the list", who,
-                               first.reason.empty() ? "" : ": ", first.reason);
+                               put ? "put on the list" : "taken off the list", who, first.reason.empty() ? "" : ": ",
+                               first.reason);
             else if (!dry && (put || counts->made > 0))
-                deps_.log.info("suppression: {} entries {} by {}",
-                               put ? counts->made + counts->other : counts->made,
+                deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
                                put ? "put on the list" : "taken off the list", who);
             replies_.send(request, {{put ? "added" : "removed", counts->made},
                                     {put ? "replaced" : "not_found", counts->other},
@@ -124,9 +122,7 @@ struct SuppressionRequests::Walk {
     bool remove = false, dry_run = false, over = false;
 };
 
-void SuppressionRequests::list(const Request& request, const json& body) {
-    walk(request, body, Purpose::list);
-}
+void SuppressionRequests::list(const Request& request, const json& body) { walk(request, body, Purpose::list); }
 
 void SuppressionRequests::remove_matching(const Request& request, const json& body) {
     walk(request, body, Purpose::remove);
@@ -147,8 +143,7 @@ void SuppressionRequests::walk(const Request& request, const json& body, Purpose
     auto filter = decide::SuppressionFilter::parse(words);
     if (!filter) return replies_.refuse(request, filter.error(), code::bad_request);
     if (walk->remove && words.empty())
-        return replies_.refuse(request, "say which entries: recipients, filter words, or all",
-                               code::bad_request);
+        return replies_.refuse(request, "say which entries: recipients, filter words, or all", code::bad_request);
     walk->filter = std::move(*filter);
     with_user_name(deps_.pool, request, [this, walk](std::string who) {
         walk->who = std::move(who);
@@ -157,8 +152,7 @@ void SuppressionRequests::walk(const Request& request, const json& body, Purpose
 }
 
 void SuppressionRequests::step(const std::shared_ptr<Walk>& walk) {
-    deps_.suppressions.look([this, walk,
-                             now = common::Loop::now().wall](const common::SuppressionList* list) {
+    deps_.suppressions.look([this, walk, now = common::Loop::now().wall](const common::SuppressionList* list) {
         Suppressions::Entries matched;
         std::string error = list ? "" : "it cannot be opened";
         while (list && !walk->over && matched.empty()) {
@@ -172,8 +166,7 @@ void SuppressionRequests::step(const std::shared_ptr<Walk>& walk) {
         }
         deps_.pool.complete([this, walk, matched = std::move(matched), error = std::move(error)]() mutable {
             if (!error.empty())
-                return replies_.refuse(walk->request, fmt::format("the suppression list: {}", error),
-                                       code::failed);
+                return replies_.refuse(walk->request, fmt::format("the suppression list: {}", error), code::failed);
             if (walk->remove) return remove(walk, std::move(matched));
             for (const auto& each : matched) {
                 if (walk->limit > 0 && walk->found == walk->limit) walk->over = true;
@@ -194,8 +187,7 @@ void SuppressionRequests::remove(const std::shared_ptr<Walk>& walk, Suppressions
                                .done = [this, walk](const spool::Result<Suppressions::ChangeCounts>& counts) {
                                    if (!counts)
                                        return replies_.refuse(
-                                           walk->request,
-                                           fmt::format("the suppression list: {}", counts.error().what),
+                                           walk->request, fmt::format("the suppression list: {}", counts.error().what),
                                            code::failed);
                                    walk->found += counts->made;
                                    go_on(walk);
@@ -228,9 +220,9 @@ void SuppressionRequests::check(const Request& request, const json& body) {
     const bool own = is_own_postmaster(address);
     deps_.suppressions.look([this, request, address, sender, own,
                              now = common::Loop::now().wall](const common::SuppressionList* list) {
-        auto found = list ? list->find(address, sender, now)
-                          : spool::Result<std::optional<Suppression>>(
-                                std::unexpected(spool::Error{EIO, "it cannot be opened"}));
+        auto found =
+            list ? list->find(address, sender, now)
+                 : spool::Result<std::optional<Suppression>>(std::unexpected(spool::Error{EIO, "it cannot be opened"}));
         deps_.pool.complete([this, request, own, found = std::move(found)] {
             if (!found)
                 return replies_.refuse(request, fmt::format("the suppression list: {}", found.error().what),

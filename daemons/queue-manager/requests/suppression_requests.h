@@ -21,8 +21,7 @@ public:
         spool::CommitPool& pool;
         Suppressions& suppressions;
     };
-    SuppressionRequests(const Dependencies& dependencies, Replies replies)
-        : deps_(dependencies), replies_(replies) {}
+    SuppressionRequests(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     SuppressionRequests(const SuppressionRequests&) = delete;
 
     void change(const Request& request, const nlohmann::json& body, Suppressions::Operation operation);

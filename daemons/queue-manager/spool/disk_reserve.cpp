@@ -5,9 +5,8 @@ namespace queue_manager {
 
 namespace {
 
-constexpr smtp::Duration reserve_pause =
-    std::chrono::minutes(1);                     // until it is looked whether there is room again
-constexpr std::uint64_t reserve_piece = 1 << 20; // that is given up at a time
+constexpr smtp::Duration reserve_pause = std::chrono::minutes(1); // until it is looked whether there is room again
+constexpr std::uint64_t reserve_piece = 1 << 20;                  // that is given up at a time
 
 } // namespace
 
@@ -19,8 +18,7 @@ void DiskReserve::open(spool::Disk& disk, std::uint64_t size) {
     if (reserve)
         reserve_.emplace(std::move(*reserve));
     else
-        log_.warning("spool reserve: {}: no space is reserved for reports when the disk is full",
-                     reserve.error().what);
+        log_.warning("spool reserve: {}: no space is reserved for reports when the disk is full", reserve.error().what);
 }
 
 void DiskReserve::release() {

@@ -37,10 +37,9 @@ struct IdempotencyKeys::Back {
 
 IdempotencyKeys::IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool,
                                  const config::Idempotency& settings, const std::string& spool_directory,
-           ProblemReporter report_problem)
+                                 ProblemReporter report_problem)
     : log_(log), pool_(pool), report_problem_(std::move(report_problem)), enabled_(settings.enabled),
-      life_(settings.lifetime),
-      back_(new Back{common::idempotency::directory_in(spool_directory), settings.max_size}),
+      life_(settings.lifetime), back_(new Back{common::idempotency::directory_in(spool_directory), settings.max_size}),
       retry_(loop, [this] { send(); }) {}
 
 IdempotencyKeys::~IdempotencyKeys() = default;
@@ -103,24 +102,23 @@ void IdempotencyKeys::send() {
     some.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
     waiting_.erase(waiting_.begin(), end);
     const bool whole = all_seen_ && !complete_ && waiting_.empty();
-    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_, some = std::move(some),
-                whole, now = Loop::now().wall]() mutable {
+    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_, some = std::move(some), whole,
+                now = Loop::now().wall]() mutable {
         std::string aside;
         auto result = back->write(some, whole, now, aside);
-        pool.complete(
-            [this, alive, some = std::move(some), whole, result = std::move(result), aside]() mutable {
-                if (!alive.expired()) sent(std::move(some), whole, result, std::move(aside));
-            });
+        pool.complete([this, alive, some = std::move(some), whole, result = std::move(result), aside]() mutable {
+            if (!alive.expired()) sent(std::move(some), whole, result, std::move(aside));
+        });
     });
 }
 
-void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spool::Result<>& result, std::string aside) {
+void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spool::Result<>& result,
+                           std::string aside) {
     busy_ = false;
     if (!aside.empty())
-        log_.critical(
-            "the store of idempotency keys was moved aside as {}/data.mdb.damaged: {}; the keys of messages "
-            "that have left the spool are lost",
-            back_->directory, aside);
+        log_.critical("the store of idempotency keys was moved aside as {}/data.mdb.damaged: {}; the keys of messages "
+                      "that have left the spool are lost",
+                      back_->directory, aside);
     std::vector<std::function<void()>> free;
     const auto let_go = [&](auto& waits) { std::ranges::move(std::exchange(waits, {}), std::back_inserter(free)); };
     if (result) {
@@ -136,8 +134,7 @@ void IdempotencyKeys::sent(std::vector<AcceptedKey> kept, bool whole, const spoo
         }
     } else {
         for (auto& [id, waits] : then_) let_go(waits);
-        waiting_.insert(waiting_.begin(), std::make_move_iterator(kept.begin()),
-                        std::make_move_iterator(kept.end()));
+        waiting_.insert(waiting_.begin(), std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
         if (!std::exchange(ill_, true)) {
             log_.error("idempotency keys are not stored: {}", result.error().what);
             report_problem_("idempotency keys are not stored: " + result.error().what);

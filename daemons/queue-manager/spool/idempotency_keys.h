@@ -3,9 +3,9 @@
 // from the files at start. Knows the store; must not know what a queue is.
 #pragma once
 #include "daemons/common/config/sections/server/idempotency.h"
-#include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/submission/idempotency/store.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
 #include <memory>
@@ -21,8 +21,7 @@ public:
 
     // `pool`: where it waits for the disk. All outlive it.
     IdempotencyKeys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Idempotency& settings,
-                    const std::string& spool_directory,
-         ProblemReporter report_problem);
+                    const std::string& spool_directory, ProblemReporter report_problem);
     ~IdempotencyKeys();
     IdempotencyKeys(const IdempotencyKeys&) = delete;
 
@@ -50,9 +49,8 @@ private:
     smtp::Duration life_;
     std::shared_ptr<Back> back_;
     common::Timer retry_;
-    std::vector<common::idempotency::AcceptedKey> waiting_; // to be written
-    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>>
-        then_; // of those, and of those under way
+    std::vector<common::idempotency::AcceptedKey> waiting_;                       // to be written
+    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>> then_; // of those, and of those under way
     bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

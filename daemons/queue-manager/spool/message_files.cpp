@@ -11,10 +11,9 @@ constexpr smtp::Duration removal_pause = std::chrono::seconds(5);
 } // namespace
 
 MessageFiles::MessageFiles(const Dependencies& dependencies)
-    : log_(dependencies.log), store_(dependencies.store), scanner_(dependencies.scanner),
-      keys_(dependencies.keys), cleaner_(dependencies.cleaner), reserve_(dependencies.reserve),
-      problems_(dependencies.problems), written_(dependencies.written),
-      pending_timer_(dependencies.loop, [this] { write_unwritten(); }),
+    : log_(dependencies.log), store_(dependencies.store), scanner_(dependencies.scanner), keys_(dependencies.keys),
+      cleaner_(dependencies.cleaner), reserve_(dependencies.reserve), problems_(dependencies.problems),
+      written_(dependencies.written), pending_timer_(dependencies.loop, [this] { write_unwritten(); }),
       removal_retry_(dependencies.loop, [this] { retry_removals(); }) {}
 
 // ---- records ----
@@ -29,8 +28,8 @@ void MessageFiles::record(spool::QueueId id, std::vector<spool::Property> proper
     written_();
 }
 
-void MessageFiles::record_durably(spool::QueueId id, spool::Location location,
-                                  std::vector<spool::Property> properties, spool::Store::Done done) {
+void MessageFiles::record_durably(spool::QueueId id, spool::Location location, std::vector<spool::Property> properties,
+                                  spool::Store::Done done) {
     if (auto unchanged = pending_.take(id)) record(id, {*std::move(unchanged)});
     store_.append(id, location, std::move(properties), spool::Sync::yes, std::move(done));
     written_();
@@ -65,15 +64,13 @@ void MessageFiles::write_all() {
 
 // ---- the end of a message ----
 
-void MessageFiles::remove(spool::QueueId id, spool::Location location,
-                          std::shared_ptr<void> acknowledgement) {
+void MessageFiles::remove(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement) {
     keys_.when_stored(id, [this, id, location, acknowledgement = std::move(acknowledgement)] {
         unlink(id, location, acknowledgement);
     });
 }
 
-void MessageFiles::unlink(spool::QueueId id, spool::Location location,
-                          std::shared_ptr<void> acknowledgement) {
+void MessageFiles::unlink(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement) {
     store_.remove(id, location, [this, id, location, acknowledgement](spool::Result<> removed) {
         if (removed) {
             scanner_.gone(id);

@@ -41,15 +41,14 @@ public:
 
     // Appends to the message's file. `acknowledgement` is released when all is written, or has failed and is
     // reported.
-    void record(spool::QueueId id, std::vector<spool::Property> properties,
-                spool::Sync sync = spool::Sync::no, std::shared_ptr<void> acknowledgement = {});
+    void record(spool::QueueId id, std::vector<spool::Property> properties, spool::Sync sync = spool::Sync::no,
+                std::shared_ptr<void> acknowledgement = {});
     // The same, on stable storage before `done` is called. What fails is for the caller to report.
     void record_durably(spool::QueueId id, spool::Location location, std::vector<spool::Property> properties,
                         spool::Store::Done done);
     // What categorization says, `unchanged` included: recipients that are served as they are, elsewhere.
     void record_categorization(spool::QueueId id, std::vector<spool::Property> records,
-                               std::span<const std::uint32_t> unchanged, spool::Sync sync,
-                               spool::Store::Done done);
+                               std::span<const std::uint32_t> unchanged, spool::Sync sync, spool::Store::Done done);
     // The same where it says nothing else: written a little later, or with the next record, or never.
     void record_later(spool::QueueId id, std::span<const std::uint32_t> unchanged);
     // The message is finished: nothing is to be written of it any more.

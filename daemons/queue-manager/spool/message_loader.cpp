@@ -54,8 +54,10 @@ void MessageLoader::start(spool::QueueId id, spool::Location hint) {
             if (unreadable || (state && unreadable_reported_)) unreadable_(id, failure.why);
             if (unreadable || state) unreadable_reported_ = unreadable;
             for (auto& each : served)
-                if (state) each.then(*state, size);
-                else if (each.failed) each.failed(failure);
+                if (state)
+                    each.then(*state, size);
+                else if (each.failed)
+                    each.failed(failure);
             if (!readings_.at(id).next.empty()) return start(id, hint);
             auto done = readings_.extract(id);
             for (auto& then : done.mapped().after) then();

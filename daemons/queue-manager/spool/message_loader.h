@@ -4,8 +4,8 @@
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/format/layout.h"
-#include "libspool/message/message_state.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/message/message_state.h"
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -56,7 +56,7 @@ private:
     spool::CommitPool& pool_;
     std::function<void()> soon_;
     Unreadable unreadable_;
-    bool unreadable_reported_ = false; // of one that cannot be read
+    bool unreadable_reported_ = false;                     // of one that cannot be read
     std::unordered_map<spool::QueueId, Reading> readings_; // under way, or about to be
     std::vector<std::pair<spool::QueueId, spool::Location>> fresh_;
 };

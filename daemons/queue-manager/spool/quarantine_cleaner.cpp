@@ -14,8 +14,8 @@ constexpr int share = 10; // of the time one look takes, before the next one
 
 } // namespace
 
-QuarantineCleaner::QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
-                                 std::function<void(std::string)> report_problem)
+QuarantineCleaner::QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk,
+                                     spool::CommitPool& pool, std::function<void(std::string)> report_problem)
     : log_(log), disk_(disk), pool_(pool), report_problem_(std::move(report_problem)),
       places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}, {"removed", {}}}},
       timer_(loop, [this] { look(); }) {}

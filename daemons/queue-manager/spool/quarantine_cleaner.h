@@ -6,8 +6,8 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "libspool/disk/commit_pool.h"
-#include "libspool/disk/retention.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/disk/retention.h"
 #include <array>
 #include <functional>
 #include <string_view>
@@ -24,7 +24,7 @@ public:
 
     // `report_problem`: for status, that something cannot be removed; "" it can.
     QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
-                    std::function<void(std::string)> report_problem);
+                      std::function<void(std::string)> report_problem);
     QuarantineCleaner(const QuarantineCleaner&) = delete;
 
     void limit(const config::Spool& spool); // ages and sizes

@@ -71,8 +71,7 @@ void SpoolScanner::look_for_some(std::shared_ptr<Scan> scan) {
     pool_.post([this, scan = std::move(scan), some]() mutable {
         std::vector<spool::Found> batch;
         for (const auto& each : some)
-            if (auto one = spool::find_message(pool_.disk(), each.id, each.location))
-                batch.push_back(*std::move(one));
+            if (auto one = spool::find_message(pool_.disk(), each.id, each.location)) batch.push_back(*std::move(one));
         pool_.complete([this, scan = std::move(scan), batch = std::move(batch)]() mutable {
             for (auto& each : batch)
                 if (scan->known->insert(each.id).second) found(std::move(each));
@@ -84,9 +83,8 @@ void SpoolScanner::look_for_some(std::shared_ptr<Scan> scan) {
 void SpoolScanner::step(std::shared_ptr<Part> part) {
     pool_.post([this, part = std::move(part)]() mutable {
         auto batch = part->scan.step();
-        pool_.complete([this, part = std::move(part), batch = std::move(batch)]() mutable {
-            take(part, std::move(batch));
-        });
+        pool_.complete(
+            [this, part = std::move(part), batch = std::move(batch)]() mutable { take(part, std::move(batch)); });
     });
 }
 

@@ -22,7 +22,7 @@ public:
         std::function<void(spool::Found&&)> found;
         std::function<void(const spool::QuarantinedFile&)> put_aside;
         std::function<void(const spool::Error&)> unreadable;
-        std::function<void()> all_loaded; // the scan of everything has ended
+        std::function<void()> all_loaded;  // the scan of everything has ended
         std::function<void()> unread = {}; // some could not be read, and may be later: load_unread()
     };
 
@@ -43,8 +43,10 @@ public:
     void finished(spool::QueueId id) { finished_.insert(id); }
     // Its file has gone.
     void gone(spool::QueueId id) {
-        if (scans_ > 0) gone_.push_back(id);
-        else finished_.erase(id);
+        if (scans_ > 0)
+            gone_.push_back(id);
+        else
+            finished_.erase(id);
     }
 
     // A writer tells of its message. True: a scan was quicker, so it is known, or even delivered and gone.
@@ -72,10 +74,10 @@ private:
     Callbacks callbacks_;
     bool loading_ = false;
     int scans_ = 0;
-    std::set<std::string> unread_; // directories
-    std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
-    std::vector<spool::QueueId> gone_;            // during a scan
-    std::unordered_set<spool::QueueId> unannounced_;   // found, and their writers live
+    std::set<std::string> unread_;                   // directories
+    std::unordered_set<spool::QueueId> finished_;    // until gone, and while a scan runs
+    std::vector<spool::QueueId> gone_;               // during a scan
+    std::unordered_set<spool::QueueId> unannounced_; // found, and their writers live
 };
 
 } // namespace queue_manager

@@ -52,7 +52,8 @@ Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::
         order.entries = std::move(kept);
     }
     if (order.dry_run || order.entries.empty()) return counts;
-    const auto made = TRY(order.doing == Operation::put ? list.put(order.entries, now) : list.erase(order.entries, now));
+    const auto made =
+        TRY(order.doing == Operation::put ? list.put(order.entries, now) : list.erase(order.entries, now));
     for (const bool each : made) ++(each ? counts.made : counts.other);
     return counts;
 }
@@ -60,8 +61,8 @@ Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::
 } // namespace
 
 Suppressions::Suppressions(Dependencies hands)
-    : deps_(std::move(hands)), gathering_(deps_.loop, [this] { flush(); }),
-      recount_(deps_.loop, [this] { count(); }), reopen_(deps_.loop, [this] { open(); }) {}
+    : deps_(std::move(hands)), gathering_(deps_.loop, [this] { flush(); }), recount_(deps_.loop, [this] { count(); }),
+      reopen_(deps_.loop, [this] { open(); }) {}
 
 void Suppressions::open() {
     opening_ = true;
@@ -75,8 +76,9 @@ void Suppressions::open() {
             aside = fmt::format("the suppression list was damaged{}{}: it was moved to {}, and a new one was "
                                 "started; import your copy of it (postrider suppress import), then remove that file",
                                 aside.empty() ? "" : ": ", aside, old);
-        auto list = store ? Result<std::unique_ptr<SuppressionList>>(std::make_unique<SuppressionList>(std::move(*store)))
-                          : std::unexpected(store.error());
+        auto list = store
+                        ? Result<std::unique_ptr<SuppressionList>>(std::make_unique<SuppressionList>(std::move(*store)))
+                        : std::unexpected(store.error());
         deps_.pool.complete([this, list = std::move(list), aside = std::move(aside)]() mutable {
             opened(std::move(list), std::move(aside));
         });

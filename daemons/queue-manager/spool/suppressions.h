@@ -3,8 +3,8 @@
 // must not know the engine, nor who asks.
 #pragma once
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/store/suppression_list.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/store/suppression_list.h"
 #include "libspool/disk/commit_pool.h"
 #include <cstdint>
 #include <deque>
@@ -33,7 +33,7 @@ public:
         std::function<void(const spool::Result<ChangeCounts>&)> done = {};
     };
     struct Figures {
-        std::string why_not; // "" unless the list cannot be used
+        std::string why_not;                            // "" unless the list cannot be used
         std::uint64_t entries = 0, automatic_today = 0; // UTC's day
         bool loading = false;
     };
@@ -41,9 +41,9 @@ public:
         common::Loop& loop;
         spool::CommitPool& pool;
         std::string spool;
-        std::function<void(std::string text)> report_problem;              // for `status`; "" clears it
+        std::function<void(std::string text)> report_problem;            // for `status`; "" clears it
         std::function<void(std::span<const decide::Suppression>)> added; // durably
-        std::function<void(bool any)> changed;                      // is there anybody on the list?
+        std::function<void(bool any)> changed;                           // is there anybody on the list?
     };
 
     explicit Suppressions(Dependencies hands);

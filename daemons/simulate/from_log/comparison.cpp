@@ -1,7 +1,7 @@
 #include "daemons/simulate/from_log/comparison.h"
+#include "daemons/common/terminal/text.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include "daemons/simulate/report/report.h"
-#include "daemons/common/terminal/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -38,14 +38,18 @@ void add(TrafficStats& to, const TrafficStats& more) {
     to.delays.insert(to.delays.end(), more.delays.begin(), more.delays.end());
 }
 
-std::uint64_t waiting(const TrafficStats& of) { return of.accepted - std::min(of.accepted, of.delivered + of.returned); }
+std::uint64_t waiting(const TrafficStats& of) {
+    return of.accepted - std::min(of.accepted, of.delivered + of.returned);
+}
 
-std::string wait(const TrafficStats& of, double quantile) { return of.delivered == 0 ? "-" : wait_text(of.delay(quantile)); }
+std::string wait(const TrafficStats& of, double quantile) {
+    return of.delivered == 0 ? "-" : wait_text(of.delay(quantile));
+}
 
 nlohmann::json json_of(const TrafficStats& of) {
-    return {{"accepted", of.accepted},           {"delivered", of.delivered},    {"returned", of.returned},
-            {"waiting", waiting(of)},            {"delay_median", of.delay(0.5)}, {"delay_95", of.delay(0.95)},
-            {"delay_99", of.delay(0.99)},        {"delay_longest", of.delay(1)}};
+    return {{"accepted", of.accepted},    {"delivered", of.delivered},     {"returned", of.returned},
+            {"waiting", waiting(of)},     {"delay_median", of.delay(0.5)}, {"delay_95", of.delay(0.95)},
+            {"delay_99", of.delay(0.99)}, {"delay_longest", of.delay(1)}};
 }
 
 } // namespace
@@ -61,9 +65,9 @@ std::string comparison(const MailLog& log, const TrafficGroups& groups, const Ti
         add(was, log_says);
         add(would, played_out);
         if (++shown > domains_shown) continue;
-        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", truncated(group.name, name_width),
-                            name_width, log_says.accepted, log_says.delivered, played_out.delivered,
-                            wait(log_says, 0.95), wait(played_out, 0.95));
+        rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", truncated(group.name, name_width), name_width,
+                            log_says.accepted, log_says.delivered, played_out.delivered, wait(log_says, 0.95),
+                            wait(played_out, 0.95));
     }
     std::string out = fmt::format("{:<30} {:>12} {:>12}\n", "Total", "log", "simulated");
     const auto line = [&](std::string_view what, const std::string& a, const std::string& b) {

@@ -1,7 +1,7 @@
 // Compares a mail log with its simulation: the same figures for both, in total and per recipient domain. Pure.
 #pragma once
-#include "daemons/simulate/report/timeline.h"
 #include "daemons/simulate/from_log/traffic_groups.h"
+#include "daemons/simulate/report/timeline.h"
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

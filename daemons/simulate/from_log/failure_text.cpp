@@ -16,13 +16,19 @@ Stage stage_of(std::string_view words) {
         std::string_view text;
         Stage stage;
     };
-    static constexpr Word all[] = {{"greeting", Stage::banner},      {"EHLO", Stage::ehlo},
-                                   {"HELO", Stage::ehlo},            {"LHLO", Stage::ehlo},
-                                   {"TLS", Stage::ehlo},             {"AUTH", Stage::ehlo},
+    static constexpr Word all[] = {{"greeting", Stage::banner},
+                                   {"EHLO", Stage::ehlo},
+                                   {"HELO", Stage::ehlo},
+                                   {"LHLO", Stage::ehlo},
+                                   {"TLS", Stage::ehlo},
+                                   {"AUTH", Stage::ehlo},
                                    {"authenticating", Stage::ehlo},
-                                   {"MAIL FROM", Stage::mail},       {"RCPT TO", Stage::rcpt},
-                                   {"end of", Stage::final_dot},     {"message body", Stage::final_dot},
-                                   {"final dot", Stage::final_dot},  {"DATA", Stage::data}};
+                                   {"MAIL FROM", Stage::mail},
+                                   {"RCPT TO", Stage::rcpt},
+                                   {"end of", Stage::final_dot},
+                                   {"message body", Stage::final_dot},
+                                   {"final dot", Stage::final_dot},
+                                   {"DATA", Stage::data}};
     for (const auto& each : all)
         if (words.find(each.text) != words.npos) return each.stage;
     return Stage::final_dot;

@@ -32,7 +32,7 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
         like.reply = failure.reply;
         std::uint64_t sporadic = 0, tries = 0;
         Episode now;
-        std::uint64_t passes = 0; // since the last failure
+        std::uint64_t passes = 0;  // since the last failure
         smtp::Duration passed{-1}; // last
         const auto close = [&] {
             if (now.failures == 0) return;
@@ -51,7 +51,8 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
         for (const auto& attempt : record.attempts) {
             if (attempt.kind == kind) {
                 ++tries;
-                if (now.failures > 0 && passes > 0 && (attempt.at - now.last > quiet || passes >= good_in_a_row)) close();
+                if (now.failures > 0 && passes > 0 && (attempt.at - now.last > quiet || passes >= good_in_a_row))
+                    close();
                 if (now.failures++ == 0)
                     now.from = passed >= 0s ? passed + (attempt.at - passed) / 2
                                             : std::max<smtp::Duration>(attempt.at - 1s, 0s);

@@ -106,7 +106,8 @@ std::optional<std::string_view> value(std::string_view& text, std::string_view k
 std::optional<smtp::Duration> seconds(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || !(number >= 0 && number <= 400 * 86400.0)) return {};
+    if (error != std::errc() || end != text.data() + text.size() || !(number >= 0 && number <= 400 * 86400.0))
+        return {};
     return smtp::Duration(std::llround(number * 1e6));
 }
 

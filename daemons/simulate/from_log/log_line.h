@@ -1,5 +1,5 @@
-// Parses one line of a mail log written by Postfix or Postrider. Knows the format of lines only. Pure; accepts any bytes.
-// The results point into the line.
+// Parses one line of a mail log written by Postfix or Postrider. Knows the format of lines only. Pure; accepts any
+// bytes. The results point into the line.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
@@ -39,9 +39,13 @@ struct Delivery { // "to=<bob@example.net>, relay=…, delay=…, delays=…, ds
     std::string_view text;                               // the text in parentheses
 };
 
-struct Expired {};                              // "from=<…>, status=expired, returned to sender"
-struct Reported { std::string_view report; };   // "sender non-delivery notification: 4ABC"
-struct HostFailure { std::string_view text; };  // a failed host, before the next one is tried: "connect to …: …"
+struct Expired {}; // "from=<…>, status=expired, returned to sender"
+struct Reported {
+    std::string_view report;
+}; // "sender non-delivery notification: 4ABC"
+struct HostFailure {
+    std::string_view text;
+}; // a failed host, before the next one is tried: "connect to …: …"
 
 struct LogLine {
     LogTime when;

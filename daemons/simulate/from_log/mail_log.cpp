@@ -1,6 +1,6 @@
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/simulate/from_log/mail_log.h"
 #include "daemons/common/config/schema/key.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
 #include "libsmtp/text/date.h"
 #include <algorithm>
@@ -19,7 +19,8 @@ std::chrono::sys_days days(int year, unsigned month, unsigned day) {
     return std::chrono::year(year) / std::chrono::month(month) / std::chrono::day(day);
 }
 
-// "250 2.0.0 Ok: queued as 4ABC": the queue id at the next hop, which may be a content filter that returns the mail here.
+// "250 2.0.0 Ok: queued as 4ABC": the queue id at the next hop, which may be a content filter that returns the mail
+// here.
 std::string_view queued_as(std::string_view text) {
     const auto at = text.rfind("queued as ");
     if (at == text.npos) return {};
@@ -178,8 +179,7 @@ void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) 
     if (of.last_greylisted >= 0s && (record->min_accepted_wait == 0s || known_for < record->min_accepted_wait))
         record->min_accepted_wait = known_for;
     const auto keep = [&](std::vector<float>& samples, const std::optional<smtp::Duration>& value) {
-        if (value && samples.size() < limits_.samples)
-            samples.push_back(std::chrono::duration<float>(*value).count());
+        if (value && samples.size() < limits_.samples) samples.push_back(std::chrono::duration<float>(*value).count());
     };
     if (!what.reused) keep(record->connects, what.connect);
     keep(record->transmissions, what.transmission);

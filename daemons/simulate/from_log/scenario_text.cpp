@@ -1,12 +1,12 @@
-#include "daemons/common/config/schema/value_types.h"
 #include "daemons/simulate/from_log/scenario_text.h"
 #include "daemons/common/config/schema/key.h"
-#include "daemons/common/text/units.h"
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
+#include "daemons/common/terminal/text.h"
+#include "daemons/common/text/units.h"
 #include "daemons/simulate/from_log/incidents.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include "daemons/simulate/scenario/stages.h"
-#include "daemons/common/terminal/text.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -230,14 +230,16 @@ std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::str
     const auto line = [&](std::uint64_t count, std::string_view what, std::string_view rest) {
         if (count > 0) out += fmt::format("{}: {}\n", number(count, what), rest);
     };
-    line(counts.older, "recipient", "the message arrived before the start of the log; simulated as arriving "
-                                    "at its start");
+    line(counts.older, "recipient",
+         "the message arrived before the start of the log; simulated as arriving "
+         "at its start");
     line(groups.reports(), "delivery report", "not simulated as incoming mail; the simulation generates its own");
     line(groups.requeued(), "recipient", "requeued under another id, by a content filter for example; simulated once");
     line(counts.over_limit, "line", "about recipients beyond the limit for one log; not simulated");
     if (counts.unsupported > 0)
         line(counts.unsupported, "failure",
-             fmt::format("cannot be expressed in a scenario; the first: {}", smtp::printable(counts.unsupported_text, 120)));
+             fmt::format("cannot be expressed in a scenario; the first: {}",
+                         smtp::printable(counts.unsupported_text, 120)));
     return out;
 }
 

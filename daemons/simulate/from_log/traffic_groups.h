@@ -1,5 +1,5 @@
-// Groups the recipients of a log into the [traffic] sections of a scenario: one per recipient domain, with the domains that
-// have the least mail merged into one. Pure.
+// Groups the recipients of a log into the [traffic] sections of a scenario: one per recipient domain, with the domains
+// that have the least mail merged into one. Pure.
 #pragma once
 #include "daemons/simulate/from_log/mail_log.h"
 #include <cstdint>

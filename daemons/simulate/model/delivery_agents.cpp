@@ -105,9 +105,9 @@ void DeliveryAgents::deliver_next(q::ConnectionId id) {
         return;
     }
     c.busy = true;
-    const auto answer = c.server ? servers_.take(*c.server, owner_.recipient_of(c.deliveries.front().message),
-                                                 schedule_.time())
-                                 : Answer{local_transaction};
+    const auto answer =
+        c.server ? servers_.take(*c.server, owner_.recipient_of(c.deliveries.front().message), schedule_.time())
+                 : Answer{local_transaction};
     schedule_in_session(id, answer.takes, [this, id, answer] { answered(id, answer); });
 }
 
@@ -171,8 +171,7 @@ void DeliveryAgents::finish_delivery(q::ConnectionId id, const Answer& answer, F
         else if (c.rule)
             adjusted = decide::reading(c.rule->replies, answer.observation());
         if (adjusted) reason.status = decide::status_as(reason.status, severity = *adjusted);
-        const auto outcome =
-            severity == decide::Severity::permanent ? q::Outcome::failed : q::Outcome::deferred;
+        const auto outcome = severity == decide::Severity::permanent ? q::Outcome::failed : q::Outcome::deferred;
         result = q::observed(0, outcome, {answer.stage, answer.code, reason.status}, reason);
         owner_.attempt_failed(c.link);
     }

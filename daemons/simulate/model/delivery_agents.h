@@ -48,8 +48,7 @@ public:
 
     // The hosts of a link, for connections that are opened from now on. `rule`: of the route that led to it
     // last; null: none.
-    void set_hosts(const std::string& link, const std::vector<decide::Host>& hosts,
-                   const decide::RouteRule* rule) {
+    void set_hosts(const std::string& link, const std::vector<decide::Host>& hosts, const decide::RouteRule* rule) {
         links_[link] = {hosts, rule};
     }
 

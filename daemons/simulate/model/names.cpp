@@ -6,8 +6,8 @@
 namespace postrider::simulate {
 
 using namespace std::chrono_literals;
-using decide::NextHop;
 using decide::LookupStatus;
+using decide::NextHop;
 
 namespace {
 
@@ -33,7 +33,8 @@ void SimulatedRouter::link_state(std::string_view link, bool down) {
         down_.erase(known);
 }
 
-SimulatedRouter::Found SimulatedRouter::find(const std::string& domain, smtp::Duration now, std::string_view pool) const {
+SimulatedRouter::Found SimulatedRouter::find(const std::string& domain, smtp::Duration now,
+                                             std::string_view pool) const {
     const auto* rule = routes_.find(domain);
     if (rule && pool.empty()) pool = rule->pool;
     auto found = find_hosts(domain, rule, pool, now);
@@ -45,16 +46,16 @@ SimulatedRouter::Found SimulatedRouter::find_hosts(const std::string& domain, co
                                                    std::string_view pool, smtp::Duration now) const {
     const NextHop hop = rule ? rule->next_hops.front().front() : NextHop{};
     if (hop.kind == NextHop::Kind::host)
-        return {decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),
-                configured_valid, rule};
+        return {
+            decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),
+            configured_valid, rule};
     // Where a name takes submitted mail is as good as its MX: a scenario knows no other hosts of it.
     const bool by_rule = hop.kind != NextHop::Kind::recipient;
     const auto& name = by_rule ? hop.name : domain;
     auto destination = look_up(name, hop.port, now);
     const auto* known = scenario_.domain(name);
     auto valid = known ? known->ttl : Domain{}.ttl;
-    if (destination.kind == decide::RouteKind::permanent)
-        valid = std::min(valid, config_.dns.negative_ttl);
+    if (destination.kind == decide::RouteKind::permanent) valid = std::min(valid, config_.dns.negative_ttl);
     if (by_rule) destination = decide::named_by_rule(std::move(destination));
     if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
     if (destination.kind == decide::RouteKind::temporary) valid = config_.dns.failure_ttl;

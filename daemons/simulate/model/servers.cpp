@@ -12,18 +12,15 @@ namespace {
 
 constexpr smtp::Duration refusal = 1ms;
 
-bool affects_connecting(const Fault& fault) {
-    return fault.kind == FaultKind::refuses || fault.at <= Stage::ehlo;
-}
+bool affects_connecting(const Fault& fault) { return fault.kind == FaultKind::refuses || fault.at <= Stage::ehlo; }
 
 std::string to_text(const Server& server) { return fmt::format("{}:{}", server.name, server.port); }
 
 Answer reply_answer(const Server& server, smtp::Duration takes, Stage stage, const Reply& reply) {
     Answer out{takes, false, stage, reply.code, {}, reply.code == 421 || stage <= Stage::ehlo};
-    out.reason = {
-        reply.status.empty() ? fmt::format("{}.0.0", reply.code / 100) : reply.status,
-        fmt::format("host {} said: {} (in reply to {})", server.name, reply.line(), smtp::command_of(stage)),
-        reply.line(), server.name};
+    out.reason = {reply.status.empty() ? fmt::format("{}.0.0", reply.code / 100) : reply.status,
+                  fmt::format("host {} said: {} (in reply to {})", server.name, reply.line(), smtp::command_of(stage)),
+                  reply.line(), server.name};
     return out;
 }
 
@@ -36,28 +33,25 @@ Server& Servers::at(const decide::Host& host) {
 }
 
 bool Servers::used(const HostName& name) const {
-    return std::ranges::any_of(
-        servers_, [&](const auto& each) { return name.covers(each.first.first, each.first.second); });
+    return std::ranges::any_of(servers_,
+                               [&](const auto& each) { return name.covers(each.first.first, each.first.second); });
 }
 
 smtp::Duration Servers::with_jitter(smtp::Duration usual) const {
-    return smtp::Duration(
-        std::llround(static_cast<double>(usual.count()) * (0.8 + 0.4 * random_.fraction())));
+    return smtp::Duration(std::llround(static_cast<double>(usual.count()) * (0.8 + 0.4 * random_.fraction())));
 }
 
-template <class Suits>
-const Fault* Servers::find_fault(const Server& server, smtp::Duration now, Suits suits) {
+template <class Suits> const Fault* Servers::find_fault(const Server& server, smtp::Duration now, Suits suits) {
     for (const auto& fault : scenario_.faults)
-        if (now >= fault.from && now < fault.until() && suits(fault) &&
-            fault.applies_to(server.name, server.port) &&
+        if (now >= fault.from && now < fault.until() && suits(fault) && fault.applies_to(server.name, server.port) &&
             (fault.share >= 1 || random_.fraction() < fault.share))
             return &fault;
     return nullptr;
 }
 
 bool Servers::cuts_connections(const Fault& fault) {
-    return fault.share >= 1 && (fault.kind == FaultKind::refuses ||
-                                  (fault.kind == FaultKind::silent && fault.at == Stage::connect));
+    return fault.share >= 1 &&
+           (fault.kind == FaultKind::refuses || (fault.kind == FaultKind::silent && fault.at == Stage::connect));
 }
 
 // How long we wait for it there.
@@ -84,11 +78,9 @@ Answer Servers::fault_answer(const Fault& fault, const Server& server, smtp::Dur
     case FaultKind::silent:
         out.takes = takes + timeout(fault.at);
         if (fault.at == Stage::connect)
-            out.reason = {"4.4.1", fmt::format("connect to {}: Connection timed out", to_text(server)), "",
-                          ""};
+            out.reason = {"4.4.1", fmt::format("connect to {}: Connection timed out", to_text(server)), "", ""};
         else
-            out.reason.text =
-                fmt::format("conversation with {} timed out: no answer to {}", server.name, command);
+            out.reason.text = fmt::format("conversation with {} timed out: no answer to {}", server.name, command);
         break;
     default: out.reason.text = fmt::format("lost connection with {}: no answer to {}", server.name, command);
     }
@@ -103,7 +95,7 @@ Answer Servers::greet(Server& server, smtp::Duration now) {
         return fault_answer(*fault, server, fault->at > Stage::connect ? with_jitter(server.behaviour->connect) : 0s);
     if (server.behaviour->connections > 0 && server.open >= server.behaviour->connections)
         return reply_answer(server, with_jitter(server.behaviour->connect), Stage::banner,
-                    {421, "4.7.0", "too many connections"});
+                            {421, "4.7.0", "too many connections"});
     ++server.open;
     return {with_jitter(server.behaviour->connect)};
 }

@@ -1,9 +1,9 @@
-// The servers of a scenario: what they reply, at which stage and after which time, by their settings, the faults in effect
-// and how busy they are. Knows no queue; of connections it knows only how many are open.
+// The servers of a scenario: what they reply, at which stage and after which time, by their settings, the faults in
+// effect and how busy they are. Knows no queue; of connections it knows only how many are open.
 #pragma once
 #include "daemons/common/config/sections/delivery/smtp_client.h"
-#include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/hosts/mx.h"
+#include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/events.h"
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/simulate/scenario/scenario.h"

@@ -23,16 +23,13 @@ constexpr std::uint64_t between_progress = 1 << 16; // steps
 
 Simulation::Simulation(const config::Config& config, const Scenario& scenario, std::size_t columns)
     : config_(config), scenario_(scenario), random_(scenario.seed), router_(config, scenario),
-      servers_(scenario, config.smtp_client, random_),
-      timeline_(scenario.duration, scenario.interval, columns),
-      agents_(*this, schedule_, servers_, random_, config.smtp_client),
-      engine_(config.queue, scenario.seed, now()) {
+      servers_(scenario, config.smtp_client, random_), timeline_(scenario.duration, scenario.interval, columns),
+      agents_(*this, schedule_, servers_, random_, config.smtp_client), engine_(config.queue, scenario.seed, now()) {
     schedule_scenario();
 }
 
 smtp::Now Simulation::now() const {
-    return {smtp::Monotonic(monotonic_begin + schedule_.time()),
-            smtp::WallTime(wall_begin + schedule_.time())};
+    return {smtp::Monotonic(monotonic_begin + schedule_.time()), smtp::WallTime(wall_begin + schedule_.time())};
 }
 
 void Simulation::schedule_scenario() {
@@ -53,12 +50,12 @@ void Simulation::schedule_scenario() {
             });
     }
     for (const auto& traffic : scenario_.traffic) {
-        auto& source = sources_.emplace_back(
-            Source{traffic, {traffic, random_}, {}, 0, timeline_.traffic_stats(traffic.name)});
+        auto& source =
+            sources_.emplace_back(Source{traffic, {traffic, random_}, {}, 0, timeline_.traffic_stats(traffic.name)});
         for (const auto& domain : traffic.domains) source.domains.push_back(domain_index(domain, pool_of(traffic)));
         source.reports_to = domain_index(traffic.sender.empty() || traffic.null_sender()
-                                      ? config_.local.domains.front()
-                                      : traffic.sender.substr(traffic.sender.find('@') + 1));
+                                             ? config_.local.domains.front()
+                                             : traffic.sender.substr(traffic.sender.find('@') + 1));
     }
     for (std::size_t n = 0; n < sources_.size(); ++n) schedule_arrival(n);
 }
@@ -191,10 +188,7 @@ void Simulation::execute(const q::MakeReport& a) {
         if (nobody) return;
         const auto reports_to = message(about).reports_to;
         timeline_.report_sent();
-        accept({.domain = reports_to,
-                .reports_to = reports_to,
-                .accepted = schedule_.time(),
-                .null_sender = true},
+        accept({.domain = reports_to, .reports_to = reports_to, .accepted = schedule_.time(), .null_sender = true},
                q::Lane::normal, "report", "");
     });
 }
@@ -234,9 +228,8 @@ void Simulation::attempt_failed(const std::string& link) {
 // ---- routes ----
 
 void Simulation::execute(const q::AskRoute& a) {
-    schedule_.in(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] {
-        routed(domain, pool);
-    });
+    schedule_.in(asking_router,
+                 [this, domain = std::string(a.domain), pool = std::string(a.pool)] { routed(domain, pool); });
 }
 
 void Simulation::routed(const std::string& domain, const std::string& pool) {
@@ -287,10 +280,10 @@ void Simulation::execute(const q::LinkState& a) {
 }
 
 void Simulation::execute(const q::NoticeReset& a) {
-    timeline_.add({.at = schedule_.time(),
-                   .kind = EventKind::reset,
-                   .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues,
-                                       a.queues == 1 ? "" : "s")});
+    timeline_.add(
+        {.at = schedule_.time(),
+         .kind = EventKind::reset,
+         .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues, a.queues == 1 ? "" : "s")});
 }
 
 // ---- health ----
@@ -306,9 +299,8 @@ void Simulation::execute(const q::NoticeLink& a) {
         event.text = "recovered";
     } else {
         event.next = a.next_attempt.time_since_epoch() - wall_begin;
-        event.text = fmt::format("in {} after {} failure{}: {}; next attempt at {}", q::word_of(a.health),
-                                     a.failures, a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "",
-                                     clock_text(event.next));
+        event.text = fmt::format("in {} after {} failure{}: {}; next attempt at {}", q::word_of(a.health), a.failures,
+                                 a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "", clock_text(event.next));
     }
     timeline_.state(std::move(event), q::word_of(a.health));
 }
@@ -324,7 +316,7 @@ void Simulation::execute(const q::NoticeQueue& a) {
     } else {
         event.next = a.next_attempt.time_since_epoch() - wall_begin;
         event.text += fmt::format("in {} after {} failure{}: {}", q::word_of(a.health), a.failures,
-                                      a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "");
+                                  a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "");
     }
     timeline_.queue_state(std::move(event), std::string(a.queue), q::word_of(a.health));
 }

@@ -34,7 +34,7 @@ public:
 private:
     struct Message {
         std::uint32_t domain = 0, reports_to = 0; // in domains_
-        TrafficStats* stats = nullptr;              // of its traffic; null: a report
+        TrafficStats* stats = nullptr;            // of its traffic; null: a report
         smtp::Duration accepted{};
         RemoteRecipient recipient;
         std::uint64_t size = 4096;
@@ -64,8 +64,7 @@ private:
     void fault_begins(const Fault& fault);
     void schedule_arrival(std::size_t source);
     void arrive(std::size_t source);
-    void accept(Message message, decide::queue::Lane lane, std::string_view submitter,
-                std::string_view policy);
+    void accept(Message message, decide::queue::Lane lane, std::string_view submitter, std::string_view policy);
     std::string pool_of(const Traffic& traffic) const;
     std::uint32_t domain_index(const std::string& domain, const std::string& pool = {});
     Message& message(spool::QueueId id) { return messages_[(id.value >> 8) - 1]; }

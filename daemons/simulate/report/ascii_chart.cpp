@@ -53,7 +53,7 @@ std::string draw_chart(const Chart& chart, std::span<const double> values) {
 std::string time_axis(std::size_t columns, smtp::Duration duration) {
     using namespace std::chrono_literals;
     constexpr smtp::Duration round_values[] = {1s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 15min, 30min, 1h,
-                                        2h, 3h, 6h,  12h, 24h,  48h,  96h,  168h,  336h,  720h,  1440h};
+                                               2h, 3h, 6h,  12h, 24h,  48h,  96h,  168h,  336h,  720h,  1440h};
     const auto column_of = [&](smtp::Duration at) {
         return static_cast<std::size_t>(static_cast<double>(columns) * static_cast<double>(at.count()) /
                                             static_cast<double>(duration.count()) +

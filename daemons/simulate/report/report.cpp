@@ -1,6 +1,6 @@
 #include "daemons/simulate/report/report.h"
-#include "daemons/simulate/report/ascii_chart.h"
 #include "daemons/common/terminal/text.h"
+#include "daemons/simulate/report/ascii_chart.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -13,9 +13,9 @@ namespace {
 
 using Named = std::pair<std::string_view, const Timeline::Link*>;
 
-constexpr std::size_t links_shown = 8;      // with timetable and drawings; all are in the first table
-constexpr std::size_t events_shown = 4; // of one kind and link
-constexpr double min_charted_delay = 10;        // seconds of delay
+constexpr std::size_t links_shown = 8;   // with timetable and drawings; all are in the first table
+constexpr std::size_t events_shown = 4;  // of one kind and link
+constexpr double min_charted_delay = 10; // seconds of delay
 
 // In lines of that width, the first one and the others begun as told.
 std::string wrapped(std::string_view text, std::size_t width, std::string first, const std::string& others) {
@@ -43,8 +43,8 @@ std::string number_or_dash(std::uint64_t number) {
 
 std::string link_table(const Timeline& timeline, std::size_t width) {
     const auto name_width = width - 45;
-    std::string out = fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>8} {:>7}\n", "Link", name_width, "mail in",
-                                  "delivered", "returned", "highest", "left");
+    std::string out = fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>8} {:>7}\n", "Link", name_width, "mail in", "delivered",
+                                  "returned", "highest", "left");
     for (const auto& [name, link] : timeline.links())
         out += fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>8} {:>7}\n", truncated(name, name_width), name_width,
                            link.accepted, link.delivered, link.returned(), link.peak, link.queued);
@@ -53,12 +53,11 @@ std::string link_table(const Timeline& timeline, std::size_t width) {
 
 std::string traffic_table(const Timeline& timeline, std::size_t width) {
     const auto name_width = width - 55;
-    std::string out = fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>12} {:>12}\n", "Traffic", name_width,
-                                  "mail in", "delivered", "returned", "half within", "longest wait");
+    std::string out = fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>12} {:>12}\n", "Traffic", name_width, "mail in",
+                                  "delivered", "returned", "half within", "longest wait");
     for (const auto& [name, of] : timeline.traffic())
         out += fmt::format("{:<{}} {:>8} {:>9} {:>8} {:>12} {:>12}\n", truncated(name, name_width), name_width,
-                           of.accepted, of.delivered, of.returned, wait_text(of.delay(0.5)),
-                           wait_text(of.delay(1)));
+                           of.accepted, of.delivered, of.returned, wait_text(of.delay(0.5)), wait_text(of.delay(1)));
     return out;
 }
 
@@ -78,8 +77,7 @@ std::string event_list(const Timeline& timeline, std::size_t width) {
     for (const auto& [of, count] : seen)
         if (count > events_shown)
             out += wrapped(fmt::format("{}{}{} more of \"{}\"; --json shows all", of.first,
-                                       of.first.empty() ? "" : ": ", count - events_shown,
-                                       name_of(of.second)),
+                                       of.first.empty() ? "" : ": ", count - events_shown, name_of(of.second)),
                            width, std::string(11, ' '), std::string(13, ' '));
     if (!any) out += "           nothing notable\n";
     return out;
@@ -97,27 +95,25 @@ std::string link_facts(const Timeline::Link& link, std::size_t width) {
     auto out = wrapped(text + ".", width, "  ", "  ");
     if (link.delivered > 0)
         out += wrapped(fmt::format("Delay: half within {}, 95 % within {}, 99 % within {}, longest {}.",
-                                   wait_text(link.delay(0.5)), wait_text(link.delay(0.95)),
-                                   wait_text(link.delay(0.99)), wait_text(link.delay(1))),
+                                   wait_text(link.delay(0.5)), wait_text(link.delay(0.95)), wait_text(link.delay(0.99)),
+                                   wait_text(link.delay(1))),
                        width, "  ", "  ");
     return out;
 }
 
 std::string timetable(const Timeline& timeline, const Timeline::Link& link) {
-    std::string out = fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", "until", "in",
-                                  "delivered", "returned", "failed", "backlog", "longest wait", "state");
+    std::string out = fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", "until", "in", "delivered",
+                                  "returned", "failed", "backlog", "longest wait", "state");
     const auto idle = [](const IntervalStats& row) {
         return row.accepted + row.attempts + row.max_backlog == 0 && row.state == "ready";
     };
     const auto first = std::ranges::find_if_not(link.rows, idle); // nothing to show before the first mail
     for (auto n = static_cast<std::size_t>(first - link.rows.begin()); n < link.rows.size(); ++n) {
         const auto& row = link.rows[n];
-        const auto end =
-            std::min(timeline.duration(), timeline.interval() * static_cast<std::int64_t>(n + 1));
+        const auto end = std::min(timeline.duration(), timeline.interval() * static_cast<std::int64_t>(n + 1));
         out += fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", clock_text(end),
-                           number_or_dash(row.accepted), number_or_dash(row.delivered),
-                           number_or_dash(row.returned), number_or_dash(row.failures),
-                           number_or_dash(row.backlog),
+                           number_or_dash(row.accepted), number_or_dash(row.delivered), number_or_dash(row.returned),
+                           number_or_dash(row.failures), number_or_dash(row.backlog),
                            row.delays.empty() ? std::string("-") : wait_text(row.delay(1)), row.state);
     }
     return out;
@@ -152,8 +148,7 @@ std::vector<Named> links_by_peak(const Timeline& timeline) {
     std::vector<Named> out;
     for (const auto& [name, link] : timeline.links())
         if (link.accepted + link.peak > 0) out.emplace_back(name, &link);
-    std::ranges::stable_sort(out,
-                             [](const Named& a, const Named& b) { return a.second->peak > b.second->peak; });
+    std::ranges::stable_sort(out, [](const Named& a, const Named& b) { return a.second->peak > b.second->peak; });
     return out;
 }
 
@@ -170,10 +165,8 @@ std::string seconds_text(smtp::Duration d) { return wait_text(std::chrono::durat
 // Of the link that had the highest backlog.
 std::string backlog_sentence(const Timeline& timeline, std::string_view name, const Timeline::Link& link) {
     auto out = fmt::format(" At most {} waited at the same time, for {}, at {}",
-                           count_text(static_cast<std::int64_t>(link.peak), "message"), name,
-                           clock_text(link.peak_at));
-    if (link.drained_at < link.peak_at)
-        return out + (link.queued > 0 ? ", and that backlog was not cleared." : ".");
+                           count_text(static_cast<std::int64_t>(link.peak), "message"), name, clock_text(link.peak_at));
+    if (link.drained_at < link.peak_at) return out + (link.queued > 0 ? ", and that backlog was not cleared." : ".");
     out += fmt::format("; that backlog was cleared at {}", clock_text(link.drained_at));
     if (const auto* fault_end = last_fault_end_before(timeline, link.drained_at);
         fault_end && fault_end->at >= link.peak_at - smtp::Duration(std::chrono::hours(1)))
@@ -186,8 +179,7 @@ std::string backlog_sentence(const Timeline& timeline, std::string_view name, co
 std::size_t chart_columns(std::size_t width) { return std::clamp(width, min_width, max_width) - 12; }
 
 std::string conclusion(const Timeline& timeline) {
-    std::uint64_t in = 0, delivered = 0, returned = 0, expired = 0, no_sender = 0, notices = 0, left = 0,
-                  moved = 0;
+    std::uint64_t in = 0, delivered = 0, returned = 0, expired = 0, no_sender = 0, notices = 0, left = 0, moved = 0;
     Timeline::Link all;
     for (const auto& [name, link] : timeline.links()) {
         in += link.accepted;
@@ -202,31 +194,28 @@ std::string conclusion(const Timeline& timeline) {
         for (const auto& row : link.rows) delays.insert(delays.end(), row.delays.begin(), row.delays.end());
     }
     const auto messages = [](std::uint64_t n) { return count_text(static_cast<std::int64_t>(n), "message"); };
-    auto out = fmt::format(
-        "Summary: in {}, {} arrived",
-        duration_text(std::chrono::duration_cast<std::chrono::seconds>(timeline.duration()).count()),
-        messages(in - std::min(in, timeline.reports())));
+    auto out = fmt::format("Summary: in {}, {} arrived",
+                           duration_text(std::chrono::duration_cast<std::chrono::seconds>(timeline.duration()).count()),
+                           messages(in - std::min(in, timeline.reports())));
     if (timeline.reports() > 0)
         out += fmt::format(" and led to {} to their senders",
                            count_text(static_cast<std::int64_t>(timeline.reports()), "report"));
     out += fmt::format("; {} delivered, {} returned", delivered, returned);
-    if (expired > 0)
-        out += fmt::format(" ({} because {} expired)", expired, expired == 1 ? "it" : "they");
+    if (expired > 0) out += fmt::format(" ({} because {} expired)", expired, expired == 1 ? "it" : "they");
     if (no_sender > 0) out += fmt::format(", {} kept in bad/ because they had no sender to notify", no_sender);
-    out += left == 0 ? ", and the queue is empty."
-                     : fmt::format(", and {} still wait{}.", left, left == 1 ? "s" : "");
+    out += left == 0 ? ", and the queue is empty." : fmt::format(", and {} still wait{}.", left, left == 1 ? "s" : "");
     if (notices > 0)
-        out += fmt::format(" {} of a delay.",
-                           notices == 1 ? "One sender was notified" : std::to_string(notices) + " senders were "
-                                                                                                "notified");
+        out += fmt::format(" {} of a delay.", notices == 1 ? "One sender was notified"
+                                                           : std::to_string(notices) + " senders were "
+                                                                                       "notified");
     if (moved > 0) out += fmt::format(" {} moved to another link while waiting.", messages(moved));
     const auto order = links_by_peak(timeline);
     if (!order.empty() && order.front().second->peak >= min_reported_backlog)
         out += backlog_sentence(timeline, order.front().first, *order.front().second);
     if (delivered > 0)
-        out += fmt::format(
-            " Half of the delivered messages took at most {}, 1 % took more than {}, the longest took {}.",
-            wait_text(all.delay(0.5)), wait_text(all.delay(0.99)), wait_text(all.delay(1)));
+        out +=
+            fmt::format(" Half of the delivered messages took at most {}, 1 % took more than {}, the longest took {}.",
+                        wait_text(all.delay(0.5)), wait_text(all.delay(0.99)), wait_text(all.delay(1)));
     return out;
 }
 
@@ -299,10 +288,7 @@ nlohmann::json report_json(const Timeline& timeline) {
                          {"intervals", std::move(rows)}});
     }
     for (const auto& each : timeline.events()) {
-        json event{{"at", seconds(each.at)},
-                   {"event", name_of(each.kind)},
-                   {"link", each.link},
-                   {"text", each.text}};
+        json event{{"at", seconds(each.at)}, {"event", name_of(each.kind)}, {"link", each.link}, {"text", each.text}};
         if (each.failures > 0) event["failures"] = each.failures;
         if (each.next > smtp::Duration{}) event["next"] = seconds(each.next);
         events.push_back(std::move(event));

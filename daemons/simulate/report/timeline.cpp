@@ -16,15 +16,12 @@ std::size_t intervals(smtp::Duration whole, smtp::Duration part) {
 
 double quantile_of(std::vector<float>& delays, double quantile) {
     if (delays.empty()) return 0;
-    const auto at =
-        static_cast<std::ptrdiff_t>(std::llround(quantile * static_cast<double>(delays.size() - 1)));
+    const auto at = static_cast<std::ptrdiff_t>(std::llround(quantile * static_cast<double>(delays.size() - 1)));
     std::nth_element(delays.begin(), delays.begin() + at, delays.end());
     return delays[static_cast<std::size_t>(at)];
 }
 
-int severity(std::string_view state) {
-    return state == "ready" ? 0 : state == "glitch" ? 1 : state == "retry" ? 2 : 3;
-}
+int severity(std::string_view state) { return state == "ready" ? 0 : state == "glitch" ? 1 : state == "retry" ? 2 : 3; }
 
 } // namespace
 
@@ -173,8 +170,8 @@ void Timeline::attempted(const std::string& name, smtp::Duration at, AttemptResu
     });
 }
 
-void Timeline::moved(const std::string& from, const std::string& to, const std::string& domain,
-                      smtp::Duration at, std::uint64_t messages) {
+void Timeline::moved(const std::string& from, const std::string& to, const std::string& domain, smtp::Duration at,
+                     std::uint64_t messages) {
     Link& left = link(from);
     Link& right = link(to);
     advance(at);
@@ -187,8 +184,7 @@ void Timeline::moved(const std::string& from, const std::string& to, const std::
     add({.at = at,
          .kind = EventKind::rerouted,
          .link = from,
-         .text = fmt::format("mail for {} moves to {}: {} message{}", domain, to, messages,
-                             messages == 1 ? "" : "s")});
+         .text = fmt::format("mail for {} moves to {}: {} message{}", domain, to, messages, messages == 1 ? "" : "s")});
 }
 
 void Timeline::state(TimelineEvent event, std::string_view state) {

@@ -1,5 +1,5 @@
-// The course of a simulation: for each link, interval by interval, what it accepted, delivered and returned, how much mail
-// waited and for how long; and the events. Values only; knows no engine.
+// The course of a simulation: for each link, interval by interval, what it accepted, delivered and returned, how much
+// mail waited and for how long; and the events. Values only; knows no engine.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <algorithm>
@@ -18,22 +18,22 @@ constexpr std::uint64_t min_reported_backlog = 20;
 struct IntervalStats {
     std::uint64_t accepted = 0, delivered = 0, returned = 0, notices = 0, attempts = 0, failures = 0;
     std::uint64_t backlog = 0, max_backlog = 0; // queued at its end; at most
-    std::vector<float> delays;           // seconds, of what was delivered
-    std::string state;                   // at its end: "ready", "glitch", "retry", "down"
-    double delay(double quantile) const; // 0: nothing was delivered
+    std::vector<float> delays;                  // seconds, of what was delivered
+    std::string state;                          // at its end: "ready", "glitch", "retry", "down"
+    double delay(double quantile) const;        // 0: nothing was delivered
 };
 
 // One link in one column of the charts.
 struct ChartColumn {
     std::uint64_t max_backlog = 0, returned = 0;
     double max_delay = 0; // seconds
-    std::string state;  // the worst during it
+    std::string state;    // the worst during it
 };
 
 enum class EventKind : std::uint8_t {
     fault_begins, // of the scenario
     fault_ends,
-    glitch,  // of a link
+    glitch, // of a link
     retry,
     ready,
     down, // its mail takes another route
@@ -58,7 +58,7 @@ struct TimelineEvent {
     std::string text = {};
     std::uint32_t failures = 0; // in a row: glitch, retry, queue
     smtp::Duration next{};      // try: the same
-    bool in_summary = true;          // listed in the summary; otherwise only another retry
+    bool in_summary = true;     // listed in the summary; otherwise only another retry
 };
 
 // The results for the mail of one [traffic].
@@ -77,13 +77,13 @@ public:
     Timeline(smtp::Duration duration, smtp::Duration interval, std::size_t columns);
 
     struct Link {
-        std::vector<IntervalStats> rows;       // for the timetable
+        std::vector<IntervalStats> rows;  // for the timetable
         std::vector<ChartColumn> columns; // for the charts
         std::uint64_t queued = 0, peak = 0;
         smtp::Duration peak_at{}, drained_at{}, first_return{}, last_return{}; // drained_at 0: never
         std::uint64_t accepted = 0, delivered = 0, notices = 0, attempts = 0, failures = 0;
         std::uint64_t rejected = 0, expired = 0, no_sender = 0; // returned; the last: moved to bad/
-        std::uint64_t moved_in = 0, moved_out = 0;                  // by other routes
+        std::uint64_t moved_in = 0, moved_out = 0;              // by other routes
         std::string state = "ready";
         bool peak_reported = false;
         std::uint64_t returned() const { return rejected + expired + no_sender; }
@@ -93,9 +93,9 @@ public:
     void accepted(const std::string& link, smtp::Duration at);
     void delivered(const std::string& link, smtp::Duration at, smtp::Duration delay);
     void returned(const std::string& link, smtp::Duration at, ReturnReason why); // failed permanently
-    void noticed(const std::string& link, smtp::Duration at);              // a notice of delay
+    void noticed(const std::string& link, smtp::Duration at);                    // a notice of delay
     void attempted(const std::string& link, smtp::Duration at, AttemptResult how);
-    void report_sent() { ++reports_; }                                      // as mail of its own
+    void report_sent() { ++reports_; }                                              // as mail of its own
     TrafficStats& traffic_stats(const std::string& name) { return traffic_[name]; } // stays where it is
     // What is queued for a domain moves to another link.
     void moved(const std::string& from, const std::string& to, const std::string& domain, smtp::Duration at,

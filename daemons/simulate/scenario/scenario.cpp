@@ -17,19 +17,15 @@ std::string_view name_of(smtp::Stage stage) {
 
 std::string HostName::to_string() const {
     if (port == 0) return name;
-    return name.find(':') == name.npos ? fmt::format("{}:{}", name, port)
-                                       : fmt::format("[{}]:{}", name, port);
+    return name.find(':') == name.npos ? fmt::format("{}:{}", name, port) : fmt::format("[{}]:{}", name, port);
 }
 
 std::optional<Reply> Reply::parse(std::string_view line) {
     Reply out;
-    const auto digits = [](std::string_view text) {
-        return text.find_first_not_of("0123456789") == text.npos;
-    };
+    const auto digits = [](std::string_view text) { return text.find_first_not_of("0123456789") == text.npos; };
     const auto printable = [](unsigned char c) { return c >= 0x20 && c != 0x7f; };
-    if (line.size() < 3 || line.size() > 500 || (line[0] != '4' && line[0] != '5') ||
-        !digits(line.substr(0, 3)) || (line.size() > 3 && line[3] != ' ') ||
-        !std::ranges::all_of(line, printable))
+    if (line.size() < 3 || line.size() > 500 || (line[0] != '4' && line[0] != '5') || !digits(line.substr(0, 3)) ||
+        (line.size() > 3 && line[3] != ' ') || !std::ranges::all_of(line, printable))
         return {};
     out.code = (line[0] - '0') * 100 + (line[1] - '0') * 10 + (line[2] - '0');
     line.remove_prefix(std::min<std::size_t>(line.size(), 4));
@@ -71,8 +67,7 @@ std::string Fault::description() const {
                some;
     case FaultKind::replies: return fmt::format("replies \"{}\" at {}{}", reply.line(), name_of(at), some);
     case FaultKind::drops: return fmt::format("closes the connection at {}{}", name_of(at), some);
-    case FaultKind::slow:
-        return fmt::format("takes {} for a message{}", config::print_duration(transaction), some);
+    case FaultKind::slow: return fmt::format("takes {} for a message{}", config::print_duration(transaction), some);
     case FaultKind::no_dns: return "cannot be looked up";
     case FaultKind::no_name: return "does not exist";
     }

@@ -46,9 +46,7 @@ struct Traffic {
 struct HostName {
     std::string name;
     std::uint16_t port = 0; // 0: any
-    bool covers(std::string_view host, std::uint16_t at) const {
-        return name == host && (port == 0 || port == at);
-    }
+    bool covers(std::string_view host, std::uint16_t at) const { return name == host && (port == 0 || port == at); }
     std::string to_string() const;
     bool operator==(const HostName&) const = default;
 };
@@ -105,7 +103,7 @@ struct Fault {
     smtp::Duration from{}, duration = std::chrono::hours(1);
     smtp::Duration until() const { return from + duration; }
     bool applies_to(std::string_view host, std::uint16_t port) const;
-    std::string targets() const;  // "mx.example.org, mx2.example.org"
+    std::string targets() const;     // "mx.example.org, mx2.example.org"
     std::string description() const; // "refuses connections"
 };
 

@@ -16,11 +16,11 @@
 namespace postrider::simulate {
 
 using namespace std::chrono_literals;
-using config::IntKey;
-using config::FractionKey;
-using config::Section;
 using config::DurationKey;
+using config::FractionKey;
+using config::IntKey;
 using config::Refusal;
+using config::Section;
 using config::TextKey;
 
 namespace {
@@ -53,9 +53,8 @@ Refusal read_host(std::string_view text, HostName& host) {
     return std::nullopt;
 }
 
-constexpr config::EnumValue<decide::queue::Lane> lanes[] = {{"high", decide::queue::Lane::high},
-                                                       {"normal", decide::queue::Lane::normal},
-                                                       {"bulk", decide::queue::Lane::bulk}};
+constexpr config::EnumValue<decide::queue::Lane> lanes[] = {
+    {"high", decide::queue::Lane::high}, {"normal", decide::queue::Lane::normal}, {"bulk", decide::queue::Lane::bulk}};
 constexpr config::EnumValue<Profile> profiles[] = {
     {"steady", Profile::steady}, {"daily", Profile::daily}, {"burst", Profile::burst}, {"listed", Profile::listed}};
 // The values of the key `how`; some imply a stage and a reply.
@@ -88,10 +87,12 @@ struct FaultKeys {
 TextKey preset_key(const FaultPreset*& value) {
     return {[&value](std::string_view text) -> Refusal {
                 const auto* found = std::ranges::find(presets, text, &FaultPreset::name);
-                if (found != std::end(presets)) { value = found; return std::nullopt; }
+                if (found != std::end(presets)) {
+                    value = found;
+                    return std::nullopt;
+                }
                 std::string known;
-                for (const auto& each : presets)
-                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
+                for (const auto& each : presets) known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.name);
                 return fmt::format("\"{}\" is not a valid value: expected one of {}", text, known);
             },
             [&value] { return std::string(value->name); }};
@@ -100,8 +101,7 @@ TextKey preset_key(const FaultPreset*& value) {
 TextKey reply_line(Reply& reply) {
     return {[&reply](std::string_view text) -> Refusal {
                 const auto read = Reply::parse(text);
-                if (!read)
-                    return fmt::format("\"{}\" is not a rejection such as \"450 4.2.0 mailbox busy\"", text);
+                if (!read) return fmt::format("\"{}\" is not a rejection such as \"450 4.2.0 mailbox busy\"", text);
                 reply = *read;
                 return std::nullopt;
             },
@@ -244,14 +244,12 @@ void Reader::traffic(const std::string& word, const std::string& path, const Fil
     restrict_key(path, "peak", traffic.profile == Profile::daily, "profile = \"daily\"");
     const bool listed = traffic.profile == Profile::listed;
     restrict_key(path, "arrivals", listed, "profile = \"listed\"");
-    for (const auto* key : {"messages", "from"})
-        restrict_key(path, key, !listed, "profiles other than \"listed\"");
+    for (const auto* key : {"messages", "from"}) restrict_key(path, key, !listed, "profiles other than \"listed\"");
     if (listed && traffic.arrivals.empty())
         toml_.problem_at(path, fmt::format("{}.arrivals is missing: expected the times of arrival", path));
     const auto& policy = traffic.retry_policy;
     if (!policy.empty() && policy != "exchange" &&
-        std::ranges::find(context_.policies, policy, &decide::queue::RetryPolicy::name) ==
-            context_.policies.end())
+        std::ranges::find(context_.policies, policy, &decide::queue::RetryPolicy::name) == context_.policies.end())
         toml_.problem_at(path + ".retry_policy",
                          fmt::format("{}.retry_policy: the configuration has no [retry.{}]", path, policy));
     if (const auto& pool = traffic.pool;
@@ -273,13 +271,12 @@ void Reader::fault(const std::string& word, const std::string& path, const Fill&
     if (names ? fault.domains.empty() : fault.hosts.empty())
         report_missing(path, names ? "domains" : "hosts", "expected what is affected");
     if (names ? !fault.hosts.empty() : !fault.domains.empty())
-        toml_.problem_at(
-            path,
-            fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, all others are for hosts", path));
+        toml_.problem_at(path,
+                         fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, all others are for hosts", path));
     restrict_key(path, "reply", replies, "how = \"replies\", \"busy\", \"defers\" and \"rejects\"");
     restrict_key(path, "transaction", fault.kind == FaultKind::slow, "how = \"slow\"");
     restrict_key(path, "at", replies || fault.kind == FaultKind::silent || fault.kind == FaultKind::drops,
-             "how = \"replies\", \"silent\" and \"drops\"");
+                 "how = \"replies\", \"silent\" and \"drops\"");
     restrict_key(path, "share", !names, "faults of hosts");
     if (replies && fault.reply.code == 0 && !toml_.is_set(path + ".reply"))
         toml_.problem_at(path, fmt::format("{}.reply is missing: expected the server's reply", path));
@@ -299,7 +296,7 @@ void Reader::report_missing(const std::string& path, std::string_view key, std::
 // A line for each of about 24 parts, of a length that people like.
 smtp::Duration default_interval(smtp::Duration duration) {
     constexpr smtp::Duration round_values[] = {1s,    5s, 10s, 30s, 1min, 5min, 10min, 15min,
-                                        30min, 1h, 2h,  3h,  6h,   12h,  24h,   168h};
+                                               30min, 1h, 2h,  3h,  6h,   12h,  24h,   168h};
     const auto found = std::ranges::find_if(round_values, [&](auto each) { return duration / each <= 24; });
     return found == std::end(round_values) ? round_values[std::size(round_values) - 1] : *found;
 }
@@ -309,8 +306,7 @@ double messages_of(const Traffic& traffic) {
     using Hours = std::chrono::duration<double, std::ratio<3600>>;
     const auto span = std::max(smtp::Duration(0), traffic.until - traffic.from);
     if (traffic.profile != Profile::burst) return traffic.messages * Hours(span).count();
-    const auto bursts =
-        traffic.every == 0s || span == 0s ? 1 : 1 + (span - smtp::Duration(1)) / traffic.every;
+    const auto bursts = traffic.every == 0s || span == 0s ? 1 : 1 + (span - smtp::Duration(1)) / traffic.every;
     return static_cast<double>(traffic.messages) * static_cast<double>(bursts);
 }
 
@@ -341,10 +337,9 @@ void Reader::check() {
         all += messages_of(traffic);
     }
     if (all > most_messages)
-        toml_.problem(
-            {}, fmt::format("{:.0f} messages are more than can be simulated ({:.0f}); simulate part of the "
-                            "traffic or of the time",
-                            all, most_messages));
+        toml_.problem({}, fmt::format("{:.0f} messages are more than can be simulated ({:.0f}); simulate part of the "
+                                      "traffic or of the time",
+                                      all, most_messages));
 }
 
 std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_view text) {

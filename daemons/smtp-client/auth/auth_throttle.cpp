@@ -4,7 +4,7 @@
 namespace smtp_client {
 
 std::unique_ptr<AuthThrottle::Ticket> AuthThrottle::request(const std::string& account, smtp::Monotonic now,
-                                                std::function<void()> changed) {
+                                                            std::function<void()> changed) {
     std::unique_ptr<Ticket> ticket(new Ticket(*this, account, std::move(changed)));
     AccountState& account_state = accounts_[account];
     if (account_state.good) {

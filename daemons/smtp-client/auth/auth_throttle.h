@@ -54,7 +54,7 @@ public:
 
 private:
     struct AccountState {
-        bool good = false;    // somebody got in since it was last refused
+        bool good = false;      // somebody got in since it was last refused
         Ticket* busy = nullptr; // who knocks
         std::deque<Ticket*> waiting;
         std::string refused; // why; "" not

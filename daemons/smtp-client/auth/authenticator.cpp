@@ -10,8 +10,7 @@ namespace smtp_client {
 
 using smtp::SaslMechanism;
 
-void AuthContext::use(std::shared_ptr<const auth::Credentials> accounts,
-                   const std::vector<decide::RouteRule>& routes) {
+void AuthContext::use(std::shared_ptr<const auth::Credentials> accounts, const std::vector<decide::RouteRule>& routes) {
     accounts_ = std::move(accounts);
     rules_.clear();
     for (const auto& route : routes)
@@ -28,9 +27,9 @@ void AuthContext::update_problem() {
     if (text != reported_problem_) report_problem_(reported_problem_ = text);
 }
 
-std::unique_ptr<Authenticator> Authenticator::for_host(AuthContext& context, std::string_view rule, const std::string& user,
-                                               const std::string& host, std::uint16_t port,
-                                               std::function<void()> wake) {
+std::unique_ptr<Authenticator> Authenticator::for_host(AuthContext& context, std::string_view rule,
+                                                       const std::string& user, const std::string& host,
+                                                       std::uint16_t port, std::function<void()> wake) {
     auto accounts = context.accounts_;
     const auto* account = accounts->find(host, port, user);
     if (!account && user.empty()) return nullptr;
@@ -50,8 +49,8 @@ std::unique_ptr<Authenticator> Authenticator::for_host(AuthContext& context, std
 }
 
 Authenticator::Authenticator(AuthContext& context, std::shared_ptr<const auth::Credentials> accounts,
-                           const auth::Account& account, decide::AuthRule rule, std::string host,
-                           std::uint16_t port, std::function<void()> wake)
+                             const auth::Account& account, decide::AuthRule rule, std::string host, std::uint16_t port,
+                             std::function<void()> wake)
     : context_(context), accounts_(std::move(accounts)), account_(account), rule_(std::move(rule)),
       host_(std::move(host)), port_(port), wake_(std::move(wake)) {}
 
@@ -64,11 +63,9 @@ smtp::ClientSession::Auth Authenticator::auth() const {
     out.without_tls = rule_.without_tls;
     for (int i = 0; i <= static_cast<int>(SaslMechanism::last_); ++i) {
         const auto mechanism = static_cast<SaslMechanism>(i);
-        const bool allowed =
-            rule_.mechanisms.empty() ||
-            std::ranges::find(rule_.mechanisms, name_of(mechanism)) != rule_.mechanisms.end();
-        if (allowed && needs_token(mechanism) == !account_.command.empty())
-            out.mechanisms.push_back(mechanism);
+        const bool allowed = rule_.mechanisms.empty() ||
+                             std::ranges::find(rule_.mechanisms, name_of(mechanism)) != rule_.mechanisms.end();
+        if (allowed && needs_token(mechanism) == !account_.command.empty()) out.mechanisms.push_back(mechanism);
     }
     return out;
 }
@@ -90,8 +87,8 @@ std::variant<std::monostate, smtp::SaslClient, Authenticator::Problem> Authentic
     if (account_.command.empty() && account_.password.empty())
         return none(fmt::format("smtp_client.credentials has no account {}", account_.name()));
     if (!ticket_->rejection().empty())
-        return none(fmt::format("{} was refused recently and is not tried again immediately: {}",
-                                account_.name(), ticket_->rejection()));
+        return none(fmt::format("{} was refused recently and is not tried again immediately: {}", account_.name(),
+                                ticket_->rejection()));
     if (!ticket_->granted()) return {};
     if (account_.command.empty()) {
         answered_ = true;
@@ -99,10 +96,11 @@ std::variant<std::monostate, smtp::SaslClient, Authenticator::Problem> Authentic
     }
     if (!pending_token_) {
         pending_token_ = std::make_shared<PendingToken>(PendingToken{{}, wake_});
-        context_.request_token_(account_.name(), rejected_token_, [pending_token = pending_token_](common::Token token) {
-            pending_token->token = std::move(token);
-            if (pending_token->wake) pending_token->wake();
-        });
+        context_.request_token_(account_.name(), rejected_token_,
+                                [pending_token = pending_token_](common::Token token) {
+                                    pending_token->token = std::move(token);
+                                    if (pending_token->wake) pending_token->wake();
+                                });
     }
     if (!pending_token_->token) return {};
     auto token = std::move(*pending_token_->token);
@@ -116,10 +114,9 @@ std::variant<std::monostate, smtp::SaslClient, Authenticator::Problem> Authentic
 }
 
 smtp::SaslClient Authenticator::client(smtp::Secret secret) {
-    if (mechanism_ < SaslMechanism::scram_sha_256)
-        return {mechanism_, account_.user, std::move(secret), host_, port_};
+    if (mechanism_ < SaslMechanism::scram_sha_256) return {mechanism_, account_.user, std::move(secret), host_, port_};
     auto derive = [&context = context_, name = account_.name()](std::string_view password, std::string_view salt,
-                                                          std::uint32_t iterations) {
+                                                                std::uint32_t iterations) {
         auto& known = context.derived_[name];
         if (known.salt != salt || known.iterations != iterations)
             known = {std::string(salt), iterations, auth::salted_password(password, salt, iterations)};

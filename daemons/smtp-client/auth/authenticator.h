@@ -51,7 +51,8 @@ public:
     // authenticates there. A user who has no account there is somebody all the same, with a Problem. `wake`:
     // next() has something, in a later turn of the loop. The context must outlive it.
     static std::unique_ptr<Authenticator> for_host(AuthContext& context, std::string_view rule, const std::string& user,
-                                            const std::string& host, std::uint16_t port, std::function<void()> wake);
+                                                   const std::string& host, std::uint16_t port,
+                                                   std::function<void()> wake);
     ~Authenticator();
     Authenticator(const Authenticator&) = delete;
     Authenticator& operator=(const Authenticator&) = delete;
@@ -80,9 +81,8 @@ private:
         std::optional<common::Token> token;
         std::function<void()> wake;
     };
-    Authenticator(AuthContext& context, std::shared_ptr<const auth::Credentials> accounts,
-                 const auth::Account& account, decide::AuthRule rule, std::string host, std::uint16_t port,
-                 std::function<void()> wake);
+    Authenticator(AuthContext& context, std::shared_ptr<const auth::Credentials> accounts, const auth::Account& account,
+                  decide::AuthRule rule, std::string host, std::uint16_t port, std::function<void()> wake);
     smtp::SaslClient client(smtp::Secret secret);
     smtp::ScramClient::Binding channel_binding() const;
 

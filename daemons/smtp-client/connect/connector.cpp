@@ -18,8 +18,7 @@ bool is_path(const std::string& name) { return name.starts_with('/'); } // of a 
 Connector::Connector(ClientContext& context, Owner& owner, const std::vector<proto::route::Host>& hosts,
                      SourceAddresses* sources)
     : context_(context), owner_(owner), sources_(sources), resolver_(context.resolver),
-      deadline_(context.deadlines, [this] { on_deadline(); }),
-      addresses_left_(context.settings.addresses_per_attempt) {
+      deadline_(context.deadlines, [this] { on_deadline(); }), addresses_left_(context.settings.addresses_per_attempt) {
     std::vector<decide::Rank> ranks;
     for (const auto& host : hosts) ranks.push_back(host.rank());
     const auto chance = [&](std::uint32_t most) {
@@ -63,7 +62,8 @@ void Connector::skip_fallback() {
 
 bool Connector::may_start_attempt() const {
     const bool starved = std::ranges::any_of(attempts_, [](auto& each) { return !each->stream; });
-    return !over_ && !reached_ && !pending_request_ && !retrying_ && !starved && (!no_parallel_room_ || attempts_.empty());
+    return !over_ && !reached_ && !pending_request_ && !retrying_ && !starved &&
+           (!no_parallel_room_ || attempts_.empty());
 }
 
 // Tries what is to be tried now. Called whenever something has changed.
@@ -125,9 +125,14 @@ bool Connector::next_host() {
     aaaa_lookup_.cancel();
     const auto before = host_ ? host_->tier : decide::Tier::first;
     // Hosts of a worse preference are for when the better ones fail, not for when we ourselves fill those.
-    if (best_at_limit_ && (hosts_.empty() || hosts_.front().rank().order() > *best_at_limit_))
-        { finish(End::at_limit); return false; }
-    if (hosts_.empty()) { finish(End::exhausted); return false; }
+    if (best_at_limit_ && (hosts_.empty() || hosts_.front().rank().order() > *best_at_limit_)) {
+        finish(End::at_limit);
+        return false;
+    }
+    if (hosts_.empty()) {
+        finish(End::exhausted);
+        return false;
+    }
     host_ = std::move(hosts_.front());
     hosts_.pop_front();
     const auto behind = static_cast<std::size_t>(std::ranges::count(hosts_, host_->tier, &proto::route::Host::tier));
@@ -189,7 +194,9 @@ void Connector::answered(dns::Type type) {
     const bool failed = a_->said == LookupStatus::failed || aaaa_->said == LookupStatus::failed;
     const bool no_name = a_->said == LookupStatus::no_name || aaaa_->said == LookupStatus::no_name;
     const bool both = uses_v4() && uses_v6();
-    owner_.no_address(failed ? "4.4.3" : both ? "5.4.4" : "4.4.4",
+    owner_.no_address(failed ? "4.4.3"
+                      : both ? "5.4.4"
+                             : "4.4.4",
                       fmt::format("Host or domain name not found. Name service error for name={} type={}: {}",
                                   host_->name, uses_v4() ? "A" : "AAAA",
                                   failed    ? fmt::format("Host not found, try again ({})",
@@ -201,7 +208,8 @@ void Connector::answered(dns::Type type) {
 void Connector::permit(bool granted) {
     if (over_ || !pending_request_) return;
     auto [candidate, how] = *std::exchange(pending_request_, std::nullopt);
-    if (reached_ || (!granted && how == Owner::ConnectMode::parallel)) { // lost before it began, or waits for the others
+    if (reached_ ||
+        (!granted && how == Owner::ConnectMode::parallel)) { // lost before it began, or waits for the others
         if (granted) owner_.released(candidate.endpoint.to_string());
         race_->put_back(candidate.endpoint.address);
         ++addresses_left_;
@@ -239,8 +247,8 @@ void Connector::open(Attempt& attempt) {
     const auto* source = attempt.candidate.source = from_pool ? sources_->source_for(to.address) : nullptr;
     if (!source && from_pool) return drop_attempt(attempt, EADDRNOTAVAIL); // the server is not to blame
     auto stream = TlsStream::connect(context_.loop, to, source ? &source->address : nullptr,
-                              {[this, &attempt](int error) { connected(attempt, error); },
-                               [this] { owner_.readable(); }, [this] { owner_.writable(); }});
+                                     {[this, &attempt](int error) { connected(attempt, error); },
+                                      [this] { owner_.readable(); }, [this] { owner_.writable(); }});
     if (!stream && stream.error().cause == ConnectError::Cause::source_unavailable) {
         sources_->mark_unusable(*source);
         return open(attempt); // from another

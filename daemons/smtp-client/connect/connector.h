@@ -1,11 +1,12 @@
 // From the hosts of a link to a connection with one of them: hosts in their order, of each host its addresses
-// raced (happy_eyeballs.h), as many as an attempt may try, each only with the queue-manager's permission. Knows no SMTP.
+// raced (happy_eyeballs.h), as many as an attempt may try, each only with the queue-manager's permission. Knows no
+// SMTP.
 #pragma once
 #include "daemons/common/proto/route.h"
-#include "daemons/smtp-client/context/client_context.h"
 #include "daemons/smtp-client/connect/happy_eyeballs.h"
 #include "daemons/smtp-client/connect/source_addresses.h"
 #include "daemons/smtp-client/connect/tls_stream.h"
+#include "daemons/smtp-client/context/client_context.h"
 #include <deque>
 #include <memory>
 #include <optional>
@@ -37,7 +38,7 @@ public:
         // or later; before it no further question is asked.
         enum class ConnectMode { sequential, parallel };
         virtual void request_permission(const std::string& address, ConnectMode mode) = 0;
-        virtual void released(const std::string& address) = 0; // gives that place back
+        virtual void released(const std::string& address) = 0;                       // gives that place back
         virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
         virtual void unreachable(const Candidate& candidate, int error) = 0; // errno; EADDRNOTAVAIL: of no source
         // The host has no address. `status`: "4.4.3" name servers gave no answer; "4.4.4" none of the families that
@@ -106,9 +107,9 @@ private:
     SourceAddresses* const sources_;
     const std::shared_ptr<dns::Resolver> resolver_; // a reload brings others a new one
     common::Deadline deadline_;
-    std::deque<proto::route::Host> hosts_; // in order; those to come
+    std::deque<proto::route::Host> hosts_;   // in order; those to come
     std::optional<proto::route::Host> host_; // whose addresses are tried
-    std::optional<HappyEyeballs> race_;               // of its addresses
+    std::optional<HappyEyeballs> race_;      // of its addresses
     std::optional<dns::Answer> a_, aaaa_;
     dns::Lookup a_lookup_, aaaa_lookup_;
     std::vector<std::unique_ptr<Attempt>> attempts_;
@@ -119,12 +120,12 @@ private:
     std::optional<PermissionRequest> pending_request_;
     std::optional<Candidate> current_; // reached last
     bool reached_ = false;             // it is in use
-    bool retrying_ = false;               // retry_same(): nothing races with it
-    bool no_parallel_room_ = false;     // for a further address, until one has failed
+    bool retrying_ = false;            // retry_same(): nothing races with it
+    bool no_parallel_room_ = false;    // for a further address, until one has failed
     bool over_ = false;
-    std::size_t addresses_left_;                              // addresses of this tier
-    std::size_t tried_ = 0;                         // addresses of this host
-    std::size_t postponed_ = 0;                       // hosts at the end of the tier that have been looked at before
+    std::size_t addresses_left_; // addresses of this tier
+    std::size_t tried_ = 0;      // addresses of this host
+    std::size_t postponed_ = 0;  // hosts at the end of the tier that have been looked at before
     std::optional<std::pair<decide::Tier, std::uint16_t>> best_at_limit_; // the best of the hosts that had no room
 };
 

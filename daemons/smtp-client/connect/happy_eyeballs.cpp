@@ -10,8 +10,7 @@ void HappyEyeballs::add_answer(Family family, Addresses addresses, smtp::Monoton
     auto& it = of(family);
     it.answered = true;
     it.good.insert(it.good.end(), addresses.good.begin(), addresses.good.end());
-    it.failed_lately.insert(it.failed_lately.end(), addresses.failed_lately.begin(),
-                            addresses.failed_lately.end());
+    it.failed_lately.insert(it.failed_lately.end(), addresses.failed_lately.begin(), addresses.failed_lately.end());
 }
 
 bool HappyEyeballs::empty() const {

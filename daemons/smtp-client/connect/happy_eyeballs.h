@@ -52,7 +52,7 @@ private:
 
     Delays delays_;
     std::array<FamilyState, 2> families_;
-    Family next_family_ = Family::v6;           // whose address comes next, if it has any
+    Family next_family_ = Family::v6;    // whose address comes next, if it has any
     smtp::Monotonic not_before_{};       // the next attempt
     smtp::Monotonic resolution_until_{}; // the other family's answer is awaited
 };

@@ -39,10 +39,11 @@ socklen_t fill(AnyAddress& out, const common::Endpoint& to) {
 
 } // namespace
 
-std::expected<std::unique_ptr<Socket>, ConnectError> Socket::connect(common::Loop& loop, const common::Endpoint& to,
-                                                                     const common::IpAddress* source,
-                                                                     Callbacks callbacks) {
-    const auto refused = [](const char* action) { return std::unexpected(ConnectError{spool::Error::from_errno(action)}); };
+std::expected<std::unique_ptr<Socket>, ConnectError>
+Socket::connect(common::Loop& loop, const common::Endpoint& to, const common::IpAddress* source, Callbacks callbacks) {
+    const auto refused = [](const char* action) {
+        return std::unexpected(ConnectError{spool::Error::from_errno(action)});
+    };
     AnyAddress address;
     const auto size = fill(address, to);
     common::Fd fd(::socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -69,8 +70,7 @@ std::expected<std::unique_ptr<Socket>, ConnectError> Socket::connect(common::Loo
 }
 
 Socket::Socket(common::Loop& loop, common::Fd fd, Callbacks callbacks)
-    : callbacks_(std::move(callbacks)), fd_(std::move(fd)),
-      poll_(common::make_poll(loop.uv(), this, fd_.number())) {
+    : callbacks_(std::move(callbacks)), fd_(std::move(fd)), poll_(common::make_poll(loop.uv(), this, fd_.number())) {
     if (poll_) poll(UV_WRITABLE);
 }
 

@@ -1,9 +1,9 @@
 // A connection of ours, by TCP or through a UNIX socket, as a descriptor and its readiness: what is written goes to
 // the kernel straight from where it lies, and nothing is copied to wait. Knows no SMTP.
 #pragma once
+#include "daemons/common/net/network.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/net/network.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "libspool/disk/result.h"
 #include <cstdint>
@@ -19,7 +19,10 @@ namespace smtp_client {
 
 // Why there is no connection.
 struct ConnectError {
-    enum class Cause : std::uint8_t { other, source_unavailable }; // the latter: this host does not have the source address
+    enum class Cause : std::uint8_t {
+        other,
+        source_unavailable
+    }; // the latter: this host does not have the source address
     spool::Error error;
     Cause cause = Cause::other;
 };
@@ -34,9 +37,8 @@ public:
     // Every callback may destroy the socket, as the last thing it does. `source`: the address of this host that it
     // comes from, of the same family; null: the
     // kernel's choice.
-    static std::expected<std::unique_ptr<Socket>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
-                                                                        const common::IpAddress* source,
-                                                                        Callbacks callbacks);
+    static std::expected<std::unique_ptr<Socket>, ConnectError>
+    connect(common::Loop& loop, const common::Endpoint& to, const common::IpAddress* source, Callbacks callbacks);
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 

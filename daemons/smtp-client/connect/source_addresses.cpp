@@ -7,7 +7,7 @@
 namespace smtp_client {
 
 SourceAddresses::SourceAddresses(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
-                 std::size_t max_rejections, std::mt19937& random)
+                                 std::size_t max_rejections, std::mt19937& random)
     : pool_(std::move(pool)), random_(random), rejections_left_(max_rejections) {
     if (!pool_) return;
     states_.resize(pool_->addresses.size());
@@ -32,8 +32,8 @@ const config::SourceAddress* SourceAddresses::choose(Family family, Among among)
         const auto& source = pool_->addresses[i];
         options.push_back({source.weight, family_of(source.address) != family          ? SourceState::wrong_family
                                           : states_[i].rejected || states_[i].unusable ? SourceState::refused
-                                          : states_[i].backing_off ? backing_off
-                                                                                    : SourceState::ready});
+                                          : states_[i].backing_off                     ? backing_off
+                                                                                       : SourceState::ready});
     }
     const auto place = decide::choose_source(options, std::uint64_t{random_()} << 32 | random_());
     return place ? &pool_->addresses[*place] : nullptr;

@@ -15,7 +15,7 @@ class SourceAddresses {
 public:
     // `resting`: addresses of it that are the last choice. After `max_rejections` it stays with what it has.
     SourceAddresses(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
-            std::size_t max_rejections, std::mt19937& random);
+                    std::size_t max_rejections, std::mt19937& random);
     SourceAddresses(const SourceAddresses&) = delete; // what it gives out points into it
 
     bool has_pool() const { return pool_ != nullptr; }
@@ -26,8 +26,8 @@ public:
 
     // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
     const config::SourceAddress* source_for(const common::IpAddress& to);
-    // The next server is reached from that address, if it can be used and does not rest: a server that greylists expects
-    // the mail from the same address again. "": from any.
+    // The next server is reached from that address, if it can be used and does not rest: a server that greylists
+    // expects the mail from the same address again. "": from any.
     void prefer(const std::string& source);
     // Is the current server to be reached from that one instead? Then it is preferred.
     bool switch_to_preferred(const std::string& source);
@@ -37,7 +37,8 @@ public:
     void mark_unusable(const config::SourceAddress& source);
     // A server was reached from it (null: no pool).
     void reached(const config::SourceAddress* source) { current_ = source; }
-    // "from 192.0.2.1, of the pool bulk": the current one, and those of the pool that this host does not have; "" no pool
+    // "from 192.0.2.1, of the pool bulk": the current one, and those of the pool that this host does not have; "" no
+    // pool
     std::string description() const;
     const config::SourceAddress* current() const { return current_; }
     std::string current_text() const { return current_ ? current_->address.to_string() : std::string(); }

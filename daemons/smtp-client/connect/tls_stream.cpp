@@ -10,9 +10,10 @@ constexpr std::size_t plain_at_a_time = 64 * 1024; // sealed and waiting for the
 
 using Progress = tls::Session::Progress;
 
-std::expected<std::unique_ptr<TlsStream>, ConnectError> TlsStream::connect(common::Loop& loop, const common::Endpoint& to,
-                                                                 const common::IpAddress* source,
-                                                                 Socket::Callbacks callbacks) {
+std::expected<std::unique_ptr<TlsStream>, ConnectError> TlsStream::connect(common::Loop& loop,
+                                                                           const common::Endpoint& to,
+                                                                           const common::IpAddress* source,
+                                                                           Socket::Callbacks callbacks) {
     std::unique_ptr<TlsStream> wire(new TlsStream);
     auto writable = [self = wire.get(), tell = std::move(callbacks.writable)] {
         if (self->flush() != Flushed::some) tell();
@@ -70,7 +71,10 @@ ssize_t TlsStream::write(const std::vector<std::string_view>& views) {
         while (flushed == Flushed::all && !view.empty()) {
             const auto piece = view.substr(0, plain_at_a_time - gathered);
             view.remove_prefix(piece.size());
-            if (!tls_->write(piece)) { errno = EPROTO; return -1; } // a gap would pass for the message
+            if (!tls_->write(piece)) {
+                errno = EPROTO;
+                return -1;
+            } // a gap would pass for the message
             taken += piece.size();
             gathered += piece.size();
             if (gathered < plain_at_a_time) continue;

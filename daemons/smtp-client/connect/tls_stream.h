@@ -9,9 +9,10 @@ namespace smtp_client {
 class TlsStream {
 public:
     // As Socket's, to which they belong. While hands are shaken only continue_handshake() may be called.
-    static std::expected<std::unique_ptr<TlsStream>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
-                                                                      const common::IpAddress* source,
-                                                                      Socket::Callbacks callbacks);
+    static std::expected<std::unique_ptr<TlsStream>, ConnectError> connect(common::Loop& loop,
+                                                                           const common::Endpoint& to,
+                                                                           const common::IpAddress* source,
+                                                                           Socket::Callbacks callbacks);
     ~TlsStream(); // says goodbye if that can go at once
     TlsStream(const TlsStream&) = delete;
     TlsStream& operator=(const TlsStream&) = delete;
@@ -38,7 +39,7 @@ private:
     std::unique_ptr<Socket> socket_;
     std::unique_ptr<tls::Session> tls_;
     std::string outgoing_; // for the peer, not yet taken by the kernel
-    std::string received_;  // from the peer, with TLS while it lasts
+    std::string received_; // from the peer, with TLS while it lasts
     std::string handshake_error_;
 };
 

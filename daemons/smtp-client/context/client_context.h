@@ -5,17 +5,17 @@
 #include "daemons/common/config/sections/delivery/smtp_client.h"
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/system/testing.h"
-#include "daemons/common/net/dns/resolver.h"
-#include "daemons/common/logging/metrics/metrics.h"
-#include "daemons/common/logging/log.h"
 #include "daemons/common/delivery/message_cache.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
+#include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/decide/tls/tls_outcome.h"
 #include "daemons/smtp-client/auth/authenticator.h"
 #include "daemons/smtp-client/context/peer_history.h"
-#include "daemons/smtp-client/tls/resumptions.h"
 #include "daemons/smtp-client/message/signing.h"
+#include "daemons/smtp-client/tls/resumptions.h"
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,14 +37,14 @@ struct ClientContext {
     std::mt19937 random;
     std::uint64_t sessions = 0;
     std::optional<smtp::Monotonic> last_shortage_log = {}; // when the log last said so
-    std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
-    std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
+    std::optional<decide::RouteTable> tls_routes = {};     // if there are any with a TLS level of their own
+    std::shared_ptr<const tls::Context> tls = nullptr;     // null: TLS cannot be had, and the log said why
     ResumptionCache resumptions = {};
     AuthContext auth = AuthContext({}, [](std::string_view) {}); // nobody authenticates
 
     // Told what came of every try to have TLS with a host; empty: nobody wants to know.
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
-    std::string tls_reports_from = {}; // sender of reports
+    std::string tls_reports_from = {};                // sender of reports
     std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
     common::Metrics* metrics = nullptr;               // null: nobody wants to know
 

@@ -47,8 +47,7 @@ private:
         smtp::Monotonic until() const { return std::max({failed, pipelining_distrusted, chunking_distrusted}); }
     };
     PeerState& note(const common::IpAddress& address, smtp::Monotonic now) {
-        if (known_.size() >= max_entries)
-            std::erase_if(known_, [&](auto& k) { return k.second.until() <= now; });
+        if (known_.size() >= max_entries) std::erase_if(known_, [&](auto& k) { return k.second.until() <= now; });
         if (known_.size() >= max_entries) known_.erase(known_.begin());
         return known_[address];
     }

@@ -117,8 +117,8 @@ ReadResult<std::string_view> Content::stored_piece() {
     auto piece = message_.is_small() && read_ == 0 ? message_.small_content() : message_.piece(read_, piece_size);
     if (!piece) return piece;
     if (piece->empty() && read_ < message_.size())
-        return std::unexpected(spool::ReadError{
-            spool::Damaged{spool::Damaged::How::damaged, "the message's file is truncated"}});
+        return std::unexpected(
+            spool::ReadError{spool::Damaged{spool::Damaged::How::damaged, "the message's file is truncated"}});
     read_ += piece->size();
     return piece;
 }

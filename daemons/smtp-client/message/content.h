@@ -50,7 +50,7 @@ private:
     spool::ReadResult<> begin();
     spool::ReadResult<> continue_survey();
     spool::ReadResult<> continue_measuring(smtp::WallTime now);
-    spool::ReadResult<std::string_view> stored_piece();  // the next piece as it lies in the spool
+    spool::ReadResult<std::string_view> stored_piece();   // the next piece as it lies in the spool
     spool::ReadResult<std::string_view> outgoing_piece(); // the next piece as it leaves, without signatures
     void start_over();
     void sign(smtp::WallTime now);

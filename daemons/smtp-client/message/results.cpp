@@ -55,8 +55,7 @@ std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts
 void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
     const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
     if (!severity) return;
-    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred
-                                                               : smtp::Outcome::failed;
+    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred : smtp::Outcome::failed;
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
@@ -66,8 +65,7 @@ void apply_soft_bounce(smtp::Verdict& verdict) {
     verdict.status = decide::status_as(std::move(verdict.status), decide::Severity::temporary);
 }
 
-Done make_done(const Deliver& order, const spool::MessageState& state,
-               const smtp::TransactionResult& result) {
+Done make_done(const Deliver& order, const spool::MessageState& state, const smtp::TransactionResult& result) {
     Done out;
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;

@@ -36,7 +36,8 @@ std::string domain_of_sender(const std::string& reverse_path) {
 } // namespace
 
 Signing::Signing(std::vector<decide::SigningRule> rules, std::vector<common::Network> relay_networks,
-                 const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets, common::Log& log)
+                 const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets,
+                 common::Log& log)
     : rules_(std::move(rules)), relay_networks_(std::move(relay_networks)) {
     for (const auto& listener : listeners)
         if (listener.service == config::Service::submission) submission_.insert(listener.name);
@@ -68,9 +69,15 @@ const decide::SigningRule* Signing::rule_for(const spool::Envelope& envelope, st
 std::string Signing::fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
                             smtp::WallTime now, std::string& why) const {
     const auto block = smtp::scan_header(header);
-    if (block.end == smtp::HeaderEnd::not_a_field) { why = "its header does not end with an empty line"; return ""; }
+    if (block.end == smtp::HeaderEnd::not_a_field) {
+        why = "its header does not end with an empty line";
+        return "";
+    }
     const auto names = smtp::dkim::signed_fields(block);
-    if (!names) { why = "it does not have exactly one From field, or has too many fields to sign"; return ""; }
+    if (!names) {
+        why = "it does not have exactly one From field, or has too many fields to sign";
+        return "";
+    }
     std::string out;
     for (const auto& [selector, file] : rule.keys) {
         const auto key = keys_.find(file);
@@ -86,8 +93,8 @@ std::string Signing::fields(const decide::SigningRule& rule, std::string_view he
         if (rule.lifetime != smtp::Duration{})
             signature.expiration =
                 signature.time + std::chrono::duration_cast<std::chrono::seconds>(rule.lifetime).count();
-        const auto field = smtp::dkim::signature_field(
-            block, *names, body_hash, signature, [&](std::string_view data) { return key->second.sign(data); });
+        const auto field = smtp::dkim::signature_field(block, *names, body_hash, signature,
+                                                       [&](std::string_view data) { return key->second.sign(data); });
         if (field)
             out += *field;
         else

@@ -20,7 +20,8 @@ namespace smtp_client {
 
 class Signing {
 public:
-    // `listeners`: which of them are for submission. A key that is missing or cannot be used is logged, and signs nothing.
+    // `listeners`: which of them are for submission. A key that is missing or cannot be used is logged, and signs
+    // nothing.
     Signing(std::vector<decide::SigningRule> rules, std::vector<common::Network> relay_networks,
             const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets, common::Log& log);
 
@@ -37,7 +38,7 @@ private:
 
     std::vector<decide::SigningRule> rules_;
     std::vector<common::Network> relay_networks_;
-    std::set<std::string, std::less<>> submission_; // listeners
+    std::set<std::string, std::less<>> submission_;             // listeners
     std::map<std::string, dkim::SigningKey, std::less<>> keys_; // by file
 };
 

@@ -85,7 +85,8 @@ std::string text_of(const std::optional<decide::DaneResult>& findings, std::stri
     return {};
 }
 
-std::string text_of(const proto::route::StsPolicy& policy, std::string_view domain, std::string_view host, bool admitted) {
+std::string text_of(const proto::route::StsPolicy& policy, std::string_view domain, std::string_view host,
+                    bool admitted) {
     using decide::sts::Mode;
     if (policy.domain.empty()) return fmt::format("none: {} has no known policy", domain);
     auto out = fmt::format("policy {} of {}, mode {}", policy.id, policy.domain, name_of(policy.mode));
@@ -141,7 +142,8 @@ void DeliveryProbe::done(Connection&, Done, std::optional<spool::MessageReader>)
 
 void DeliveryProbe::closed(Connection&, Closed closed) {
     if (closed.reason.text.empty()) closed.reason.text = "the server closed the connection early";
-    if (!outcome_reported_) record_outcome(Outcome::deferred, closed.reason, closed.host.empty() ? failed_at_ : closed.host);
+    if (!outcome_reported_)
+        record_outcome(Outcome::deferred, closed.reason, closed.host.empty() ? failed_at_ : closed.host);
     next_.schedule();
 }
 
@@ -219,8 +221,7 @@ void DeliveryProbe::published(const std::string& relay, const Published& found) 
     policy.reply.stage = Stage::tls;
     policy.reply.text = text_of(found.policy, found.domain, found.host, admitted);
     if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
-    if (state != State::absent && state != State::unusable)
-        policy.reply.text += "; the TLSA records take precedence";
+    if (state != State::absent && state != State::unusable) policy.reply.text += "; the TLSA records take precedence";
     report(policy);
 }
 
@@ -255,7 +256,8 @@ void DeliveryProbe::received(const std::string& relay, const smtp::client_event:
     const bool ehlo = said.stage == Stage::ehlo && reply.positive();
     out.reply.remote_reply = smtp::printable(reply.line(), 1000);
     out.reply.text = ehlo ? joined(reply.text) : out.reply.remote_reply;
-    if (said.stage == Stage::auth && !account_.empty()) out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);
+    if (said.stage == Stage::auth && !account_.empty())
+        out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);
     if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
         out.recipient = order_.recipients[said.recipient];
     if (said.stage == Stage::mail) mail_refused_ = !reply.positive();
@@ -285,19 +287,16 @@ void DeliveryProbe::unreachable(const Candidate& candidate, const smtp::Verdict&
     report_failure(candidate.relay(), told);
 }
 
-void DeliveryProbe::failed(const std::string& relay, const smtp::Verdict& why) {
-    report_failure(relay, why);
-}
+void DeliveryProbe::failed(const std::string& relay, const smtp::Verdict& why) { report_failure(relay, why); }
 
 void DeliveryProbe::report_failure(const std::string& relay, const smtp::Verdict& why) {
     failed_at_ = relay.empty() ? looked_up_ : relay;
     if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
-    if (held_step_ && why.code != 0) held_step_.reset();             // that was it
+    if (held_step_ && why.code != 0) held_step_.reset();   // that was it
     auto out = step(step_of(why.stage), failed_at_);
     // What a server says of itself is no verdict on the mail: that waits.
-    out.finding =
-        std::min(finding_of(why),
-                 why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
+    out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary
+                                                                                                  : Finding::permanent);
     out.reply = why;
     if (why.stage == Stage::auth && why.code != 0 && !account_.empty())
         out.reply.text = fmt::format("as {}: {}", account_, out.reply.text);

@@ -29,8 +29,7 @@ private:
     void may_connect(Connection& connection, const std::string& address, bool in_parallel) override;
     void released(Connection& connection, const std::string& address) override;
     void connected(Connection& connection) override;
-    void done(Connection& connection, proto::delivery::Done done,
-              std::optional<spool::MessageReader> message) override;
+    void done(Connection& connection, proto::delivery::Done done, std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;
 
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
@@ -39,8 +38,9 @@ private:
     void published(const std::string& relay, const Published& found) override;
     void sent(const std::string& relay, const smtp::client_event::CommandSent& sent) override;
     void received(const std::string& relay, const smtp::client_event::ReplyReceived& said) override;
-    void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement,
-                     std::string_view how, decide::TlsLevel level) override;
+    void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts,
+                        const tls::CertificateVerdict& judgement, std::string_view how,
+                        decide::TlsLevel level) override;
     void authenticating(const std::string& who) override { account_ = who; }
     void failed(const std::string& relay, const smtp::Verdict& why) override;
     void probed(const std::string& relay, const smtp::TransactionResult& result) override;
@@ -61,12 +61,12 @@ private:
     // A refusal that need not be the end: what follows it says.
     std::optional<proto::delivery::ProbeStep> held_step_;
     std::string looked_up_; // the host, last
-    std::string account_;       // we say we are; "" nothing yet
+    std::string account_;   // we say we are; "" nothing yet
     std::string failed_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host
                             // without addresses
     proto::delivery::ProbeResult tried_;
-    bool outcome_reported_ = false;         // in this round, what becomes of the recipients
-    bool mail_refused_ = false; // what is said of recipients then means nothing
+    bool outcome_reported_ = false; // in this round, what becomes of the recipients
+    bool mail_refused_ = false;     // what is said of recipients then means nothing
 };
 
 } // namespace smtp_client

@@ -5,8 +5,8 @@
 
 namespace smtp_client {
 
-// One line: "/run/lmtp is a socket, mode 0600, of user 0 and group 0; we are user 998 and group 998". Numbers, for names
-// may take a look-up.
+// One line: "/run/lmtp is a socket, mode 0600, of user 0 and group 0; we are user 998 and group 998". Numbers, for
+// names may take a look-up.
 std::string describe_socket(const std::string& path);
 
 } // namespace smtp_client

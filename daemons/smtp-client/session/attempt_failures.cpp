@@ -51,8 +51,8 @@ AttemptFailures::Conclusion AttemptFailures::conclude(Hosts hosts) const {
     auto failed = mail_ ? *mail_ : policy_ ? *policy_ : last_;
     const bool final = !address_may_exist_ && soft_bounce_ == SoftBounce::no;
     const bool loop = loop_found_ && final;
-    // No MX host has an address, as the name servers in charge say: waiting changes nothing. The hosts that the operator
-    // has named (hosts to fall back on, a domain whose SRV records count) can be corrected.
+    // No MX host has an address, as the name servers in charge say: waiting changes nothing. The hosts that the
+    // operator has named (hosts to fall back on, a domain whose SRV records count) can be corrected.
     const bool nowhere = loop || (hosts == Hosts::as_published && no_address_ && final);
     auto& why = failed.why;
     if (nowhere) {

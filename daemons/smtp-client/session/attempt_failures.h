@@ -26,9 +26,9 @@ public:
     enum class MayExist : bool { no, yes };
     void no_address(smtp::Verdict why, MayExist may_exist); // of a host; may_exist: the name system was not sure
     void out_of_addresses();
-    void loop_found(AttemptFailure failure);      // a host is this system itself
+    void loop_found(AttemptFailure failure); // a host is this system itself
     void no_pool(AttemptFailure failure) { last_ = std::move(failure); }
-    void host_failed(AttemptFailure failure);     // its session came to nothing, or was not begun
+    void host_failed(AttemptFailure failure);       // its session came to nothing, or was not begun
     void last_was_for_policy() { policy_ = last_; } // the session was without the TLS that is required
     void last_had_accepted_mail() { mail_ = last_; }
     // The host does not do what the message of that delivery requires (RFC 8689).
@@ -36,7 +36,9 @@ public:
     const AttemptFailure& last() const { return last_; }
 
     // What it comes to when no address is left.
-    bool is_for_requirement_of(std::uint64_t delivery) const { return requirement_ && requirement_delivery_ == delivery; }
+    bool is_for_requirement_of(std::uint64_t delivery) const {
+        return requirement_ && requirement_delivery_ == delivery;
+    }
     bool is_for_requirement_only() const { return requirement_ && !other_hosts_failed_; }
     AttemptFailure requirement_failure() const;
     struct Conclusion {

@@ -21,8 +21,8 @@ namespace {
 // No host of the order was named by the operator, who could name another one.
 AttemptFailures::Hosts kind_of_hosts(const delivery::Connect& order) {
     const bool published = order.mx && std::ranges::all_of(order.hosts, [](auto& host) {
-        return host.tier == decide::Tier::first && !host.tls_wrap;
-    });
+                               return host.tier == decide::Tier::first && !host.tls_wrap;
+                           });
     return published ? AttemptFailures::Hosts::as_published : AttemptFailures::Hosts::may_change;
 }
 
@@ -33,8 +33,9 @@ Connection::Connection(ClientContext& context, Connection::Owner& owner, deliver
     : context_(context), owner_(owner), observer_(observer), order_(std::move(order)),
       sources_(context.pool(order_.pool), order_.resting, context.settings.addresses_per_attempt, context.random),
       failures_(context.soft_bounce ? AttemptFailures::SoftBounce::yes : AttemptFailures::SoftBounce::no),
-      search_(context, *this, order_, sources_, failures_, observer), deadline_(context.deadlines, [this] { expired(); }),
-      hook_(context.loop, [this] { pump(); }), began_(Loop::now().monotonic) {
+      search_(context, *this, order_, sources_, failures_, observer),
+      deadline_(context.deadlines, [this] { expired(); }), hook_(context.loop, [this] { pump(); }),
+      began_(Loop::now().monotonic) {
     hook_.schedule();
 }
 
@@ -196,7 +197,8 @@ void Connection::ready() {
         log().info("{} reached from {} ({}), pool {}", relay(), source(), from->helo, sources_.pool_name());
         report_unusable_sources();
         for (auto& refusal : sources_.take_rejections()) // what others of the pool were told before, was about them
-            owner_.source_refused(*this, {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});
+            owner_.source_refused(*this,
+                                  {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});
     }
     if (std::exchange(was_up_, true)) return;
     owner_.connected(*this);
@@ -401,7 +403,8 @@ void Connection::ended(Ended& end) {
     if (retry_from_another_source(end.why) || (end.interrupted && retry_from_another_source(*end.interrupted))) return;
     if (retry_same_host(end, served) || go_to_next_host(end, served)) return;
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
-    const bool of_link = served == Served::nobody && failure.kind == decide::FailureKind::connection && !end.mail_accepted;
+    const bool of_link =
+        served == Served::nobody && failure.kind == decide::FailureKind::connection && !end.mail_accepted;
     if (!end.interrupted || of_link) return link_failed();
     report_interrupted(*end.interrupted);
 }
@@ -463,7 +466,8 @@ void Connection::link_failed() {
         fail_first_delivery(failures_.requirement_failure(), ReportTo::log_and_owner);
         return finish(End::orderly);
     }
-    if (failures_.is_for_requirement_only()) return finish(End::orderly); // it was taken away, and nothing else was wrong
+    if (failures_.is_for_requirement_only())
+        return finish(End::orderly); // it was taken away, and nothing else was wrong
     auto [failed, leads_nowhere, of_message] = failures_.conclude(kind_of_hosts(order_));
     if (leads_nowhere && first && first->probe()) {
         smtp::TransactionResult result{first->id(), {failed.why}, {}};

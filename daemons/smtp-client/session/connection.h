@@ -1,7 +1,8 @@
-// One connection as the queue-manager asked for it: a HostSearch finds a host and opens the conversation, a DeliveryQueue
-// holds the deliveries, which go one after the other (the next one's commands behind the message before). What is here is
-// the order of these things: which delivery goes when, what is reported, when a host is left for another one, and how the
-// connection ends. Knows nothing of the queue-manager's channel, of other connections, or of why it exists.
+// One connection as the queue-manager asked for it: a HostSearch finds a host and opens the conversation, a
+// DeliveryQueue holds the deliveries, which go one after the other (the next one's commands behind the message before).
+// What is here is the order of these things: which delivery goes when, what is reported, when a host is left for
+// another one, and how the connection ends. Knows nothing of the queue-manager's channel, of other connections, or of
+// why it exists.
 #pragma once
 #include "daemons/smtp-client/session/attempt_failures.h"
 #include "daemons/smtp-client/session/delivery_queue.h"
@@ -31,7 +32,7 @@ public:
         virtual void source_taken(Connection&, proto::delivery::SourceAccepted) {}
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
-                           std::optional<spool::MessageReader> message) = 0;
+                          std::optional<spool::MessageReader> message) = 0;
         // The last word. What was handed over and not done has not been tried.
         virtual void closed(Connection& connection, proto::delivery::Closed closed) = 0;
 
@@ -41,7 +42,8 @@ public:
 
     // `context`, `owner` and `observer` (null: nobody looks on) must outlive it. Starts at once, reports from
     // later turns of the loop on.
-    Connection(ClientContext& context, Connection::Owner& owner, proto::delivery::Connect order, SessionObserver* observer = nullptr);
+    Connection(ClientContext& context, Connection::Owner& owner, proto::delivery::Connect order,
+               SessionObserver* observer = nullptr);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
@@ -109,7 +111,11 @@ private:
 
     // Ends.
     void ended(smtp::client_event::Ended& end);
-    enum class Served : std::uint8_t { nobody, recipients, deliveries }; // by the host: some of a delivery's, or whole ones
+    enum class Served : std::uint8_t {
+        nobody,
+        recipients,
+        deliveries
+    }; // by the host: some of a delivery's, or whole ones
     bool retry_same_host(const smtp::client_event::Ended& end, Served served);
     bool go_to_next_host(const smtp::client_event::Ended& end, Served served);
     void report_interrupted(const smtp::TransactionResult& result);

@@ -45,7 +45,8 @@ std::string DeliveryJob::last_deferral_source(ClientContext& context) {
     for (const auto number : order_.recipients) {
         if (number >= recipients.size() || recipients[number].attempts.empty()) continue;
         const auto& last = recipients[number].attempts.back();
-        if (last.outcome == spool::Outcome::deferred && last.reply.code >= 400 && last.reply.code < 500) return last.source;
+        if (last.outcome == spool::Outcome::deferred && last.reply.code >= 400 && last.reply.code < 500)
+            return last.source;
     }
     return {};
 }
@@ -65,9 +66,8 @@ spool::ReadResult<> DeliveryJob::verify_small() {
     return {};
 }
 
-spool::ReadResult<Content::Prepared> DeliveryJob::prepare(Content::Server server,
-                                                          const std::shared_ptr<const Signing>& signing,
-                                                          smtp::WallTime now) {
+spool::ReadResult<Content::Prepared>
+DeliveryJob::prepare(Content::Server server, const std::shared_ptr<const Signing>& signing, smtp::WallTime now) {
     if (!content_)
         content_ = std::make_unique<Content>(*message_, server, signing, delivered_to_fields(order_, *message_));
     return content_->prepare(now);

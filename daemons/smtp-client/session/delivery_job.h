@@ -28,8 +28,8 @@ public:
     const spool::MessageReader& message() const { return *message_; } // only if it is open
 
     enum class Reach : bool { abroad, local }; // local: the mail does not leave this system
-    // What the mail needs on its way to such a host. A message that is not open is only looked into: a delivery that waits
-    // for a server needs no descriptor.
+    // What the mail needs on its way to such a host. A message that is not open is only looked into: a delivery that
+    // waits for a server needs no descriptor.
     TlsNeeds needs(ClientContext& context, Reach reach);
     // The address of the pool that it came from when a server last answered it with 4xx: greylisting counts the time
     // for each address. "": none.

@@ -1,5 +1,5 @@
-// The deliveries that a connection has taken and not reported, in their order; the first of them may be with the session.
-// Knows which are, and takes back what is not begun; decides nothing about any of them.
+// The deliveries that a connection has taken and not reported, in their order; the first of them may be with the
+// session. Knows which are, and takes back what is not begun; decides nothing about any of them.
 #pragma once
 #include "daemons/smtp-client/session/delivery_job.h"
 #include "libsmtp/session/client_session.h"

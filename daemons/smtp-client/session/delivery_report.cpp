@@ -23,7 +23,8 @@ DeliveryStatus status_of(const spool::MessageState& state, delivery::Outcome out
 
 // `which`: of the delivery's recipients, by its place.
 void write_line(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job, std::size_t which,
-                const smtp::Verdict& verdict, const std::string& relay, smtp::Duration transmission, smtp::WallTime now) {
+                const smtp::Verdict& verdict, const std::string& relay, smtp::Duration transmission,
+                smtp::WallTime now) {
     const auto& state = job.message().state();
     const auto& order = job.order();
     const auto& recipient = state.recipients[order.recipients[which]];
@@ -52,10 +53,10 @@ void write_line(const SessionFacts& facts, common::Metrics* metrics, const Deliv
 delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job,
                       const smtp::TransactionResult& result) {
     const auto now = Loop::now();
-    const auto transmission =
-        result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;
+    const auto transmission = result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;
     for (std::size_t i = 0; i < result.of_recipient.size(); ++i)
-        write_line(facts, metrics, job, i, result.verdicts[result.of_recipient[i]], facts.relay, transmission, now.wall);
+        write_line(facts, metrics, job, i, result.verdicts[result.of_recipient[i]], facts.relay, transmission,
+                   now.wall);
 
     auto done = make_done(job.order(), job.message().state(), result);
     for (auto& reply : done.replies) {

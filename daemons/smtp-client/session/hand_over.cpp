@@ -13,8 +13,8 @@ HandOver refused(const spool::ReadError& error) { return {Result::refused, {}, e
 
 HandOver hand_over_message(ClientContext& context, DeliveryJob& job, HostSession& host) {
     auto& session = host.session();
-    const auto server = session.extensions().eight_bit_mime ? Content::Server::takes_eight_bit
-                                                            : Content::Server::takes_seven_bit;
+    const auto server =
+        session.extensions().eight_bit_mime ? Content::Server::takes_eight_bit : Content::Server::takes_seven_bit;
     const auto prepared = job.prepare(server, context.signing, Loop::now().wall);
     if (!prepared) return refused(prepared.error());
     if (*prepared == Content::Prepared::not_yet) return {Result::not_yet};
@@ -34,7 +34,8 @@ HandOver hand_over(ClientContext& context, DeliveryJob& job, HostSession& host, 
     const auto& order = job.order();
     const auto& tls = host.tls();
     const auto needs = job.needs(context, reach_of(host.host()));
-    if (!tls.admits(needs, tls.dane_applies(order.secure), order.sts)) { // the connection was made for mail that needs less
+    if (!tls.admits(needs, tls.dane_applies(order.secure),
+                    order.sts)) { // the connection was made for mail that needs less
         job.close();
         return {Result::not_now};
     }
@@ -48,7 +49,8 @@ HandOver hand_over(ClientContext& context, DeliveryJob& job, HostSession& host, 
         if (auto why = tls.missing_requirement(needs.domain, offered, order.secure, order.sts); !why.empty())
             return {Result::requirement_missing, std::move(why)};
     }
-    if (sources.has_pool() && sources.switch_to_preferred(job.last_deferral_source(context))) return {Result::other_source};
+    if (sources.has_pool() && sources.switch_to_preferred(job.last_deferral_source(context)))
+        return {Result::other_source};
     return hand_over_message(context, job, host);
 }
 

@@ -1,6 +1,6 @@
 // From a delivery to the session of a host: what is checked before the server hears of it, and its content when the
-// server wants it. Functions over the delivery and the session; what follows when a delivery cannot go there is decided by
-// the caller.
+// server wants it. Functions over the delivery and the session; what follows when a delivery cannot go there is decided
+// by the caller.
 #pragma once
 #include "daemons/smtp-client/connect/source_addresses.h"
 #include "daemons/smtp-client/session/delivery_job.h"

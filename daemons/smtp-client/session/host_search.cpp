@@ -29,9 +29,8 @@ void HostSearch::begin() {
     AttemptFailure failed;
     failed.why.stage = smtp::Stage::connect;
     failed.why.status = "4.3.5";
-    failed.why.text =
-        fmt::format("there is no pool of source addresses \"{}\": add [pool.{}] to the configuration",
-                    order_.pool, order_.pool);
+    failed.why.text = fmt::format("there is no pool of source addresses \"{}\": add [pool.{}] to the configuration",
+                                  order_.pool, order_.pool);
     log().warning("{}", failed.why.text);
     failures_.no_pool(std::move(failed));
     owner_.no_host_left(End::exhausted);
@@ -64,7 +63,7 @@ void HostSearch::stop() {
 }
 
 bool HostSearch::lmtp() const {
-    const auto protocol = current_                ? current_->host.protocol
+    const auto protocol = current_               ? current_->host.protocol
                           : order_.hosts.empty() ? smtp::Protocol::smtp
                                                  : order_.hosts.front().protocol;
     return protocol == smtp::Protocol::lmtp;
@@ -139,7 +138,8 @@ void HostSearch::reached(const Candidate& candidate, std::unique_ptr<TlsStream> 
     failures_.address_reached();
     auto* first = owner_.first_delivery();
     TlsPeer peer{current_->name(), current_->peer(), current_->host.tls_wrap, order_.mx};
-    TlsNegotiation tls(std::move(peer), first ? first->needs(context_, reach_of(*current_)) : needs_of_link(), tls_fallback_);
+    TlsNegotiation tls(std::move(peer), first ? first->needs(context_, reach_of(*current_)) : needs_of_link(),
+                       tls_fallback_);
     host_ = std::make_unique<HostSession>(context_, observer_, *current_, std::move(stream), sources_.current(),
                                           std::move(tls), log());
     determine_tls_demand();

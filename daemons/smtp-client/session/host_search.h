@@ -75,7 +75,9 @@ public:
 
 private:
     // The connector's word.
-    void request_permission(const std::string& address, ConnectMode mode) override { owner_.may_connect(address, mode); }
+    void request_permission(const std::string& address, ConnectMode mode) override {
+        owner_.may_connect(address, mode);
+    }
     void released(const std::string& address) override { owner_.released(address); }
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
     void unreachable(const Candidate& candidate, int error) override;

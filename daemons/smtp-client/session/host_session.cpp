@@ -161,7 +161,8 @@ void HostSession::judge_certificate() {
               : judgement.certificate.empty() ? "Anonymous"
                                               : "Untrusted",
               host_.relay(), facts.text(), verified ? ", " : "", how);
-    if (context_.metrics) context_.metrics->count(common::MetricId::client_tls_sessions, common::tls_used(facts.version));
+    if (context_.metrics)
+        context_.metrics->count(common::MetricId::client_tls_sessions, common::tls_used(facts.version));
     if (observer_) observer_->handshake_done(host_.relay(), facts, judgement, how, tls_.needs().level);
     const auto now = Loop::now().monotonic;
     if (satisfied)
@@ -182,7 +183,8 @@ void HostSession::report_tls_result(decide::TlsResult result, const std::string&
 }
 
 void HostSession::report_tls_of_session(const proto::route::StsPolicy& policy) const {
-    if (const auto finding = tls_.finding_of_session(policy)) report_tls_result(finding->result, finding->reason, policy);
+    if (const auto finding = tls_.finding_of_session(policy))
+        report_tls_result(finding->result, finding->reason, policy);
 }
 
 // --- AUTH ---
@@ -190,10 +192,9 @@ void HostSession::report_tls_of_session(const proto::route::StsPolicy& policy) c
 void HostSession::start_auth(smtp::SaslMechanism mechanism) {
     if (session_->over()) return;
     const auto* tls = stream_->tls();
-    authenticator_->begin(mechanism,
-                          tls ? [tls](std::string_view type) { return tls->channel_binding(type); }
-                              : Authenticator::Binding(),
-                          Loop::now().monotonic);
+    authenticator_->begin(
+        mechanism, tls ? [tls](std::string_view type) { return tls->channel_binding(type); } : Authenticator::Binding(),
+        Loop::now().monotonic);
     if (observer_) observer_->authenticating(authenticator_->description());
 }
 

@@ -1,6 +1,6 @@
 // The conversation with one host that was reached: its records, TLS, AUTH, and the bytes between the stream and the
-// session. Passive: its owner calls it when something can be done, and takes the session's events. Knows no delivery and
-// no other host.
+// session. Passive: its owner calls it when something can be done, and takes the session's events. Knows no delivery
+// and no other host.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/smtp-client/auth/authenticator.h"
@@ -21,8 +21,8 @@ namespace smtp_client {
 
 class HostSession {
 public:
-    // `context` and `observer` (null: nobody looks on) must outlive it. `source`: the address of a pool that it comes from,
-    // null without a pool.
+    // `context` and `observer` (null: nobody looks on) must outlive it. `source`: the address of a pool that it comes
+    // from, null without a pool.
     HostSession(ClientContext& context, SessionObserver* observer, Candidate host, std::unique_ptr<TlsStream> stream,
                 const config::SourceAddress* source, TlsNegotiation tls, common::LogContext log);
     HostSession(const HostSession&) = delete;
@@ -44,7 +44,11 @@ public:
 
     // The server greets while its records are still looked up. 0: the conversation can still begin; else errno.
     int read_early();
-    enum class Read : std::uint8_t { nothing, once, more }; // more: there may be more, which the socket does not announce
+    enum class Read : std::uint8_t {
+        nothing,
+        once,
+        more
+    }; // more: there may be more, which the socket does not announce
     Read read();
     // False: the kernel takes no more now, or the connection is broken (which the session knows then).
     bool flush();

@@ -1,9 +1,9 @@
 // Who looks on while a connection finds its way: each look-up, each address, each line said and heard, as it
 // happens. Only what an operator tries is watched; for deliveries nothing of this is made.
 #pragma once
+#include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/net/dns/answer.h"
 #include "daemons/common/proto/route.h"
-#include "daemons/common/crypto/tls/session.h"
 #include "daemons/decide/tls/tls_policy.h"
 #include "libsmtp/session/client_session.h"
 #include <optional>

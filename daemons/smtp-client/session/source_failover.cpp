@@ -26,10 +26,10 @@ std::optional<SourceRefusal> source_refusal(SourceAddresses& sources, const Deli
                                   job.probe() ? "try" : job.order().queue_id.text(), why->text, source, blame(*why));
     using Next = SourceRefusal::Next;
     if (!sources.rejected_by_site())
-        return SourceRefusal{source, why->text,
-                             fmt::format("{}, and all other usable addresses of the pool {} are backing off", told,
-                                         sources.pool_name()),
-                             Next::nothing};
+        return SourceRefusal{
+            source, why->text,
+            fmt::format("{}, and all other usable addresses of the pool {} are backing off", told, sources.pool_name()),
+            Next::nothing};
     const bool begun = std::ranges::any_of(result.verdicts, [](const smtp::Verdict& verdict) {
         return verdict.outcome == smtp::Outcome::delivered || verdict.in_doubt;
     });

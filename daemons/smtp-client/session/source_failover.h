@@ -1,5 +1,5 @@
-// What a server's words about the address a connection comes from lead to: that address rests, and another of the pool is
-// chosen where one is left. Knows the replies and the addresses; neither connects nor reports.
+// What a server's words about the address a connection comes from lead to: that address rests, and another of the pool
+// is chosen where one is left. Knows the replies and the addresses; neither connects nor reports.
 #pragma once
 #include "daemons/smtp-client/connect/source_addresses.h"
 #include "daemons/smtp-client/session/delivery_job.h"
@@ -13,12 +13,12 @@ namespace smtp_client {
 std::string next_source(SourceAddresses& sources);
 
 struct SourceRefusal {
-    std::string source, why; // the address, and the server's verdict
-    std::string text;        // for the log
+    std::string source, why;                                    // the address, and the server's verdict
+    std::string text;                                           // for the log
     enum class Next : std::uint8_t { nothing, try_again } next; // try_again: from the address that was chosen
 };
-// If a verdict on a delivery blames the current address. A recipient that has the message already does not get it again:
-// then the blaming verdicts become deferrals, and the others are tried later.
+// If a verdict on a delivery blames the current address. A recipient that has the message already does not get it
+// again: then the blaming verdicts become deferrals, and the others are tried later.
 std::optional<SourceRefusal> source_refusal(SourceAddresses& sources, const DeliveryJob& job,
                                             smtp::TransactionResult& result);
 

@@ -10,9 +10,7 @@ using decide::TlsLevel;
 
 namespace {
 
-std::string domain_of(std::string_view address) {
-    return idn::ascii_domain(address.substr(address.rfind('@') + 1));
-}
+std::string domain_of(std::string_view address) { return idn::ascii_domain(address.substr(address.rfind('@') + 1)); }
 
 TlsLevel level_of_domain(const ClientContext& context, std::string_view domain) {
     const auto otherwise = context.settings.tls;

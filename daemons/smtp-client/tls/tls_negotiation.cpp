@@ -64,8 +64,7 @@ std::string TlsNegotiation::resumption_name(std::string_view relay, std::string_
 bool TlsNegotiation::judge(const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement) {
     state_ = {true, judgement.proof, ""};
     if (state_.verified() && !judgement.of_host) state_.only_for = needs_.domain;
-    text_ = facts.version + " " + facts.cipher +
-            (state_.verified() ? fmt::format(", verified {}", proven_how()) : "");
+    text_ = facts.version + " " + facts.cipher + (state_.verified() ? fmt::format(", verified {}", proven_how()) : "");
     certificate_ = judgement.result;
     certificate_problem_ = judgement.certificate.empty() ? "there is none" : judgement.problem;
     if (satisfies(state_, demand_, needs_.domain)) return true;

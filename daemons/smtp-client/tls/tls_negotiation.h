@@ -21,7 +21,7 @@ struct TlsNeeds { // of the mail that goes first
     bool by_message = false; // the level is higher than its route's: the message itself says so
 };
 
-struct TlsPeer { // the host
+struct TlsPeer {      // the host
     std::string name; // or the literal address
     std::string text; // "mx.example.org[192.0.2.1]"
     bool implicit_tls = false;
@@ -53,9 +53,9 @@ public:
     bool judge(const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement);
     std::string certificate_mismatch_text(const tls::CertificateVerdict& judgement) const;
     const decide::TlsState& state() const { return state_; }
-    std::string_view proven_how() const; // "by DANE"; "" not at all
+    std::string_view proven_how() const;                                       // "by DANE"; "" not at all
     std::string description() const { return text_.empty() ? "none" : text_; } // "TLSv1.3 …"
-    bool may_fall_back() const; // to plain text, with the same address
+    bool may_fall_back() const;                                                // to plain text, with the same address
 
     // May other mail go over it, too?
     bool admits(const TlsNeeds& needs, bool dane, const proto::route::StsPolicy& policy) const;

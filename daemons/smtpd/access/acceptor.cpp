@@ -15,16 +15,16 @@ static common::Fd spare() { return common::Fd(::open("/dev/null", O_RDONLY | O_C
 
 std::unique_ptr<Acceptor> Acceptor::create(common::Loop& loop, common::Fd fd, Accepted accepted,
                                            OnShortage on_shortage) {
-    std::unique_ptr<Acceptor> acceptor(
-        new Acceptor(loop, std::move(fd), std::move(accepted), std::move(on_shortage)));
+    std::unique_ptr<Acceptor> acceptor(new Acceptor(loop, std::move(fd), std::move(accepted), std::move(on_shortage)));
     if (!acceptor->poll_) return nullptr;
     acceptor->listen();
     return acceptor;
 }
 
 Acceptor::Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, OnShortage on_shortage)
-    : fd_(std::move(fd)), spare_descriptor_(spare()), accepted_(std::move(accepted)), on_shortage_(std::move(on_shortage)),
-      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
+    : fd_(std::move(fd)), spare_descriptor_(spare()), accepted_(std::move(accepted)),
+      on_shortage_(std::move(on_shortage)), poll_(common::make_poll(loop.uv(), this, fd_.number())),
+      pause_(loop, [this] { listen(); }) {
     const int on = 1; // inherited by what is accepted: replies are written whole
     ::setsockopt(fd_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }

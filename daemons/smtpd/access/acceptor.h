@@ -2,9 +2,9 @@
 // tell the client so (421) instead of leaving it waiting, and accepting pauses instead of spinning. Knows no
 // SMTP but that line.
 #pragma once
+#include "daemons/common/net/network.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/net/network.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include "libsmtp/protocol/reply.h"

@@ -20,8 +20,7 @@ struct ByteStream::Write {
     std::string bytes;
 };
 
-ByteStream::ByteStream(common::Loop& loop, common::Deadlines& deadlines, spool::ContentMemory& memory,
-                       User& user)
+ByteStream::ByteStream(common::Loop& loop, common::Deadlines& deadlines, spool::ContentMemory& memory, User& user)
     : loop_(loop), memory_(memory), user_(user), deadline_(deadlines, [this] { deadline_passed(); }) {}
 
 ByteStream::~ByteStream() {

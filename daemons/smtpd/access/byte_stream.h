@@ -19,7 +19,7 @@ public:
     class User {
     public:
         virtual void received(std::string_view bytes) = 0; // without TLS, a view for the call
-        virtual void disconnected() = 0; // the client is gone; bytes received before remain valid
+        virtual void disconnected() = 0;                   // the client is gone; bytes received before remain valid
         virtual void handshake_done() = 0;
         virtual void handshake_failed(std::string_view why) = 0;
         virtual void decryption_failed(std::string_view why) = 0; // disconnected() follows

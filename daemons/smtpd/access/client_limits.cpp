@@ -25,9 +25,8 @@ void ClientLimits::release(const std::string& network) {
 
 void ClientLimits::sweep(smtp::Monotonic now) {
     last_sweep_ = now;
-    std::erase_if(counts_, [&](auto& entry) {
-        return entry.second.sessions == 0 && now - entry.second.minute >= 1min;
-    });
+    std::erase_if(counts_,
+                  [&](auto& entry) { return entry.second.sessions == 0 && now - entry.second.minute >= 1min; });
 }
 
 } // namespace smtpd

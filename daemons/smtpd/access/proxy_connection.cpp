@@ -4,9 +4,9 @@
 
 namespace smtpd {
 
-std::unique_ptr<ProxyConnection> ProxyConnection::create(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
-                                         const common::Endpoint& balancer, smtp::Duration patience,
-                                         Done done) {
+std::unique_ptr<ProxyConnection> ProxyConnection::create(common::Loop& loop, common::Deadlines& deadlines,
+                                                         common::Fd socket, const common::Endpoint& balancer,
+                                                         smtp::Duration patience, Done done) {
     std::unique_ptr<ProxyConnection> proxied(
         new ProxyConnection(loop, deadlines, std::move(socket), balancer, std::move(done)));
     if (!proxied->poll_) return nullptr;
@@ -18,7 +18,7 @@ std::unique_ptr<ProxyConnection> ProxyConnection::create(common::Loop& loop, com
 }
 
 ProxyConnection::ProxyConnection(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
-                 const common::Endpoint& balancer, Done done)
+                                 const common::Endpoint& balancer, Done done)
     : socket_(std::move(socket)), balancer_(balancer), done_(std::move(done)),
       deadline_(deadlines, [this] { finish(std::unexpected(smtp::Malformed{"not received in time"})); }),
       poll_(common::make_poll(loop.uv(), this, socket_.number())) {}

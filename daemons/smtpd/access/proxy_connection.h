@@ -1,9 +1,9 @@
 // A connection a balancer has opened, until it has said for whom (PROXY protocol): reads the header, and no
 // byte of what follows it, within a time. Knows no SMTP; whether the balancer is believed was decided before.
 #pragma once
+#include "daemons/common/net/proxy_header.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/net/proxy_header.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/uv_handle.h"
 #include <expected>
@@ -19,9 +19,9 @@ public:
     using Done = std::function<void(std::expected<common::ProxyHeader, smtp::Malformed>)>;
 
     // Null if the socket cannot be watched. `deadlines` must outlive it.
-    static std::unique_ptr<ProxyConnection> create(common::Loop& loop, common::Deadlines& deadlines,
-                                           common::Fd socket, const common::Endpoint& balancer,
-                                           smtp::Duration patience, Done done);
+    static std::unique_ptr<ProxyConnection> create(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
+                                                   const common::Endpoint& balancer, smtp::Duration patience,
+                                                   Done done);
     ProxyConnection(const ProxyConnection&) = delete;
 
     const common::Endpoint& balancer() const { return balancer_; }
@@ -30,7 +30,7 @@ public:
 
 private:
     ProxyConnection(common::Loop& loop, common::Deadlines& deadlines, common::Fd socket,
-            const common::Endpoint& balancer, Done done);
+                    const common::Endpoint& balancer, Done done);
     void readable();
     void finish(std::expected<common::ProxyHeader, smtp::Malformed> result);
 

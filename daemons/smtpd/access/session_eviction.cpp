@@ -7,7 +7,7 @@ namespace smtpd {
 using Activity = SessionInfo::Activity;
 
 std::vector<std::size_t> sessions_to_evict(std::span<const SessionInfo> all, std::string_view newcomer,
-                                       std::size_t most, smtp::Monotonic now, smtp::Duration grace) {
+                                           std::size_t most, smtp::Monotonic now, smtp::Duration grace) {
     std::vector<std::size_t> chosen;
     std::unordered_map<std::string_view, std::size_t> sessions; // of each network
     const auto choose = [&](auto&& suits) {
@@ -22,13 +22,16 @@ std::vector<std::size_t> sessions_to_evict(std::span<const SessionInfo> all, std
         chosen.resize(wanted);
         return std::move(chosen);
     };
-    const auto least_recent = [](const SessionInfo& a, const SessionInfo& b) { return a.last_activity < b.last_activity; };
+    const auto least_recent = [](const SessionInfo& a, const SessionInfo& b) {
+        return a.last_activity < b.last_activity;
+    };
 
     if (choose([](const auto& o) { return o.activity == Activity::closing; })) return first_ones(least_recent);
 
     for (const auto& session_info : all) ++sessions[session_info.network];
     const auto has = sessions[newcomer];
-    if (choose([&](const auto& o) { return o.activity != Activity::awaiting_reply && sessions[o.network] > has + 1; })) {
+    if (choose(
+            [&](const auto& o) { return o.activity != Activity::awaiting_reply && sessions[o.network] > has + 1; })) {
         auto largest = first_ones([&](const SessionInfo& a, const SessionInfo& b) {
             const auto of_a = sessions[a.network], of_b = sessions[b.network];
             if (of_a != of_b) return of_a > of_b;

@@ -13,10 +13,10 @@ namespace smtpd {
 
 struct SessionInfo {
     enum class Activity : std::uint8_t {
-        closing, // told to go already, and not gone yet
-        idle,    // between commands, or not even greeted
+        closing,        // told to go already, and not gone yet
+        idle,           // between commands, or not even greeted
         in_transaction, // a transaction
-        awaiting_reply,  // we owe it an answer, or it has authenticated: never gives way
+        awaiting_reply, // we owe it an answer, or it has authenticated: never gives way
     };
     std::string_view network;
     smtp::Monotonic last_activity; // a whole command, or a piece of content
@@ -28,7 +28,7 @@ struct SessionInfo {
 // give way that have been waiting for `grace`, and none of a smaller network than the newcomer's. Empty: the
 // newcomer is the one too many.
 std::vector<std::size_t> sessions_to_evict(std::span<const SessionInfo> all, std::string_view newcomer,
-                                       std::size_t most, smtp::Monotonic now,
-                                       smtp::Duration grace = std::chrono::seconds(1));
+                                           std::size_t most, smtp::Monotonic now,
+                                           smtp::Duration grace = std::chrono::seconds(1));
 
 } // namespace smtpd

@@ -10,36 +10,29 @@ namespace smtpd {
 using smtp::Reply;
 using AnswerKind = AuthExchange::Answer::Kind;
 
-std::optional<Reply> too_many_connections_of(const std::string& user, const Rules& rules,
-                                             common::RateLimiter& rates) {
+std::optional<Reply> too_many_connections_of(const std::string& user, const Rules& rules, common::RateLimiter& rates) {
     const auto& listener = rules.listener;
-    if (user.empty() ||
-        rates.take("c" + listener.name + " " + user, listener.limits.user_connections_per_minute,
-                   std::chrono::minutes(1), common::Loop::now().monotonic))
+    if (user.empty() || rates.take("c" + listener.name + " " + user, listener.limits.user_connections_per_minute,
+                                   std::chrono::minutes(1), common::Loop::now().monotonic))
         return {};
-    return Reply{421,
-                 {4, 7, 0},
-                 rules.normal.hostname + " Error: too many connections of user " +
-                     smtp::printable(user, 100)};
+    return Reply{
+        421, {4, 7, 0}, rules.normal.hostname + " Error: too many connections of user " + smtp::printable(user, 100)};
 }
 
 // Where many users are behind one address, only they can be locked out, one by one.
 static Lockouts::Limits lockout_limits(const Settings& all, const Client& client) {
     const auto& settings = all.auth;
-    const bool shared = client.address.is_loopback() ||
-                        common::contains(all.relay.networks, client.address) ||
+    const bool shared = client.address.is_loopback() || common::contains(all.relay.networks, client.address) ||
                         common::contains(settings.lockout_exempt, client.address);
     constexpr std::uint32_t users = 10; // that may all fail at the same time behind one address
-    return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network,
-            settings.failure_window};
+    return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network, settings.failure_window};
 }
 
-AuthExchange::AuthExchange(Services services, const Rules& rules, const Client& client,
-                           common::LogContext log, Answered answered)
-    : services_(std::move(services)), rules_(rules), client_(client), log_(log),
-      answered_(std::move(answered)), delay_(services_.deadlines, [this] {
-          finish({AnswerKind::failure, {535, {5, 7, 8}, "Error: authentication failed"}});
-      }) {}
+AuthExchange::AuthExchange(Services services, const Rules& rules, const Client& client, common::LogContext log,
+                           Answered answered)
+    : services_(std::move(services)), rules_(rules), client_(client), log_(log), answered_(std::move(answered)),
+      delay_(services_.deadlines,
+             [this] { finish({AnswerKind::failure, {535, {5, 7, 8}, "Error: authentication failed"}}); }) {}
 
 std::unique_ptr<Authentication> AuthExchange::make_authentication(const tls::Session* tls) {
     const auto& settings = rules_.config->auth;
@@ -51,8 +44,8 @@ std::unique_ptr<Authentication> AuthExchange::make_authentication(const tls::Ses
     if (!settings.dovecot.empty())
         return std::make_unique<DovecotAuthentication>(services_.loop, settings.dovecot, std::move(channel),
                                                        std::move(checks));
-    return std::make_unique<PasswordAuthentication>(services_.loop, rules_.passwords, rules_.pepper,
-                                                    std::move(channel), std::move(checks));
+    return std::make_unique<PasswordAuthentication>(services_.loop, rules_.passwords, rules_.pepper, std::move(channel),
+                                                    std::move(checks));
 }
 
 std::optional<smtp::Duration> AuthExchange::user_locked_for(const std::string& user) const {
@@ -62,8 +55,8 @@ std::optional<smtp::Duration> AuthExchange::user_locked_for(const std::string& u
 
 void AuthExchange::start(std::string mechanism, const smtp::Secret* initial, const tls::Session* tls) {
     mechanism_ = std::move(mechanism);
-    const auto left = services_.lockouts.network_locked_for(
-        client_.network, lockout_limits(*rules_.config, client_), common::Loop::now().monotonic);
+    const auto left = services_.lockouts.network_locked_for(client_.network, lockout_limits(*rules_.config, client_),
+                                                            common::Loop::now().monotonic);
     if (left) return reject_locked_out("from your network", *left);
     authentication_ = make_authentication(tls);
     authentication_->start(mechanism_, initial, on_step());
@@ -123,8 +116,7 @@ void AuthExchange::take_success(const AuthStep& step) {
 }
 
 void AuthExchange::log_failure(const AuthStep& step, std::string_view why) {
-    log_.warning("{}: SASL {} authentication failed: {}{}{}", client_.peer(), mechanism_,
-                 smtp::printable(why, 200),
+    log_.warning("{}: SASL {} authentication failed: {}{}{}", client_.peer(), mechanism_, smtp::printable(why, 200),
                  step.user.empty() ? "" : ", sasl_username=", smtp::printable(step.user, 255));
 }
 
@@ -133,10 +125,9 @@ void AuthExchange::record_failure(const std::string& user) {
     const auto brought =
         services_.lockouts.record_failure(client_.network, user, limits, common::Loop::now().monotonic);
     const auto note = [&](const std::string& whom, std::uint32_t failures) {
-        log_.warning(
-            "{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); "
-            "\"postrider reload\" lifts it",
-            whom, client_.network, failures, std::chrono::ceil<std::chrono::minutes>(limits.window).count());
+        log_.warning("{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); "
+                     "\"postrider reload\" lifts it",
+                     whom, client_.network, failures, std::chrono::ceil<std::chrono::minutes>(limits.window).count());
     };
     auto& metrics = services_.metrics;
     if (brought.user) metrics.count(common::MetricId::lockouts, common::LockoutTarget::user);
@@ -151,8 +142,8 @@ void AuthExchange::reject_locked_out(std::string_view whom, smtp::Duration left)
     finish({AnswerKind::rejection,
             {421,
              {4, 7, 0},
-             fmt::format("{} Error: too many failed authentications {}, try again in {} min",
-                         rules_.normal.hostname, whom, minutes)}});
+             fmt::format("{} Error: too many failed authentications {}, try again in {} min", rules_.normal.hostname,
+                         whom, minutes)}});
 }
 
 // The exchange is over; its object may be the one that is calling.

@@ -21,8 +21,7 @@ struct PasswordAuthentication::Work {
     bool matches = false;
 };
 
-PasswordAuthentication::PasswordAuthentication(common::Loop& loop,
-                                               std::shared_ptr<const auth::PasswordFile> file,
+PasswordAuthentication::PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file,
                                                std::string pepper, AuthChannel channel, AuthConcurrency concurrency)
     : loop_(loop), file_(std::move(file)), pepper_(std::move(pepper)), channel_(std::move(channel)),
       concurrency_(std::move(concurrency)) {}
@@ -44,8 +43,7 @@ void PasswordAuthentication::start(const std::string& mechanism, const smtp::Sec
                           : channel_.binding           ? Plus::offered
                                                        : Plus::not_offered;
         expecting_ = Expecting::scram_first;
-        scram_.emplace(auth::scram_crypto, smtp::encode_base64(common::random_bytes(18)), plus,
-                       channel_.binding);
+        scram_.emplace(auth::scram_crypto, smtp::encode_base64(common::random_bytes(18)), plus, channel_.binding);
     }
     if (!initial) return done({StepKind::challenge, {}, {}});
     respond(*initial, std::move(done));

@@ -40,7 +40,7 @@ public:
 struct AuthChannel {
     std::string client; // its address
     bool secured = false;
-    std::function<std::string(std::string_view type)> binding; // smtp::ScramServer::Binding; null without TLS
+    std::function<std::string(std::string_view type)> binding;    // smtp::ScramServer::Binding; null without TLS
     std::function<bool(const std::string& user)> locked_out = {}; // is his password looked at? Null: it is
 };
 
@@ -53,22 +53,15 @@ struct AuthConcurrency {
 // Passwords are checked on the loop's thread pool.
 class PasswordAuthentication final : public Authentication {
 public:
-    PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file,
-                           std::string pepper, AuthChannel channel, AuthConcurrency concurrency);
+    PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file, std::string pepper,
+                           AuthChannel channel, AuthConcurrency concurrency);
     ~PasswordAuthentication() override;
 
     void start(const std::string& mechanism, const smtp::Secret* initial, Done done) override;
     void respond(const smtp::Secret& response, Done done) override;
 
 private:
-    enum class Expecting : std::uint8_t {
-        plain,
-        login_user,
-        login_password,
-        scram_first,
-        scram_final,
-        scram_over
-    };
+    enum class Expecting : std::uint8_t { plain, login_user, login_password, scram_first, scram_final, scram_over };
     struct Work;
     void take(std::string&& message, Done done);
     void plain(std::string_view message, Done done);
@@ -83,9 +76,9 @@ private:
     Expecting expecting_ = Expecting::plain;
     std::optional<smtp::ScramServer> scram_;
     AuthConcurrency concurrency_;
-    ConcurrencyLimiter::Ticket ticket_ = 0;  // while it waits its turn
-    std::unique_ptr<Work> waiting_; // what it will do then
-    Work* work_ = nullptr;          // under way
+    ConcurrencyLimiter::Ticket ticket_ = 0; // while it waits its turn
+    std::unique_ptr<Work> waiting_;         // what it will do then
+    Work* work_ = nullptr;                  // under way
 };
 
 } // namespace smtpd

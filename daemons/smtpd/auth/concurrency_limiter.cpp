@@ -18,8 +18,7 @@ bool ConcurrencyLimiter::acquire(const Limits& limits, Ticket& ticket, std::func
 void ConcurrencyLimiter::release(Ticket& ticket) {
     const auto gone = std::exchange(ticket, 0);
     if (gone == 0) return;
-    if (active_.erase(gone) == 0)
-        std::erase_if(waiting_, [&](const auto& each) { return each.first == gone; });
+    if (active_.erase(gone) == 0) std::erase_if(waiting_, [&](const auto& each) { return each.first == gone; });
     while (!waiting_.empty() && active_.size() < max_active_) {
         auto [next, go] = std::move(waiting_.front());
         waiting_.pop_front();

@@ -13,30 +13,30 @@ static constexpr std::size_t max_input = 65536;
 static constexpr auto patience = 30s; // Dovecot itself delays refusals
 
 static bool is_base64(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) {
-        return smtp::is_letter(c) || smtp::is_digit(c) || c == '+' || c == '/' || c == '=';
-    });
+    return std::ranges::all_of(
+        text, [](char c) { return smtp::is_letter(c) || smtp::is_digit(c) || c == '+' || c == '/' || c == '='; });
 }
 
-DovecotAuthentication::DovecotAuthentication(common::Loop& loop, const std::string& socket,
-                                             AuthChannel channel, AuthConcurrency concurrency)
+DovecotAuthentication::DovecotAuthentication(common::Loop& loop, const std::string& socket, AuthChannel channel,
+                                             AuthConcurrency concurrency)
     : channel_(std::move(channel)), concurrency_(std::move(concurrency)),
       timeout_(loop, [this] { finish({StepKind::unavailable, "the auth service does not answer", {}}); }),
       stream_(loop, common::ServiceAddress{socket, {}},
               {[this](std::string_view bytes) { on_data(bytes); },
-               [this](const std::string& why) { finish({StepKind::unavailable, "auth service: " + why, {}}); }}) {
-}
+               [this](const std::string& why) { finish({StepKind::unavailable, "auth service: " + why, {}}); }}) {}
 
 void DovecotAuthentication::start(const std::string& mechanism, const smtp::Secret* initial, Done done) {
     if (initial && !is_base64(initial->reveal())) return done({StepKind::malformed, "that is not base64", {}});
     mechanism_ = mechanism;
     has_initial_ = initial != nullptr;
     if (initial) initial_ = initial->copy();
-    send_when_admitted([this] {
+    send_when_admitted(
+        [this] {
             stream_.send(fmt::format("VERSION\t1\t2\nCPID\t{}\n", getpid()));
             started_ = true;
             if (server_ready_) begin();
-        }, std::move(done));
+        },
+        std::move(done));
 }
 
 // When it is our turn.
@@ -64,7 +64,7 @@ void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
     if (finished_) return done({StepKind::unavailable, "the auth service closed the connection", {}});
     if (!is_base64(response.reveal())) return done({StepKind::malformed, "that is not base64", {}});
     send_when_admitted([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
-        std::move(done));
+                       std::move(done));
 }
 
 void DovecotAuthentication::on_data(std::string_view bytes) {
@@ -95,9 +95,7 @@ static std::string_view field_of(std::string_view line, std::string_view key) {
 }
 
 void DovecotAuthentication::line(std::string_view line) {
-    const auto is = [&](std::string_view word) {
-        return line == word || line.starts_with(std::string(word) + "\t");
-    };
+    const auto is = [&](std::string_view word) { return line == word || line.starts_with(std::string(word) + "\t"); };
     if (is("VERSION") && !line.starts_with("VERSION\t1\t"))
         return finish({StepKind::unavailable, "the auth service uses another protocol version", {}});
     if (is("DONE") && !server_ready_) {
@@ -121,8 +119,7 @@ void DovecotAuthentication::line(std::string_view line) {
         const bool later = find_field(line, "temp") == "" || field_of(line, "code=") == "temp_fail";
         const auto why = field_of(line, "reason=");
         finish({later ? StepKind::unavailable : StepKind::failure,
-                why.empty() ? "authentication failure" : std::string(why),
-                std::string(field_of(line, "user="))});
+                why.empty() ? "authentication failure" : std::string(why), std::string(field_of(line, "user="))});
     }
 }
 

@@ -27,7 +27,7 @@ void Lockouts::sweep(smtp::Monotonic now, smtp::Duration window) {
 }
 
 Lockouts::Triggered Lockouts::record_failure(const std::string& name, std::string_view user, const Limits& limits,
-                                   smtp::Monotonic now) {
+                                             smtp::Monotonic now) {
     sweep(now, limits.window);
     if (!networks_.contains(name) && networks_.size() >= max_entries) return {};
     if (user_locked_for(name, user, limits, now)) return {};
@@ -62,8 +62,8 @@ void Lockouts::record_success(const std::string& name, std::string_view user) {
     --users_;
 }
 
-std::optional<smtp::Duration> Lockouts::user_locked_for(const std::string& name, std::string_view user, const Limits& limits,
-                                                smtp::Monotonic now) const {
+std::optional<smtp::Duration> Lockouts::user_locked_for(const std::string& name, std::string_view user,
+                                                        const Limits& limits, smtp::Monotonic now) const {
     const auto network = networks_.find(name);
     if (limits.per_user == 0 || user.empty() || network == networks_.end()) return {};
     const auto known = network->second.users.find(key_of(user));
@@ -74,7 +74,7 @@ std::optional<smtp::Duration> Lockouts::user_locked_for(const std::string& name,
 }
 
 std::optional<smtp::Duration> Lockouts::network_locked_for(const std::string& name, const Limits& limits,
-                                                   smtp::Monotonic now) const {
+                                                           smtp::Monotonic now) const {
     const auto network = networks_.find(name);
     if (limits.per_network == 0 || network == networks_.end()) return {};
     if (network->second.all.failures < limits.per_network) return {};

@@ -21,14 +21,15 @@ public:
         bool user = false, network = false;
     };
     // `user` may be empty: it is not known. Of one who is locked out nothing is counted.
-    Triggered record_failure(const std::string& network, std::string_view user, const Limits& limits, smtp::Monotonic now);
+    Triggered record_failure(const std::string& network, std::string_view user, const Limits& limits,
+                             smtp::Monotonic now);
     // What this user did wrong from there is forgotten.
     void record_success(const std::string& network, std::string_view user);
     // How long the lock-out still lasts; nothing if there is none.
-    std::optional<smtp::Duration> user_locked_for(const std::string& network, std::string_view user, const Limits& limits,
-                                          smtp::Monotonic now) const;
+    std::optional<smtp::Duration> user_locked_for(const std::string& network, std::string_view user,
+                                                  const Limits& limits, smtp::Monotonic now) const;
     std::optional<smtp::Duration> network_locked_for(const std::string& network, const Limits& limits,
-                                             smtp::Monotonic now) const;
+                                                     smtp::Monotonic now) const;
     void clear();
 
     static constexpr std::size_t max_entries = 50'000; // networks, and users, remembered

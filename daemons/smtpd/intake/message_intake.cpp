@@ -14,11 +14,10 @@ static common::Submitter submitter_of(const Rules& rules, const Client& client) 
     return may_relay(rules, client) ? common::Submitter::trusted : common::Submitter::stranger;
 }
 
-MessageIntake::MessageIntake(Services services, const Rules& rules, const Client& client,
-                             common::LogContext log, spool::QueueId id, spool::Envelope envelope,
-                             std::string schedule)
-    : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)),
-      id_(id), id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
+MessageIntake::MessageIntake(Services services, const Rules& rules, const Client& client, common::LogContext log,
+                             spool::QueueId id, spool::Envelope envelope, std::string schedule)
+    : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)), id_(id),
+      id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
       control_(common::control_fields_of(submitter_, rules.config->idempotency)), schedule_(std::move(schedule)) {}
 
 // --- envelope
@@ -39,8 +38,7 @@ void MessageIntake::add_recipient(std::string address, smtp::event::Rcpt& rcpt) 
 
 void MessageIntake::apply(const PolicyVerdict& verdict) {
     for (const auto& field : verdict.fields) fields_ += field + "\r\n";
-    added_recipients_.insert(added_recipients_.end(), verdict.added_recipients.begin(),
-                             verdict.added_recipients.end());
+    added_recipients_.insert(added_recipients_.end(), verdict.added_recipients.begin(), verdict.added_recipients.end());
     if (discard_.empty()) discard_ = verdict.discard;
     if (!verdict.hold.empty() && envelope_.verdict == spool::Verdict::accept) {
         envelope_.verdict = spool::Verdict::hold;
@@ -108,8 +106,7 @@ std::string MessageIntake::received_field(const Reception& reception) const {
 
 static std::optional<Reply> check_header(const smtp::HeaderScan& header, const config::Smtpd& limits) {
     if (header.received() > limits.received_fields) return Reply{554, {5, 4, 6}, "Error: too many hops"};
-    if (header.size() > limits.header_size)
-        return Reply{552, {5, 3, 4}, "Error: message header is too large"};
+    if (header.size() > limits.header_size) return Reply{552, {5, 3, 4}, "Error: message header is too large"};
     if (header.fields() > limits.header_fields) return Reply{554, {5, 6, 0}, "Error: too many header fields"};
     return {};
 }
@@ -179,8 +176,7 @@ void MessageIntake::choose_pool() {
 void MessageIntake::update_fingerprint(std::string_view content) {
     if (!fingerprint_) return;
     fingerprint_->feed(content);
-    if (control_.ended() && control_.count(common::key_field) == 0)
-        fingerprint_.reset(); // most mail has none
+    if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has none
 }
 
 void MessageIntake::read_key() {
@@ -193,15 +189,14 @@ void MessageIntake::read_key() {
 }
 
 void MessageIntake::claim_key(std::function<void(const std::optional<Ended>&)> decided) {
-    services_.keys.claim(
-        envelope_, id_, [this, decided = std::move(decided)](common::idempotency::Decision decision) {
-            reservation_ = std::move(decision.hold);
-            if (reservation_) return decided({});
-            if (decision.duplicate_of)
-                log_.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_text_,
-                          decision.duplicate_of->text(), envelope_.idempotency_key);
-            decided(Ended{decision.reply, decision.duplicate_of.has_value()});
-        });
+    services_.keys.claim(envelope_, id_, [this, decided = std::move(decided)](common::idempotency::Decision decision) {
+        reservation_ = std::move(decision.hold);
+        if (reservation_) return decided({});
+        if (decision.duplicate_of)
+            log_.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_text_,
+                      decision.duplicate_of->text(), envelope_.idempotency_key);
+        decided(Ended{decision.reply, decision.duplicate_of.has_value()});
+    });
 }
 
 // --- the end

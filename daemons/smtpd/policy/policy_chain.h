@@ -30,7 +30,7 @@ struct PolicyContext {
     std::string server;   // our name
     std::string listener; // [listen.<name>]
     std::string helo, protocol;
-    std::string command; // unknown: the line
+    std::string command;                     // unknown: the line
     std::string queue_id, sender, recipient; // the recipient asked about; "" before and after RCPT
     std::uint32_t recipients = 0;            // accepted so far
     std::uint64_t size = 0;                  // announced, or of the content
@@ -61,13 +61,13 @@ struct PolicyVerdict {
     };
     Kind kind = Kind::none;
     PolicySource by = PolicySource::policy;    // whose it is
-    smtp::Reply reply;               // reject
-    std::vector<std::string> fields; // to stand at the head of the message: "Name: value"
+    smtp::Reply reply;                         // reject
+    std::vector<std::string> fields;           // to stand at the head of the message: "Name: value"
     std::vector<std::string> added_recipients; // further recipients
-    std::string hold;                // not empty: keep the message, and why
-    std::string discard;             // not empty: take it and throw it away, and why
-    std::string warning;             // for the log
-    std::vector<LogNote> notes;         // for the log, where warning, hold and discard do not say it
+    std::string hold;                          // not empty: keep the message, and why
+    std::string discard;                       // not empty: take it and throw it away, and why
+    std::string warning;                       // for the log
+    std::vector<LogNote> notes;                // for the log, where warning, hold and discard do not say it
 
     static PolicyVerdict rejection(smtp::Reply reply) {
         PolicyVerdict verdict;

@@ -13,8 +13,7 @@ PolicyClient::PolicyClient(common::Loop& loop, common::Log& log, const config::P
 
 std::uint64_t PolicyClient::ask(std::string request, Done done) {
     const auto id = ++last_;
-    open_.emplace(
-        id, Question{std::move(request), std::move(done), common::Loop::now().monotonic + service_.timeout});
+    open_.emplace(id, Question{std::move(request), std::move(done), common::Loop::now().monotonic + service_.timeout});
     waiting_.push_back(id);
     if (!question_timer_.armed()) question_timer_.start(service_.timeout);
     dispatch();

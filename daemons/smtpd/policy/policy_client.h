@@ -2,10 +2,10 @@
 // question at a time. Never waits; a server that is away, slow or talks nonsense gives no answer. Questions
 // that it does not answer keep others waiting for no longer than busy_timeout.
 #pragma once
-#include "daemons/common/logging/service_status.h"
-#include "daemons/common/net/client_stream.h"
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/service_status.h"
+#include "daemons/common/net/client_stream.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/smtpd/policy/policy_protocol.h"
 #include <deque>

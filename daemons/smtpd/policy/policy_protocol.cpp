@@ -22,8 +22,7 @@ std::string policy_request(Stage stage, const PolicyContext& context) {
     add("client_address", context.client.address_text);
     add("client_name", context.client.name);
     add("client_port", std::to_string(context.client.port));
-    add("reverse_client_name",
-        context.client.reverse_name.empty() ? context.client.name : context.client.reverse_name);
+    add("reverse_client_name", context.client.reverse_name.empty() ? context.client.name : context.client.reverse_name);
     add("server_address", context.client.server_address);
     add("server_port", context.client.server_port == 0 ? "" : std::to_string(context.client.server_port));
     add("instance", context.instance);
@@ -90,7 +89,7 @@ std::string_view take_word(std::string_view& text) {
 }
 
 PolicyVerdict refusal(int code, smtp::EnhancedStatus status, std::string_view text, Stage stage,
-                const PolicyContext& context) {
+                      const PolicyContext& context) {
     auto rest = text;
     if (const auto given = smtp::EnhancedStatus::parse(take_word(rest)); given && given->klass == code / 100)
         status = *given, text = rest;

@@ -8,7 +8,7 @@ using proto::recipient_check::Check;
 using proto::recipient_check::Checked;
 
 static constexpr std::size_t max_cached = 10'000; // of each generation
-static constexpr auto patience = 10s;            // for an answer
+static constexpr auto patience = 10s;             // for an answer
 static constexpr auto known_for = 60s, unknown_for = 5s;
 
 RecipientChecker::RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
@@ -83,8 +83,7 @@ void RecipientChecker::expire_questions() {
     std::vector<std::uint64_t> late;
     for (auto& [request, question] : open_)
         if (question.until <= now) late.push_back(request);
-    for (auto request : late)
-        finish(request, {Verdict::try_later, "unverified address, try again later"});
+    for (auto request : late) finish(request, {Verdict::try_later, "unverified address, try again later"});
     if (!open_.empty()) expiry_timer_.start(1s);
 }
 

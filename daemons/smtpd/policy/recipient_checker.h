@@ -22,8 +22,7 @@ public:
     // May do anything; the question is over.
     using Done = std::function<void(const Answer&)>;
 
-    RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
-                     const ipc::Identity& identity);
+    RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity);
 
     // What is to be known of a recipient, of mail from `sender` ("" nobody).
     struct Subject {

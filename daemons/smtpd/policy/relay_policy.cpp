@@ -31,12 +31,10 @@ Client client_without_address() {
     return client;
 }
 
-std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
-                                                     const smtp::ClientAttributes& described) {
+std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smtp::ClientAttributes& described) {
     const auto text_of = [](const auto& attribute) { return attribute ? attribute->value : std::string(); };
     const auto bad = [](std::string_view name) {
-        return std::unexpected(
-            smtp::Reply{501, {5, 5, 4}, "Error: bad value of " + std::string(name)});
+        return std::unexpected(smtp::Reply{501, {5, 5, 4}, "Error: bad value of " + std::string(name)});
     };
     const auto number = [](const std::string& text) {
         return static_cast<std::uint16_t>(smtp::parse_number(text, 65535).value_or(0));
@@ -55,8 +53,7 @@ std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
     if (described.reverse_name) client.reverse_name = described.reverse_name->value;
     if (described.dest_address) {
         client.server_address = text_of(described.dest_address);
-        if (!client.server_address.empty() && !common::IpAddress::parse(client.server_address))
-            return bad("DESTADDR");
+        if (!client.server_address.empty() && !common::IpAddress::parse(client.server_address)) return bad("DESTADDR");
     }
     if (described.dest_port) client.server_port = number(described.dest_port->value);
     client.user = text_of(described.login);
@@ -66,9 +63,8 @@ std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
 
 bool may_relay(const Rules& rules, const Client& client) {
     if (!client.user.empty()) return true;
-    const auto& networks = rules.listener.service == config::Service::submission
-                               ? rules.listener.submitters
-                               : rules.config->relay.networks;
+    const auto& networks = rules.listener.service == config::Service::submission ? rules.listener.submitters
+                                                                                 : rules.config->relay.networks;
     return common::contains(networks, client.address);
 }
 
@@ -89,8 +85,7 @@ static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbo
         return true;
     const auto* entry = rules.passwords->find(user);
     return entry && std::ranges::any_of(entry->addresses, [&](const auto& each) {
-               return each == address ||
-                      (each.starts_with('@') && std::string_view(each).substr(1) == domain);
+               return each == address || (each.starts_with('@') && std::string_view(each).substr(1) == domain);
            });
 }
 
@@ -103,8 +98,7 @@ RelayDecision evaluate_sender(const Rules& rules, const Client& client, const sm
         return refuse(553, {5, 7, 1},
                       "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
     if (!path.mailbox->bare() && idn::ascii_domain(path.mailbox->domain).empty())
-        return refuse(550, {5, 1, 8},
-                      "<" + path.text() + ">: Sender address rejected: Domain not found");
+        return refuse(550, {5, 1, 8}, "<" + path.text() + ">: Sender address rejected: Domain not found");
     if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
     if (trusted) return {Kind::accept, complete(rules, *path.mailbox), {}};
     return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: need fully-qualified address");
@@ -119,14 +113,11 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
     auto domain = idn::ascii_domain(path.mailbox.domain);
     if (path.mailbox.bare()) {
         if (!trusted)
-            return refuse(550, {5, 1, 3},
-                          "<" + text + ">: Recipient address rejected: need fully-qualified address");
+            return refuse(550, {5, 1, 3}, "<" + text + ">: Recipient address rejected: need fully-qualified address");
         address = complete(rules, path.mailbox);
         domain = smtp::lowered(settings.mta.origin);
     }
-    if (domain.empty())
-        return refuse(550, {5, 1, 2},
-                      "<" + text + ">: Recipient address rejected: Domain not found");
+    if (domain.empty()) return refuse(550, {5, 1, 2}, "<" + text + ">: Recipient address rejected: Domain not found");
     const auto where = settings.class_of(domain);
     if (where == decide::AddressClass::remote && !trusted)
         return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");

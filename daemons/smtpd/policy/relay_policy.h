@@ -1,8 +1,8 @@
 // Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an
 // address in, a judgement or a reply out. With no matching permission the answer is 554 5.7.1.
 #pragma once
-#include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/net/network.h"
+#include "daemons/common/submission/spool_writer.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/protocol/client_attributes.h"
@@ -20,9 +20,9 @@ struct Client {
     std::string reverse_name;     // by XCLIENT: not confirmed; "" not known
     std::string server_address;   // by a balancer or XCLIENT: what it connected to; "" not known
     std::uint16_t server_port = 0;
-    std::string user;             // who it is by AUTH; "" not known
-    std::string auth_method;      // by which mechanism
-    std::string network;          // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
+    std::string user;        // who it is by AUTH; "" not known
+    std::string auth_method; // by which mechanism
+    std::string network;     // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
 
     std::string peer() const { return name + "[" + address_text + "]"; }
     // False: a proxy could not say; then `address` is in no sensible network, the texts are "unknown".
@@ -34,8 +34,7 @@ Client client_without_address();
 // The former client as XCLIENT describes it anew: what is not named stays as it was, but for who has
 // authenticated, and for the name of another address ("unknown" until it is looked up). The error is the
 // reply to send.
-std::expected<Client, smtp::Reply> apply_xclient(const Client& former,
-                                                     const smtp::ClientAttributes& described);
+std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smtp::ClientAttributes& described);
 
 struct RelayDecision {
     enum class Kind : std::uint8_t {

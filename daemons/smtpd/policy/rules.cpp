@@ -53,18 +53,16 @@ static void offer(smtp::ServerSettings& settings, const Rules& rules) {
         if (rules.listener.auth_without_tls) settings.capabilities.auth = plain;
     }
     settings.capabilities.starttls = rules.tls && rules.listener.tls != config::ListenerTls::implicit;
-    if (rules.listener.tls == config::ListenerTls::require)
-        settings.tls = smtp::ServerSettings::Tls::required;
+    if (rules.listener.tls == config::ListenerTls::require) settings.tls = smtp::ServerSettings::Tls::required;
 }
 
-spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings,
-                                                            const config::Listener& listener,
+spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings, const config::Listener& listener,
                                                             const proto::secrets::Server& secrets) {
     if (listener.tls == config::ListenerTls::no) return nullptr;
     tls::ServerOptions options;
     options.purpose = settings.mta.hostname + " smtpd " + listener.name;
-    options.minimum = settings.tls.minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
-                                                                                : tls::Version::tls_1_2;
+    options.minimum =
+        settings.tls.minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3 : tls::Version::tls_1_2;
     options.ciphers = settings.tls.ciphers;
     options.tickets = settings.tls.session_tickets;
     options.ticket_lifetime = static_cast<std::uint32_t>(
@@ -73,8 +71,8 @@ spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& sett
     return tls::Context::server(secrets, options);
 }
 
-std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings,
-                                        const config::Listener& listener, Credentials credentials) {
+std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,
+                                        Credentials credentials) {
     auto rules = std::make_shared<Rules>();
     rules->tls = std::move(credentials.tls);
     rules->passwords = std::move(credentials.passwords);

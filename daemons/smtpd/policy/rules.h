@@ -19,9 +19,9 @@ struct Rules {
     std::shared_ptr<const tls::Context> tls;             // null: this listener has none
     std::shared_ptr<const auth::PasswordFile> passwords; // never null
     std::string pepper;
-    smtp::Reply busy_reply;          // 421, for who cannot be let in
-    smtp::Reply too_many_sessions_reply; // 421, for whose network has all the sessions it may have
-    smtp::Reply too_many_connections_reply;  // 421, for whose network had all the new ones it may have in a minute
+    smtp::Reply busy_reply;                 // 421, for who cannot be let in
+    smtp::Reply too_many_sessions_reply;    // 421, for whose network has all the sessions it may have
+    smtp::Reply too_many_connections_reply; // 421, for whose network had all the new ones it may have in a minute
 
     const smtp::Reply& rejection_reply(ClientLimits::Admission admission) const {
         return admission == ClientLimits::Admission::too_many_sessions ? too_many_sessions_reply
@@ -37,11 +37,10 @@ struct Credentials {
     std::shared_ptr<const auth::PasswordFile> passwords = std::make_shared<auth::PasswordFile>();
     std::string pepper;
 };
-std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings,
-                                        const config::Listener& listener, Credentials credentials = {});
+std::shared_ptr<const Rules> make_rules(std::shared_ptr<const Settings> settings, const config::Listener& listener,
+                                        Credentials credentials = {});
 // The TLS of a listener; null if it wants none.
-spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings,
-                                                            const config::Listener& listener,
+spool::Result<std::shared_ptr<const tls::Context>> make_tls(const Settings& settings, const config::Listener& listener,
                                                             const proto::secrets::Server& secrets);
 
 } // namespace smtpd

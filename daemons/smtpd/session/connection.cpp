@@ -40,8 +40,7 @@ void Connection::begin() {
 }
 
 void Connection::shut_down(When when) {
-    const smtp::Reply reply{
-        421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
+    const smtp::Reply reply{421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
     session_.shut_down(reply, common::Loop::now().monotonic, when);
     if (when == When::now && stream_.handshaking()) handshake_failed("shutting down");
     handler_.greet_unnamed(); // a client that waits for its name is greeted, to get the 421
@@ -69,8 +68,7 @@ std::size_t Connection::idle_memory(smtp::Monotonic now) const {
     constexpr smtp::Duration idle = 10s,
                              long_enough = 1min; // for the envelope of a message, and the commands before it
     const auto activity = session_info().activity;
-    if (paused() ||
-        (activity != SessionInfo::Activity::in_transaction && activity != SessionInfo::Activity::idle))
+    if (paused() || (activity != SessionInfo::Activity::in_transaction && activity != SessionInfo::Activity::idle))
         return 0;
     const auto* message = handler_.message();
     const bool slow = message && now - message->started() >= long_enough;
@@ -112,8 +110,7 @@ void Connection::decryption_failed(std::string_view why) {
 
 void Connection::start_tls() {
     flush(); // the last words in plain text
-    const auto within =
-        std::min(rules_->config->tls.handshake_timeout, worker_.settings_of(*rules_).command_time);
+    const auto within = std::min(rules_->config->tls.handshake_timeout, worker_.settings_of(*rules_).command_time);
     if (stream_.start_tls(rules_->tls, within)) return;
     stream_.stop_input();
     handler_.tls_unavailable();
@@ -130,9 +127,8 @@ void Connection::pump() {
             if (!event) break;
             last_activity_ = common::Loop::now().monotonic;
             if (const auto* end = std::get_if<smtp::event::Disconnect>(&*event))
-                last_ = end->cause != Cause::quit && end->cause != Cause::lost && !evicted_
-                            ? ByteStream::Last::linger
-                            : ByteStream::Last::close;
+                last_ = end->cause != Cause::quit && end->cause != Cause::lost && !evicted_ ? ByteStream::Last::linger
+                                                                                            : ByteStream::Last::close;
             handler_.handle(*event);
         }
     } while (!flush());

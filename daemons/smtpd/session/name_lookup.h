@@ -18,8 +18,8 @@ class NameLookup {
 public:
     // Once, unless abandoned; "": it has none, or none in time.
     using Done = std::function<void(const std::string& name)>;
-    NameLookup(std::shared_ptr<dns::Resolver> resolver, common::Deadlines& deadlines,
-               const common::IpAddress& address, smtp::Monotonic until, Done done);
+    NameLookup(std::shared_ptr<dns::Resolver> resolver, common::Deadlines& deadlines, const common::IpAddress& address,
+               smtp::Monotonic until, Done done);
     NameLookup(const NameLookup&) = delete;
 
     bool pending() const { return done_ != nullptr; }

@@ -27,8 +27,8 @@ public:
     }
 
 private:
-    PolicyVerdict judge(std::string_view what, const PolicyContext& context, std::uint32_t of_network, std::uint32_t of_user,
-                  std::string_view complaint) {
+    PolicyVerdict judge(std::string_view what, const PolicyContext& context, std::uint32_t of_network,
+                        std::uint32_t of_user, std::string_view complaint) {
         const auto now = common::Loop::now().monotonic;
         const auto key = [&](std::string_view whose, std::string_view name) {
             return fmt::format("{}{}{} {}", what, whose, context.listener, name);
@@ -74,8 +74,8 @@ private:
 
 class DnsListCheck final : public PolicyCheck {
 public:
-    DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log,
-                 std::vector<config::DnsList> lists, std::uint32_t threshold)
+    DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log, std::vector<config::DnsList> lists,
+                 std::uint32_t threshold)
         : resolver_(std::move(resolver)), log_(log), lists_(std::move(lists)), threshold_(threshold) {}
 
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
@@ -96,9 +96,8 @@ private:
         lookups_.resize(lists_.size());
         for (std::size_t i = 0; i < lists_.size(); ++i) {
             ++open_;
-            lookups_[i] =
-                resolver_->look_up(name + "." + lists_[i].zone, dns::Type::a,
-                                   [this, i](const dns::Answer& answer) { on_answer(lists_[i], answer); });
+            lookups_[i] = resolver_->look_up(name + "." + lists_[i].zone, dns::Type::a,
+                                             [this, i](const dns::Answer& answer) { on_answer(lists_[i], answer); });
         }
     }
     void on_answer(const config::DnsList& list, const dns::Answer& answer) {
@@ -119,9 +118,9 @@ private:
     PolicyVerdict current_verdict() const {
         if (sum_ < static_cast<std::int64_t>(threshold_)) return {};
         return PolicyVerdict::rejection({554,
-                                 {5, 7, 1},
-                                 fmt::format("Service unavailable; Client host [{}] blocked using {}",
-                                             context_->client.address_text, named_by_)});
+                                         {5, 7, 1},
+                                         fmt::format("Service unavailable; Client host [{}] blocked using {}",
+                                                     context_->client.address_text, named_by_)});
     }
 
     std::shared_ptr<dns::Resolver> resolver_;
@@ -147,12 +146,11 @@ public:
     }
     std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) override {
         if (stage != client_.service().stage) return PolicyVerdict{};
-        question_ =
-            client_.ask(policy_request(stage, context),
-                        [this, stage, &context, done = std::move(done)](std::optional<std::string> action) {
-                            question_ = 0;
-                            done(judge(std::move(action), stage, context));
-                        });
+        question_ = client_.ask(policy_request(stage, context),
+                                [this, stage, &context, done = std::move(done)](std::optional<std::string> action) {
+                                    question_ = 0;
+                                    done(judge(std::move(action), stage, context));
+                                });
         return {};
     }
 
@@ -166,8 +164,7 @@ private:
         if (client_.service().on_failure == config::OnFailure::accept) return {};
         if (client_.service().on_failure == config::OnFailure::reject)
             return PolicyVerdict::rejection({554, {5, 3, 5}, "Error: a policy service is not available"});
-        return PolicyVerdict::rejection(
-            {451, {4, 3, 5}, "Error: a policy service is not available, try again later"});
+        return PolicyVerdict::rejection({451, {4, 3, 5}, "Error: a policy service is not available, try again later"});
     }
     std::shared_ptr<PolicySources> sources_;
     PolicyClient& client_;
@@ -188,8 +185,8 @@ public:
         verdict_.reset();
         done_ = nullptr;
         context.message->load([this, &message = *context.message](const spool::Result<>& loaded) {
-            verdict_ = loaded ? judge(message)
-                              : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
+            verdict_ =
+                loaded ? judge(message) : PolicyVerdict::rejection({451, {4, 3, 0}, "Error: queue file read error"});
             if (const auto late = std::exchange(done_, nullptr)) late(*std::move(verdict_));
         });
         if (!verdict_) done_ = std::move(done);
@@ -209,8 +206,7 @@ private:
         verdict.hold = std::move(judged.hold);
         verdict.discard = std::move(judged.discard);
         for (auto& line : judged.lines)
-            verdict.notes.push_back(
-                {verdict.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
+            verdict.notes.push_back({verdict.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
         return verdict;
     }
     std::shared_ptr<PolicySources> sources_;
@@ -255,23 +251,24 @@ private:
     }
 
     static milter::Event event_of(Stage stage, const PolicyContext& context) {
-        return milter::event_of(stage, {.server = context.server,
-                                        .listener = context.listener,
-                                        .client_name = context.client.name,
-                                        .client_address = context.client.has_address() ? context.client.address_text : "",
-                                        .client_port = context.client.port,
-                                        .helo = context.helo,
-                                        .queue_id = context.queue_id,
-                                        .sender = context.sender,
-                                        .recipient = context.recipient,
-                                        .command = context.command,
-                                        .sasl_method = context.sasl_method,
-                                        .sasl_user = context.sasl_user,
-                                        .sasl_sender = context.sasl_sender,
-                                        .tls_version = context.tls_version,
-                                        .tls_cipher = context.tls_cipher,
-                                        .tls_peer = context.tls_peer,
-                                        .message = context.message});
+        return milter::event_of(stage,
+                                {.server = context.server,
+                                 .listener = context.listener,
+                                 .client_name = context.client.name,
+                                 .client_address = context.client.has_address() ? context.client.address_text : "",
+                                 .client_port = context.client.port,
+                                 .helo = context.helo,
+                                 .queue_id = context.queue_id,
+                                 .sender = context.sender,
+                                 .recipient = context.recipient,
+                                 .command = context.command,
+                                 .sasl_method = context.sasl_method,
+                                 .sasl_user = context.sasl_user,
+                                 .sasl_sender = context.sasl_sender,
+                                 .tls_version = context.tls_version,
+                                 .tls_cipher = context.tls_cipher,
+                                 .tls_peer = context.tls_peer,
+                                 .message = context.message});
     }
 
     std::shared_ptr<PolicySources> sources_;
@@ -293,7 +290,8 @@ std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::L
     for (const auto& policy : services) {
         const auto what = "policy service " + policy.name;
         policy_sources->policies.push_back(std::make_unique<PolicyClient>(
-            loop, log, policy, common::ServiceStatus(policy_sources->problems.reporter(what), what, policy.on_failure)));
+            loop, log, policy,
+            common::ServiceStatus(policy_sources->problems.reporter(what), what, policy.on_failure)));
     }
     if (auto checks = common::HeaderChecks::parse(content.header_checks)) // as the configuration's check did
         policy_sources->header_checks = *std::move(checks);

@@ -1,12 +1,12 @@
 // Who is asked about the clients of a listener, by its configuration: builds the PolicyChain of a session. The
 // checks themselves are few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
-#include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/policy/policy_client.h"
 #include "daemons/smtpd/policy/rules.h"
-#include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/session/worker_context.h"
 
 namespace smtpd {

@@ -16,10 +16,10 @@ using Verdict = proto::recipient_check::Verdict;
 
 static constexpr std::size_t max_announced = 100'000; // durable messages the queue-manager has not taken yet
 
-SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::ServerSession& session,
-                               Client client, Driver& driver)
-    : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)),
-      peer_(client_), counted_network_(client_.network), number_(worker.next_session()),
+SessionHandler::SessionHandler(WorkerContext& worker, const Rules& rules, smtp::ServerSession& session, Client client,
+                               Driver& driver)
+    : worker_(worker), rules_(rules), session_(session), driver_(driver), client_(std::move(client)), peer_(client_),
+      counted_network_(client_.network), number_(worker.next_session()),
       log_(worker.log, worker.metrics, number_, session, client_) {
     // By the connection's own address, not by a client it describes; so it may describe one after the other.
     session_.grant({common::contains(rules_.listener.xclient_networks, peer_.address),
@@ -54,15 +54,13 @@ void SessionHandler::answer_or_reject(Verb command, const Reply& reply) {
 
 void SessionHandler::on(smtp::event::Connect&) {
     if (named_by_proxy_ || !wants_name(*rules_.config, client_.address)) return greet();
-    name_lookup_ = std::make_unique<NameLookup>(worker_.resolver, worker_.deadlines, client_.address,
-                                                common::Loop::now().monotonic +
-                                                    rules_.config->smtpd.reverse_name_timeout,
-                                                [this](const std::string& name) {
-                                                    if (!name.empty())
-                                                        client_.name = smtp::printable(name, 255);
-                                                    greet();
-                                                    driver_.resume();
-                                                });
+    name_lookup_ = std::make_unique<NameLookup>(
+        worker_.resolver, worker_.deadlines, client_.address,
+        common::Loop::now().monotonic + rules_.config->smtpd.reverse_name_timeout, [this](const std::string& name) {
+            if (!name.empty()) client_.name = smtp::printable(name, 255);
+            greet();
+            driver_.resume();
+        });
 }
 
 void SessionHandler::greet() {
@@ -108,9 +106,8 @@ void SessionHandler::on(smtp::event::Helo& helo) {
         policy_chain_->context.helo = smtp::printable(helo.name, 255);
         policy_chain_->context.protocol = helo.extended ? "ESMTP" : "SMTP";
     }
-    with_policy_checks(Stage::helo, [this] {
-        answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)});
-    });
+    with_policy_checks(
+        Stage::helo, [this] { answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)}); });
 }
 
 // --- TLS
@@ -136,9 +133,8 @@ void SessionHandler::tls_established(const tls::Session& tls) {
     client_.user.clear(); // an identity from plain text may have been injected (RFC 3207, 4.2)
     client_.auth_method.clear();
     constexpr std::string_view kinds[] = {"Anonymous", "Untrusted", "Trusted"};
-    log_.lines().info("{} TLS connection established from {}{}: {}",
-                      kinds[static_cast<std::size_t>(tls_facts_.peer)], client_.peer(),
-                      tls_facts_.server_name.empty() ? "" : " to " + tls_facts_.server_name,
+    log_.lines().info("{} TLS connection established from {}{}: {}", kinds[static_cast<std::size_t>(tls_facts_.peer)],
+                      client_.peer(), tls_facts_.server_name.empty() ? "" : " to " + tls_facts_.server_name,
                       tls_facts_.text());
     if (rules_.listener.tls == config::ListenerTls::implicit) send_banner();
 }
@@ -148,8 +144,7 @@ void SessionHandler::tls_failed(std::string_view why) {
     worker_.metrics.count(common::MetricId::tls_failures);
     log_.lines().info("SSL_accept error from {}: {}", client_.peer(), why);
     session_.disconnected();
-    if (session_.question_open())
-        answer({220, {}, ""}); // implicit TLS: lets the session see that the client is gone
+    if (session_.question_open()) answer({220, {}, ""}); // implicit TLS: lets the session see that the client is gone
 }
 
 // --- AUTH
@@ -157,10 +152,9 @@ void SessionHandler::tls_failed(std::string_view why) {
 void SessionHandler::on(smtp::event::Auth& auth) {
     if (!auth_)
         auth_ = std::make_unique<AuthExchange>(
-            AuthExchange::Services{worker_.loop, worker_.deadlines, worker_.metrics, worker_.lockouts,
-                                   worker_.rates, worker_.auth_limiter},
-            rules_, client_, log_.lines(),
-            [this](const AuthExchange::Answer& answer) { authenticated(answer); });
+            AuthExchange::Services{worker_.loop, worker_.deadlines, worker_.metrics, worker_.lockouts, worker_.rates,
+                                   worker_.auth_limiter},
+            rules_, client_, log_.lines(), [this](const AuthExchange::Answer& answer) { authenticated(answer); });
     auth_->start(std::move(auth.mechanism), auth.initial ? &*auth.initial : nullptr, tls_);
 }
 
@@ -191,17 +185,14 @@ void SessionHandler::on(smtp::event::Xclient& xclient) {
         return reject(Verb::xclient, *over);
     client_ = *std::move(client);
     named_by_proxy_ = xclient.attributes.name || !xclient.attributes.address;
-    if (name_lookup_)
-        worker_.loop.defer([gone = std::shared_ptr(std::move(name_lookup_))] {}); // it may be the caller
-    worker_.loop.defer(
-        [gone = std::shared_ptr(std::move(policy_chain_))] {}); // a check of it may be the caller
+    if (name_lookup_) worker_.loop.defer([gone = std::shared_ptr(std::move(name_lookup_))] {}); // it may be the caller
+    worker_.loop.defer([gone = std::shared_ptr(std::move(policy_chain_))] {}); // a check of it may be the caller
     xforward_.reset();
     log_.begin_row();
     const auto& limits = rules_.listener.limits;
     worker_.client_limits.release(counted_network_);
-    admission_ = worker_.client_limits.admit(client_.network,
-                                             {limits.sessions_per_network, limits.connections_per_minute},
-                                             common::Loop::now().monotonic);
+    admission_ = worker_.client_limits.admit(
+        client_.network, {limits.sessions_per_network, limits.connections_per_minute}, common::Loop::now().monotonic);
     counted_network_ = admission_ == ClientLimits::Admission::admitted ? client_.network : "";
     answer({220, {}, ""});
 }
@@ -261,15 +252,14 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
     }
 }
 
-void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict,
-                                   const std::function<void()>& then) {
+void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then) {
     const auto command = verb_of(stage);
     for (const auto& note : verdict.notes) log_.note(command, note, message_.get());
     if (verdict.kind == PolicyVerdict::Kind::reject) {
         const Reply said = with_soft_bounce(verdict.reply, rules_);
         if (verdict.by != PolicySource::header_check) // its note has it
-            log_.rejected(command, said, message_.get(),
-                          stage == Stage::rcpt ? rcpt_.path.text() : std::string(), verdict.by);
+            log_.rejected(command, said, message_.get(), stage == Stage::rcpt ? rcpt_.path.text() : std::string(),
+                          verdict.by);
         answer(said);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
@@ -281,8 +271,7 @@ void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict,
 // --- envelope
 
 Reception SessionHandler::reception() const {
-    return {session_.helo(), session_.transaction_protocol(), tls_ ? &tls_facts_ : nullptr,
-            xforward_ != nullptr};
+    return {session_.helo(), session_.transaction_protocol(), tls_ ? &tls_facts_ : nullptr, xforward_ != nullptr};
 }
 
 void SessionHandler::on(smtp::event::Mail& mail) {
@@ -298,8 +287,8 @@ void SessionHandler::on(smtp::event::Mail& mail) {
     const auto id = worker_.spool_writer.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
     message_ = std::make_unique<MessageIntake>(
-        MessageIntake::Services{worker_.spool_writer, worker_.submission_queue, worker_.keys, worker_.date},
-        rules_, client_, log_.lines(), *id,
+        MessageIntake::Services{worker_.spool_writer, worker_.submission_queue, worker_.keys, worker_.date}, rules_,
+        client_, log_.lines(), *id,
         make_envelope(rules_, client_, reception(), mail, std::move(decision.address), now.wall),
         schedule_of(mail.parameters));
     log_.begin_row();
@@ -324,16 +313,13 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
         return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
     }
     auto decision = evaluate_recipient(rules_, client_, rcpt.path);
-    if (decision.kind == RelayDecision::Kind::reject)
-        return reject(Verb::rcpt, decision.reply, rcpt.path.text());
+    if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
-    const bool elsewhere =
-        decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
+    const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
     check_recipient({decision.address, message_->envelope().reverse_path},
                     [this, elsewhere, address = decision.address](const RecipientChecker::Answer& checked) {
-                        if (checked.verdict == Verdict::known ||
-                            (elsewhere && checked.verdict != Verdict::unknown))
+                        if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
                             return take_recipient(address);
                         const auto to = rcpt_.path.text();
                         reject(Verb::rcpt, recipient_rejection(to, checked), to);
@@ -344,12 +330,12 @@ void SessionHandler::check_recipient(RecipientChecker::Subject subject,
                                      std::function<void(const RecipientChecker::Answer&)> then) {
     const auto now = common::Loop::now().monotonic;
     if (const auto* known = worker_.checker.cached(subject, now)) return then(*known);
-    recipient_check_ = worker_.checker.ask(
-        std::move(subject), now, [this, then = std::move(then)](const RecipientChecker::Answer& answer) {
-            recipient_check_ = 0;
-            then(answer);
-            driver_.resume();
-        });
+    recipient_check_ = worker_.checker.ask(std::move(subject), now,
+                                           [this, then = std::move(then)](const RecipientChecker::Answer& answer) {
+                                               recipient_check_ = 0;
+                                               then(answer);
+                                               driver_.resume();
+                                           });
 }
 
 void SessionHandler::take_recipient(std::string address) {
@@ -446,8 +432,8 @@ void SessionHandler::on(smtp::event::Vrfy& vrfy) {
 
 void SessionHandler::on(smtp::event::Etrn& etrn) {
     const auto& listener = rules_.listener;
-    const bool may = (listener.etrn_users && !client_.user.empty()) ||
-                     common::contains(listener.etrn_networks, client_.address);
+    const bool may =
+        (listener.etrn_users && !client_.user.empty()) || common::contains(listener.etrn_networks, client_.address);
     if (!may) return reject(Verb::etrn, etrn_not_allowed(etrn.name));
     const auto now = common::Loop::now().monotonic;
     if (!worker_.rates.take("e" + client_.network, rules_.config->smtpd.etrn_per_hour, 1h, now))
@@ -457,8 +443,7 @@ void SessionHandler::on(smtp::event::Etrn& etrn) {
         [this, node = etrn.name](const proto::submission::DomainFlushed* flushed) {
             flush_request_ = 0;
             if (flushed && flushed->obstacle.empty())
-                log_.lines().info("etrn: {} from {}: {} deliveries", node, client_.peer(),
-                                  flushed->deliveries);
+                log_.lines().info("etrn: {} from {}: {} deliveries", node, client_.peer(), flushed->deliveries);
             answer_or_reject(Verb::etrn, etrn_reply(node, flushed));
             driver_.resume();
         });
@@ -466,12 +451,10 @@ void SessionHandler::on(smtp::event::Etrn& etrn) {
 
 void SessionHandler::on(smtp::event::Unknown& unknown) {
     if (policy_chain_)
-        policy_chain_->context.command =
-            unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
-    with_policy_checks(Stage::unknown,
-                       [this, reply = unknown_command_reply(unknown)] { // a filter may have its own
-                           reject(Verb::unknown, reply);
-                       });
+        policy_chain_->context.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
+    with_policy_checks(Stage::unknown, [this, reply = unknown_command_reply(unknown)] { // a filter may have its own
+        reject(Verb::unknown, reply);
+    });
 }
 
 void SessionHandler::on(smtp::event::Refused& refused) { log_.refused_by_session(refused, message_.get()); }

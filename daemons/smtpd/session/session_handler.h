@@ -98,8 +98,7 @@ private:
     void describe_session(Stage stage, PolicyContext& context) const;
     void apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then);
     // Calls `then` with the categorizer's answer about an address: at once, or later.
-    void check_recipient(RecipientChecker::Subject subject,
-                         std::function<void(const RecipientChecker::Answer&)> then);
+    void check_recipient(RecipientChecker::Subject subject, std::function<void(const RecipientChecker::Answer&)> then);
     bool room_for_recipient() const;
     void take_recipient(std::string address);
     Reception reception() const;

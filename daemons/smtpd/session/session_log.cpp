@@ -16,8 +16,7 @@ std::string SessionLog::envelope_text(const MessageIntake* message, std::string_
         out += fmt::format("to=<{}> ", to);
     else if (message && message->envelope().recipients.size() == 1)
         out += fmt::format("to=<{}> ", message->envelope().recipients.front().address);
-    return out +
-           fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
+    return out + fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
 }
 
 common::LogContext SessionLog::lines_of(PolicySource by, Verb command) const {
@@ -41,8 +40,8 @@ static bool breaks_protocol(const Reply& reply) {
     return (reply.code >= 500 && reply.code <= 504) || reply.code == 555 || reply.status == invalid_command;
 }
 
-void SessionLog::rejected_unless_protocol_error(Verb command, const Reply& reply,
-                                                const MessageIntake* message, std::string_view to) {
+void SessionLog::rejected_unless_protocol_error(Verb command, const Reply& reply, const MessageIntake* message,
+                                                std::string_view to) {
     if (!breaks_protocol(reply)) return rejected(command, reply, message, to);
     count_reject(metrics_, command, reply);
     if (reply == last_refusal_) return;
@@ -78,12 +77,9 @@ void SessionLog::disconnected(smtp::event::Disconnect::Cause cause) {
     case Cause::lost: log.info("lost connection after {} from {}", after, peer); break;
     case Cause::timed_out: log.info("timeout after {} from {}", after, peer); break;
     case Cause::too_many_errors: log.info("too many errors after {} from {}", after, peer); break;
-    case Cause::not_smtp:
-        log.warning("non-SMTP command from {}: {}", peer, session_.unexpected_input());
-        break;
+    case Cause::not_smtp: log.warning("non-SMTP command from {}: {}", peer, session_.unexpected_input()); break;
     case Cause::too_early:
-        log.info("improper command pipelining after {} from {}: {}", after, peer,
-                 session_.unexpected_input());
+        log.info("improper command pipelining after {} from {}: {}", after, peer, session_.unexpected_input());
         break;
     case Cause::quit:
     case Cause::turned_away:

@@ -17,8 +17,8 @@ namespace smtpd {
 class SessionLog {
 public:
     // All outlive it. `number`: of the session; `client`: the one that is speaking now.
-    SessionLog(common::Log& log, common::Metrics& metrics, std::uint64_t number,
-               const smtp::ServerSession& session, const Client& client)
+    SessionLog(common::Log& log, common::Metrics& metrics, std::uint64_t number, const smtp::ServerSession& session,
+               const Client& client)
         : log_(log), metrics_(metrics), number_(number), session_(session), client_(client) {}
     SessionLog(const SessionLog&) = delete;
 
@@ -28,12 +28,12 @@ public:
 
     // `message`: null outside of a transaction; `to`: the recipient it is about, "" none.
     // "reject:", by the policy of this server or of others.
-    void rejected(smtp::Verb command, const smtp::Reply& reply, const MessageIntake* message,
-                  std::string_view to, PolicySource by = PolicySource::policy);
+    void rejected(smtp::Verb command, const smtp::Reply& reply, const MessageIntake* message, std::string_view to,
+                  PolicySource by = PolicySource::policy);
     // The same, except that a protocol error gets a line of its own, because analyzers count "reject:" as
     // messages. Equal protocol errors in a row are logged once.
-    void rejected_unless_protocol_error(smtp::Verb command, const smtp::Reply& reply,
-                                        const MessageIntake* message, std::string_view to);
+    void rejected_unless_protocol_error(smtp::Verb command, const smtp::Reply& reply, const MessageIntake* message,
+                                        std::string_view to);
     // By the session itself: equal ones in a row, such as recipients over the limit, are logged once.
     void refused_by_session(smtp::event::Refused& refused, const MessageIntake* message);
     // Ends such a row.

@@ -2,9 +2,9 @@
 
 namespace smtpd {
 
-using common::SessionEnd;
 using common::MetricId;
 using common::RejectStage;
+using common::SessionEnd;
 
 static RejectStage stage_of(smtp::Verb command) {
     using smtp::Verb;

@@ -72,16 +72,13 @@ static std::string unable(const std::string& node, std::string_view why) {
 
 Reply etrn_not_allowed(const std::string& node) { return {459, {4, 7, 1}, "Node " + node + " not allowed"}; }
 
-Reply etrn_too_often(const std::string& node) {
-    return {458, {4, 7, 1}, unable(node, "too many requests")};
-}
+Reply etrn_too_often(const std::string& node) { return {458, {4, 7, 1}, unable(node, "too many requests")}; }
 
 Reply etrn_reply(const std::string& node, const proto::submission::DomainFlushed* flushed) {
     if (!flushed) return {458, {4, 3, 0}, unable(node, "try again later")};
     if (!flushed->obstacle.empty()) return {458, {4, 3, 2}, unable(node, flushed->obstacle)};
     const auto reply = [](int code, std::string text) { return Reply{code, {2, 0, 0}, std::move(text)}; };
-    if (flushed->deliveries == 0 && flushed->loading)
-        return reply(250, "Ok, queuing for node " + node + " started");
+    if (flushed->deliveries == 0 && flushed->loading) return reply(250, "Ok, queuing for node " + node + " started");
     if (flushed->deliveries == 0) return reply(251, "Ok, no messages waiting for node " + node);
     if (flushed->loading) return reply(252, "Ok, pending messages for node " + node + " started");
     return reply(253, fmt::format("Ok, {} pending messages for node {} started", flushed->deliveries, node));

@@ -1,16 +1,16 @@
 // What the connections of one smtpd worker share. Outlives them.
 #pragma once
-#include "daemons/common/net/dns/resolver.h"
-#include "daemons/common/submission/idempotency/client.h"
-#include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/runtime/loop.h"
-#include "daemons/common/submission/submission_queue.h"
-#include "daemons/common/submission/rate_limits.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/submission/idempotency/client.h"
+#include "daemons/common/submission/rate_limits.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/submission/submission_queue.h"
+#include "daemons/smtpd/access/client_limits.h"
 #include "daemons/smtpd/auth/authentication.h"
 #include "daemons/smtpd/auth/lockouts.h"
-#include "daemons/smtpd/access/client_limits.h"
 #include "daemons/smtpd/intake/date_text.h"
 #include "daemons/smtpd/policy/recipient_checker.h"
 #include "daemons/smtpd/policy/rules.h"
@@ -46,7 +46,9 @@ struct WorkerContext {
     std::function<void(Connection&)> gone = {};
 
     // The settings in force for sessions of a listener.
-    const smtp::ServerSettings& settings_of(const Rules& rules) const { return stressed ? rules.stressed : rules.normal; }
+    const smtp::ServerSettings& settings_of(const Rules& rules) const {
+        return stressed ? rules.stressed : rules.normal;
+    }
     // A number for logs, unlike that of any other session of this host's workers.
     std::uint64_t next_session() { return ++sessions * 256 + instance; }
 };

@@ -33,12 +33,12 @@ public:
 
     const Transaction& message() const { return message_; }
     Phase phase() const { return phase_; }
-    bool begun() const { return begun_; }             // MAIL has been sent
-    bool refused() const { return refused_; }         // MAIL was, in this round
+    bool begun() const { return begun_; }                 // MAIL has been sent
+    bool refused() const { return refused_; }             // MAIL was, in this round
     bool mail_accepted() const { return mail_accepted_; } // in any round
-    bool chunked() const { return chunked_; }         // BDAT in this round, not DATA
-    bool got_421() const { return got_421_; }         // LMTP: a recipient was answered 421
-    bool utf8() const { return utf8_; }               // sent with SMTPUTF8
+    bool chunked() const { return chunked_; }             // BDAT in this round, not DATA
+    bool got_421() const { return got_421_; }             // LMTP: a recipient was answered 421
+    bool utf8() const { return utf8_; }                   // sent with SMTPUTF8
     bool rounds_left() const { return !pending_.empty(); }
     const std::vector<std::uint32_t>& accepted() const { return accepted_; } // of this round
     Monotonic started() const { return result_.started; }

@@ -74,8 +74,9 @@ std::expected<AuthExchange::Progress, Verdict> AuthExchange::take(const Reply& r
     if (reply.positive() && cancelled_.empty() && sasl_.server_verified()) return Progress::authenticated;
     if (reply.positive() && cancelled_.empty()) cancelled_ = "it did not prove that it knows the password";
     if (!cancelled_.empty())
-        return std::unexpected(deferral(Stage::auth, "4.7.0", fmt::format("AUTH {} with host {} failed: {}",
-                                                                          name_of(sasl_.mechanism()), peer_, cancelled_)));
+        return std::unexpected(
+            deferral(Stage::auth, "4.7.0",
+                     fmt::format("AUTH {} with host {} failed: {}", name_of(sasl_.mechanism()), peer_, cancelled_)));
     auto verdict = verdict_of(Stage::auth, reply);
     if (!sasl_.server_error().empty() && !sasl_.is_revealed_by(sasl_.server_error()))
         verdict.text = printable(fmt::format("{}; before that: {}", verdict.text, sasl_.server_error()));

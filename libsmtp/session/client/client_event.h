@@ -46,8 +46,8 @@ struct Finished {
 };
 // The conversation is over; what output() still holds (QUIT) may be written without waiting.
 struct Ended {
-    bool orderly = false; // after quit(), or the server's polite end between transactions
-    Verdict why;          // if not orderly
+    bool orderly = false;                         // after quit(), or the server's polite end between transactions
+    Verdict why;                                  // if not orderly
     std::optional<TransactionResult> interrupted; // what was under way: verdicts where known, else `why`
     bool mail_accepted = false;                   // MAIL of the interrupted transaction had been accepted
     bool distrust_pipelining = false;             // replies did not match: connect again without pipelining
@@ -56,9 +56,9 @@ struct Ended {
 
 } // namespace client_event
 
-using ClientEvent =
-    std::variant<client_event::StartTls, client_event::AuthRequested, client_event::Ready, client_event::CommandSent,
-                 client_event::ReplyReceived, client_event::ContentRequested, client_event::Finished, client_event::Ended>;
+using ClientEvent = std::variant<client_event::StartTls, client_event::AuthRequested, client_event::Ready,
+                                 client_event::CommandSent, client_event::ReplyReceived, client_event::ContentRequested,
+                                 client_event::Finished, client_event::Ended>;
 
 class EventQueue {
 public:

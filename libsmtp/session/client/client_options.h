@@ -24,7 +24,7 @@ struct ClientTimeouts {
     Duration transaction = std::chrono::hours(1);
 };
 
-struct ClientAuth { // RFC 4954
+struct ClientAuth {                        // RFC 4954
     std::vector<SaslMechanism> mechanisms; // that we have an account or token for; none: no authentication
     bool without_tls = false;              // those that show the password may be used in plain text
 };

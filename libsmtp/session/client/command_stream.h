@@ -65,7 +65,7 @@ private:
     std::vector<Piece> pieces_;
     std::size_t piece_ = 0; // the first unwritten one
     std::uint64_t queued_ = 0, written_ = 0;
-    bool holds_secret_ = false; // commands_ does
+    bool holds_secret_ = false;      // commands_ does
     std::vector<Expected> expected_; // replies to come, in order, from expected_front_ on
     std::size_t expected_front_ = 0;
 };

@@ -27,7 +27,9 @@ bool needs_smtputf8(const Transaction& message) {
 
 // Why the server cannot take the message, whoever its recipients are.
 std::optional<Verdict> refusal_of_message(const Transaction& message, const ServerTraits& server) {
-    const auto refuse = [](std::string_view status, std::string_view text) { return refusal(Stage::mail, status, text); };
+    const auto refuse = [](std::string_view status, std::string_view text) {
+        return refusal(Stage::mail, status, text);
+    };
     const auto& [options, extensions, security] = server;
     const auto size = message.parameters.size.value_or(0);
     if (extensions.size_limit != 0 && size > extensions.size_limit)
@@ -35,17 +37,19 @@ std::optional<Verdict> refusal_of_message(const Transaction& message, const Serv
                                            extensions.size_limit, options.peer));
     const bool verified = security == ChannelSecurity::verified;
     if (message.require_tls && !(verified && extensions.require_tls))
-        return refuse("5.7.30", fmt::format("message requires TLS on the whole path (REQUIRETLS), and host {} {}", options.peer,
-                                            security == ChannelSecurity::plain ? "was reached without"
-                                            : !verified ? "has no certificate that proves its name"
-                                                        : "does not offer REQUIRETLS"));
+        return refuse("5.7.30",
+                      fmt::format("message requires TLS on the whole path (REQUIRETLS), and host {} {}", options.peer,
+                                  security == ChannelSecurity::plain ? "was reached without"
+                                  : !verified                        ? "has no certificate that proves its name"
+                                                                     : "does not offer REQUIRETLS"));
     if (message.parameters.body == Body::eight_bit_mime && !extensions.eight_bit_mime)
         return refuse(
             "5.6.3",
             message.conversion_error.empty()
                 ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options.peer)
                 : fmt::format(
-                      "message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
+                      "message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host "
+                      "{}",
                       message.conversion_error, options.peer));
     if (const auto why = not_sendable(message.reverse_path); !message.reverse_path.empty() && !why.empty())
         return refuse("5.1.7", "sender address cannot be sent: " + why);
@@ -76,8 +80,8 @@ void convert_to_ascii(Transaction& message, std::vector<std::uint32_t>& pending,
     if (!fit_into_ascii(message.reverse_path, options)) return refuse_all("5.6.7", "sender address is not ASCII");
     std::erase_if(pending, [&](std::uint32_t recipient) {
         if (fit_into_ascii(message.recipients[recipient].address, options)) return false;
-        result.set_verdict({recipient}, refusal(Stage::rcpt, "5.6.7",
-                                                fmt::format("recipient address is not ASCII, and {}", without)));
+        result.set_verdict(
+            {recipient}, refusal(Stage::rcpt, "5.6.7", fmt::format("recipient address is not ASCII, and {}", without)));
         return true;
     });
 }

@@ -50,9 +50,11 @@ std::string SessionDeadline::text(std::string_view peer, Stage stage, const Tran
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - progress.content_began).count();
     switch (bound_) {
     case Bound::rate:
-        return fmt::format("{} accepts the message too slowly: {} bytes in {} s", peer, progress.content_bytes, seconds);
+        return fmt::format("{} accepts the message too slowly: {} bytes in {} s", peer, progress.content_bytes,
+                           seconds);
     case Bound::transaction:
-        return fmt::format("{} is too slow: the time limit for one message was reached while {}", peer, activity_of(stage));
+        return fmt::format("{} is too slow: the time limit for one message was reached while {}", peer,
+                           activity_of(stage));
     case Bound::silence: break;
     }
     return fmt::format("conversation with {} timed out while {}", peer, activity_of(stage));

@@ -69,7 +69,8 @@ ActiveTransaction* TransactionPipeline::next_to_send() {
     if (transactions_.empty()) return nullptr;
     ActiveTransaction* next = &transactions_.front();
     // Not behind BDAT: refused, it may leave the server in a transaction in which MAIL means nothing.
-    if (next->phase() == Phase::dot && pipelining_ && !next->chunked() && !next->rounds_left() && transactions_.size() > 1)
+    if (next->phase() == Phase::dot && pipelining_ && !next->chunked() && !next->rounds_left() &&
+        transactions_.size() > 1)
         next = &transactions_.back();
     if (next->phase() >= Phase::answer) return nullptr;
     if (next->phase() == Phase::waiting && mails_ >= max_mails()) return nullptr;
@@ -95,7 +96,8 @@ void TransactionPipeline::send_next(ActiveTransaction& active, Monotonic now) {
 void TransactionPipeline::begin_round(ActiveTransaction& active, Monotonic now) {
     if (!active.begun()) active.drop_unsendable({options_, extensions_, security_});
     RoundLimits limits{.recipients = max_recipients_seen_};
-    if (extensions_.recipients != 0) limits.recipients = std::min<std::size_t>(max_recipients_seen_, extensions_.recipients);
+    if (extensions_.recipients != 0)
+        limits.recipients = std::min<std::size_t>(max_recipients_seen_, extensions_.recipients);
     if (extensions_.domains != 0) limits.domains = extensions_.domains;
     if (!active.begin_round(limits, now)) finish(active, now);
 }
@@ -233,7 +235,8 @@ std::optional<Ending> TransactionPipeline::take_data(const Reply& reply, Monoton
     }
     codec_ = OutgoingContent(front.message().longest_line);
     if (front.accepted().empty()) { // for nobody: RFC 2920, 3.1. In LMTP nobody would answer
-        if (options_.protocol == Protocol::lmtp) return Ending::mismatch("content requested without an accepted recipient");
+        if (options_.protocol == Protocol::lmtp)
+            return Ending::mismatch("content requested without an accepted recipient");
         send_content(front, {}, Last::yes);
         return {};
     }
@@ -281,8 +284,8 @@ Ending TransactionPipeline::chunk_refused(const Reply& reply) const {
     Verdict verdict = verdict_of(Stage::final_dot, reply, options_.peer);
     verdict.outcome = Outcome::deferred;
     verdict.status[0] = '4';
-    verdict.text =
-        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.remote_reply));
+    verdict.text = printable(
+        fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.remote_reply));
     return {Ending::Kind::chunking_failure, std::move(verdict)};
 }
 
@@ -293,10 +296,10 @@ void TransactionPipeline::requeue_postponed(ActiveTransaction& active) {
 
 void TransactionPipeline::end_round(ActiveTransaction& active, Monotonic now) {
     if (active.rounds_left() && mails_ >= max_mails())
-        active.refuse_pending(deferral(
-            Stage::mail, "4.5.3",
-            fmt::format("host {} accepts {} transactions per session; the rest follows in the next", options_.peer,
-                        extensions_.transactions)));
+        active.refuse_pending(
+            deferral(Stage::mail, "4.5.3",
+                     fmt::format("host {} accepts {} transactions per session; the rest follows in the next",
+                                 options_.peer, extensions_.transactions)));
     active.end_round();
     if (!active.rounds_left()) finish(active, now);
 }

@@ -113,14 +113,14 @@ private:
     std::vector<ActiveTransaction> transactions_; // at most two; replies always belong to the first
     OutgoingContent codec_;                       // of the first transaction
     std::vector<std::string_view> views_;         // of a chunk, as it is sent
-    std::uint64_t dot_at_ = 0;       // where the last content's end is, in bytes since the beginning
-    std::uint64_t content_from_ = 0; // what had been written when the content at hand began, …
-    Monotonic content_began_{};      // … and when that was
-    bool chunk_wanted_ = false;      // once the last chunk has been written
-    bool needs_reset_ = false;       // the server is still in a transaction that came to nothing
-    std::size_t max_recipients_seen_ = SIZE_MAX; // recipients per round this server was seen to take
-    std::uint64_t completed_ = 0;                // transactions
-    std::uint64_t mails_ = 0;                    // MAILs sent
+    std::uint64_t dot_at_ = 0;                    // where the last content's end is, in bytes since the beginning
+    std::uint64_t content_from_ = 0;              // what had been written when the content at hand began, …
+    Monotonic content_began_{};                   // … and when that was
+    bool chunk_wanted_ = false;                   // once the last chunk has been written
+    bool needs_reset_ = false;                    // the server is still in a transaction that came to nothing
+    std::size_t max_recipients_seen_ = SIZE_MAX;  // recipients per round this server was seen to take
+    std::uint64_t completed_ = 0;                 // transactions
+    std::uint64_t mails_ = 0;                     // MAILs sent
 };
 
 } // namespace smtp

@@ -8,9 +8,7 @@ namespace {
 constexpr std::size_t text_limit = 512; // of a Verdict's text
 
 Outcome outcome_of(int code) {
-    return code >= 500   ? Outcome::failed
-           : code >= 400 ? Outcome::deferred
-                         : Outcome::delivered;
+    return code >= 500 ? Outcome::failed : code >= 400 ? Outcome::deferred : Outcome::delivered;
 }
 
 } // namespace

@@ -17,7 +17,10 @@ Verdict verdict_of(Stage stage, const Reply& reply, std::string_view peer);
 Verdict verdict_of(Stage stage, const Reply& reply, std::string_view peer, std::string shown);
 
 // Deferred, "NAME[IP]" being lost in that stage; `how`: "lost connection with".
-enum class Doubt : std::uint8_t { none, fully_sent }; // fully_sent: all of a message had been sent, its reply never came
+enum class Doubt : std::uint8_t {
+    none,
+    fully_sent
+}; // fully_sent: all of a message had been sent, its reply never came
 Verdict connection_lost(std::string_view how, std::string_view peer, Stage stage, Doubt doubt);
 
 // Deferred by this side; `text` may hold foreign bytes.
@@ -28,12 +31,12 @@ Verdict refusal(Stage stage, std::string_view status, std::string_view text);
 // How a conversation ends before quit() brings it to its end.
 struct Ending {
     enum class Kind : std::uint8_t {
-        orderly,           // nothing is wrong: what has not begun is delivered elsewhere
-        failure,           // for `why`
-        refusal,           // for `why`, the server's word; QUIT is sent
-        chunking_failure,  // for `why`; BDAT is not to be used with this server
-        lost,              // `text` is connection_lost()'s `how`
-        protocol_error,    // `text` is what does not fit
+        orderly,          // nothing is wrong: what has not begun is delivered elsewhere
+        failure,          // for `why`
+        refusal,          // for `why`, the server's word; QUIT is sent
+        chunking_failure, // for `why`; BDAT is not to be used with this server
+        lost,             // `text` is connection_lost()'s `how`
+        protocol_error,   // `text` is what does not fit
     };
     Kind kind = Kind::orderly;
     Verdict why = {};

@@ -1,5 +1,5 @@
-#include "daemons/common/config/config.h"
 #include "daemons/categorizer/lookup/user_files.h"
+#include "daemons/common/config/config.h"
 #include "daemons/common/ipc/listener.h"
 #include "tests/common/ipc/fake_queue_manager.h"
 
@@ -21,14 +21,13 @@ struct World {
     void listen() {
         listener = std::make_unique<ipc::Listener>(premises.loop, premises.log, premises.listen("local"),
                                                    ipc::ExpectedTokens{"key", {Role::categorizer}});
-        listener->serve<uf::Message>(uf::conversation, {Role::categorizer},
-                                     [this](ipc::Peer, std::unique_ptr<ipc::Channel<uf::Message>> channel) {
-                                         peer = std::move(channel);
-                                         peer->set_callbacks({[this](uf::Message&& message) {
-                                                                  asked.push_back(std::get<uf::Read>(message));
-                                                              },
-                                                              [](const std::string&) {}});
-                                     });
+        listener->serve<uf::Message>(
+            uf::conversation, {Role::categorizer},
+            [this](ipc::Peer, std::unique_ptr<ipc::Channel<uf::Message>> channel) {
+                peer = std::move(channel);
+                peer->set_callbacks({[this](uf::Message&& message) { asked.push_back(std::get<uf::Read>(message)); },
+                                     [](const std::string&) {}});
+            });
     }
     void wait(const std::function<bool()>& until) {
         while (!until()) uv_run(&premises.loop.uv(), UV_RUN_ONCE);
@@ -63,7 +62,8 @@ struct World {
 
 TEST_CASE("what a user's file says is asked of local") {
     World w;
-    const auto text = w.ask({"ann", "", "lists"}, {0, uf::Status::found, "/home/ann/.forward", "\\ann, x@far.example", ""});
+    const auto text =
+        w.ask({"ann", "", "lists"}, {0, uf::Status::found, "/home/ann/.forward", "\\ann, x@far.example", ""});
     CHECK(text.said == Said::found);
     CHECK(text.text == "\\ann, x@far.example");
     CHECK(text.path == "/home/ann/.forward");

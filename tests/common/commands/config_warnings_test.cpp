@@ -7,6 +7,7 @@ using namespace std::chrono;
 TEST_CASE("a certificate without a well-defined end, RFC 5280, 4.1.2.5") {
     constexpr smtp::WallTime no_end = sys_days(year(9999) / 12 / 31) + 24h - 1s;
     CHECK(common::expiry_warning("server.pem", no_end, sys_days(year(2026) / 11 / 24)).empty());
-    CHECK(common::expiry_warning("server.pem", no_end, no_end - 49h) ==
-          "server.pem: the certificate expires in 2 days (9999-12-31): renew it; the file is read again within a minute");
+    CHECK(
+        common::expiry_warning("server.pem", no_end, no_end - 49h) ==
+        "server.pem: the certificate expires in 2 days (9999-12-31): renew it; the file is read again within a minute");
 }

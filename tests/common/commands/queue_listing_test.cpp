@@ -17,13 +17,7 @@ TEST_CASE("entries: marks, reasons, several recipients") {
     tzset();
     std::string out;
     QueueListing listing(QueueListing::Form::text, [&](std::string_view text) { out += text; });
-    listing.add({"active",
-                 "0A1B2C3D4E",
-                 1'700'000'000,
-                 567,
-                 false,
-                 "ann@example.org",
-                 {{"bob@example.net", ""}}});
+    listing.add({"active", "0A1B2C3D4E", 1'700'000'000, 567, false, "ann@example.org", {{"bob@example.net", ""}}});
     listing.add({"deferred",
                  "0A1B2C3D4F",
                  1'700'000'000,
@@ -33,8 +27,7 @@ TEST_CASE("entries: marks, reasons, several recipients") {
                  {{"a@x", "connect to x[192.0.2.1]:25: Connection refused"},
                   {"b@x", "connect to x[192.0.2.1]:25: Connection refused"},
                   {"c@x", ""}}});
-    listing.add(
-        {"hold", "01234567890ABC", 1'700'000'000, 1, true, "d@x", {{"e@x", std::string(80, 'r')}}});
+    listing.add({"hold", "01234567890ABC", 1'700'000'000, 1, true, "d@x", {{"e@x", std::string(80, 'r')}}});
     listing.end();
     CHECK(out == "-Queue ID-  --Size-- ----Arrival Time---- -Sender/Recipient-------\n"
                  "0A1B2C3D4E*     567 Tue Nov 14 22:13:20  ann@example.org\n"

@@ -43,8 +43,10 @@ TEST_CASE("DANE where no name server is believed") {
     CHECK(said("[smtp_client]\ntls = \"dane\"\n[dns]\nservers = [\"192.0.2.1\"]") ==
           "smtp_client.tls requests DANE, but dns.servers lists no server on this host: TLSA records are not "
           "trusted\n");
-    CHECK(said("[smtp_client]\ntls = \"dane-only\"\n[dns]\nservers = [\"192.0.2.1\"]").ends_with("and the mail waits\n"));
-    CHECK(said("[smtp_client]\ntls = \"dane\"\n[dns]\ntrust_ad = false").find("dns.trust_ad is off") != std::string::npos);
+    CHECK(
+        said("[smtp_client]\ntls = \"dane-only\"\n[dns]\nservers = [\"192.0.2.1\"]").ends_with("and the mail waits\n"));
+    CHECK(said("[smtp_client]\ntls = \"dane\"\n[dns]\ntrust_ad = false").find("dns.trust_ad is off") !=
+          std::string::npos);
 }
 
 TEST_CASE("accounts and next hops that do not meet") {
@@ -65,10 +67,9 @@ TEST_CASE("accounts and next hops that do not meet") {
     CHECK(said(as_ann, "relay.example.net ann:secret") == "");
     CHECK(said(as_ann, "relay.example.net:587 ben:secret\nrelay.example.net ann:secret")
               .starts_with("smtp_client.credentials: the account ben at"));
-    CHECK(
-        said(as_ann) ==
-        "route.\"*\": smtp_client.credentials has no account for ann at [relay.example.net]:587: mail for it "
-        "waits\n");
+    CHECK(said(as_ann) ==
+          "route.\"*\": smtp_client.credentials has no account for ann at [relay.example.net]:587: mail for it "
+          "waits\n");
     const std::string auth = std::string(relay) + "auth = [\"PLAIN\"]";
     CHECK(said(auth) ==
           "route.\"*\".auth lists mechanisms, but smtp_client.credentials has no account at its next hop: "

@@ -286,12 +286,13 @@ reply_overrides = ["550 5.7.1 at MAIL is temporary"]
 }
 
 TEST_CASE("pools of source addresses") {
-    const auto config = good("[mta]\nhostname = \"mail.example.com\"\n"
-                             "[pool.bulk]\naddresses = [\"192.0.2.1 MX1.example.com\", \"192.0.2.2  mx2.example.com 3\", "
-                             "\"2001:db8::1\"]\nbackoff = \"10m\"\n"
-                             "[pool.a]\naddresses = [\"192.0.2.9\"]\n"
-                             "[pools]\nby_sender = [\"@News.example bulk\", \"ann@x.example a\"]\n"
-                             "[route.\"*\"]\nnext_hop = \"mx\"\npool = \"a\"\n");
+    const auto config =
+        good("[mta]\nhostname = \"mail.example.com\"\n"
+             "[pool.bulk]\naddresses = [\"192.0.2.1 MX1.example.com\", \"192.0.2.2  mx2.example.com 3\", "
+             "\"2001:db8::1\"]\nbackoff = \"10m\"\n"
+             "[pool.a]\naddresses = [\"192.0.2.9\"]\n"
+             "[pools]\nby_sender = [\"@News.example bulk\", \"ann@x.example a\"]\n"
+             "[route.\"*\"]\nnext_hop = \"mx\"\npool = \"a\"\n");
     REQUIRE(config.pools.size() == 2);
     CHECK(config.pool("none") == nullptr);
     const auto& bulk = *config.pool("bulk");
@@ -338,15 +339,15 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"mta = 1", "f.toml:1:7: mta: expected a section [mta], found an integer"},
         {"[mta]\nmulti_user = \"no\"", "f.toml:2:14: mta.multi_user: expected true or false, found a string"},
         {"[mta]\nhostname = \"box\"",
-         "f.toml:2:12: mta.hostname: \"box\" is not a fully qualified host name: expected one such as \"mail.example.com\""},
+         "f.toml:2:12: mta.hostname: \"box\" is not a fully qualified host name: expected one such as "
+         "\"mail.example.com\""},
         {"[smtpd]\nworkers = 0", "f.toml:2:11: smtpd.workers: 0 is out of range: expected 1 to 64"},
         {"[smtpd]\nworkers = -1", "f.toml:2:11: smtpd.workers: -1 is out of range: expected 1 to 64"},
         {"[smtpd]\nworkers = 1.5", "f.toml:2:11: smtpd.workers: expected an integer, found a floating-point number"},
         {"[smtpd]\nworkers = 9223372036854775807",
          "f.toml:2:11: smtpd.workers: 9223372036854775807 is out of range: expected 1 to 64"},
-        {"[dns]\ntimeout = \"5 s\"",
-         "f.toml:2:11: dns.timeout: \"5 s\" is not a valid duration: expected one such as "
-         "\"60s\", \"10m\", \"5d\" or \"1h30m\""},
+        {"[dns]\ntimeout = \"5 s\"", "f.toml:2:11: dns.timeout: \"5 s\" is not a valid duration: expected one such as "
+                                     "\"60s\", \"10m\", \"5d\" or \"1h30m\""},
         {"[dns]\ntimeout = 5", "f.toml:2:11: dns.timeout: expected a duration such as \"60s\", found an integer"},
         {"[dns]\ntimeout = \"2h\"", "f.toml:2:11: dns.timeout: 2h is out of range: expected 100ms to 1m"},
         {"[dns]\nservers = [\"127.0.0.1:x\"]", "f.toml:2:12: dns.servers: \"127.0.0.1:x\" is not a valid address: "
@@ -359,8 +360,7 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:13: relay.networks: \"10.0.0.1/8\" is not a "
          "valid network: expected one such as \"192.0.2.0/24\" or \"2001:db8::/32\" "
          "(bits beyond the prefix must be zero)"},
-        {"[local]\nmailbox = \"/var/mail\"",
-         "f.toml:2:11: local.mailbox: expected \"maildir:PATH\" or \"mbox:PATH\""},
+        {"[local]\nmailbox = \"/var/mail\"", "f.toml:2:11: local.mailbox: expected \"maildir:PATH\" or \"mbox:PATH\""},
         {"[local]\nmailbox = \"mbox:/m/{domain}\"",
          "f.toml:2:11: local.mailbox: only {user} and {home} are allowed in braces"},
         {"[local]\ndomains = [\"a.example\", \"A.example\"]",
@@ -370,8 +370,7 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[log]\nlevel = \"loud\"",
          "f.toml:2:9: log.level: \"loud\" is not a valid value: expected one of \"error\", \"warning\", \"info\", "
          "\"debug\""},
-        {"[listen]\naddresses = []",
-         "f.toml:2:1: listen.addresses is outside of a section: expected [listen.<name>]"},
+        {"[listen]\naddresses = []", "f.toml:2:1: listen.addresses is outside of a section: expected [listen.<name>]"},
         {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: required key \"addresses\" is missing"},
         {"[listen.local]\naddresses = \"*:25\"",
          "f.toml:1:9: listen.local: \"local\" is reserved for mail from programs on this host: choose another name"},
@@ -379,7 +378,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:3:1: policy.a.listeners: there is no [listen.local]"},
         {"[milter.a]\naddress = \"unix:/x\"\nlisteners = [\"local\", \"b\"]",
          "f.toml:3:1: milter.a.listeners: there is no [listen.b]"},
-        {"[milter.a]\naddress = \"unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+        {"[milter.a]\naddress = "
+         "\"unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
          "f.toml:2:11: milter.a.address: socket path too long: expected at most 4095 bytes, of these at most 80 in its "
          "last part"},
         {"[dkim.\"a.example\"]\nsign = [\"local\"]",
@@ -398,7 +398,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[automatic_bcc]\nalways = \"nobody\"",
          "f.toml:2:10: automatic_bcc.always: \"nobody\" is not a valid address: domain is missing"},
         {"[automatic_bcc]\nby_sender = [\"ann@example.org\"]",
-         "f.toml:2:14: automatic_bcc.by_sender: \"ann@example.org\": expected a sender or recipient, and the address that "
+         "f.toml:2:14: automatic_bcc.by_sender: \"ann@example.org\": expected a sender or recipient, and the address "
+         "that "
          "gets the copy, such as \"ann@example.com archive@example.com\""},
         {"[automatic_bcc]\nby_recipient = [\"ann x@example.org\"]",
          "f.toml:2:17: automatic_bcc.by_recipient: \"ann\" is not a valid address or \"@domain\""},
@@ -422,7 +423,8 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:12: route.\"a.example\".next_hop: \"[x\" is not a valid next hop: expected \"[host]:port\", "
          "\"name\", \"mx\" or \"srv:name\""},
         {"[route.mail.example.com]\nnext_hop = \"mx\"\n[route.a.example]\n[route.a.org]",
-         "f.toml:1:8: route.mail.example.com: a name with dots must be in quotation marks: [route.\"mail.example.com\"]\n"
+         "f.toml:1:8: route.mail.example.com: a name with dots must be in quotation marks: "
+         "[route.\"mail.example.com\"]\n"
          "f.toml:3:8: route.a.example: a name with dots must be in quotation marks: [route.\"a.example\"]"},
         {"[dkim.a.example]\nkeys = \"s /k\"",
          "f.toml:1:7: dkim.a.example: a name with dots must be in quotation marks: [dkim.\"a.example\"]"},
@@ -502,7 +504,8 @@ TEST_CASE("what is not TOML is refused with its place") {
 TEST_CASE("a missing file is a problem") {
     const auto none = config::load("/nonexistent/postrider.toml");
     REQUIRE(!none);
-    CHECK(none.error()[0].to_string().starts_with("/nonexistent/postrider.toml: No such file or directory: use -c FILE"));
+    CHECK(
+        none.error()[0].to_string().starts_with("/nonexistent/postrider.toml: No such file or directory: use -c FILE"));
     const auto c = good("[local]\naliases = [\"/nonexistent/aliases\"]");
     const auto missing = config::missing_files(c);
     REQUIRE(missing.size() == 1);
@@ -529,8 +532,7 @@ TEST_CASE("durations and sizes") {
     CHECK(config::parse_size("50MiB") == 50 * config::MiB);
     for (auto odd : {"", "MiB", "-1", "1 MiB", "1MB", "1MiB2", "99999999999GiB"})
         CHECK_MESSAGE(!config::parse_size(odd), odd);
-    for (auto text : {"1000", "1KiB", "50MiB", "4GiB"})
-        CHECK(config::print_size(*config::parse_size(text)) == text);
+    for (auto text : {"1000", "1KiB", "50MiB", "4GiB"}) CHECK(config::print_size(*config::parse_size(text)) == text);
 }
 
 TEST_CASE("hosts may be moved for tests, and only there") {
@@ -559,10 +561,12 @@ TEST_CASE("routes that fall back, ask for SRV records, or wrap") {
     CHECK(table.named("*")->fallback[0].to_string() == "[relay.example.net]:2525");
     CHECK(table.named("a.example")->next_hops[0][0].kind == decide::NextHop::Kind::srv);
     CHECK(table.named("b.example")->tls_wrap);
-    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nfallback = [\"relay.example.net\"]").find("is not a host in brackets") !=
-          std::string::npos);
+    CHECK(
+        bad("[route.\"a\"]\nnext_hop = \"mx\"\nfallback = [\"relay.example.net\"]").find("is not a host in brackets") !=
+        std::string::npos);
     CHECK(bad("[route.\"a\"]\nnext_hop = \"[b]\"\nfallback = [\"[c]\"]") ==
-          "f.toml:3:1: route.\"a\".fallback: next_hop names hosts in brackets: add these to the end of that list instead");
+          "f.toml:3:1: route.\"a\".fallback: next_hop names hosts in brackets: "
+          "add these to the end of that list instead");
     CHECK(bad("[route.\"a\"]\nnext_hop = \"srv:b\"\nfallback = [\"[c]\"]") ==
           "f.toml:3:1: route.\"a\".fallback: only allowed if hosts are found by MX");
     CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nimplicit_tls = true") ==
@@ -570,9 +574,9 @@ TEST_CASE("routes that fall back, ask for SRV records, or wrap") {
 }
 
 TEST_CASE("ciphers that OpenSSL does not know are refused here, not by the daemons") {
-    CHECK(bad("[smtp_client]\ntls_ciphers = \"FOO\"").find("smtp_client.tls_ciphers: no TLS 1.2 cipher is "
-                                                           "listed") !=
-          std::string::npos);
+    CHECK(bad("[smtp_client]\ntls_ciphers = \"FOO\"")
+              .find("smtp_client.tls_ciphers: no TLS 1.2 cipher is "
+                    "listed") != std::string::npos);
     CHECK(bad("[tls]\nciphers = \"HIHG\"").find("f.toml:2:") != std::string::npos);
     CHECK(good("[smtp_client]\ntls_ciphers = \"HIGH:!aNULL\"").smtp_client.tls_ciphers == "HIGH:!aNULL");
 }

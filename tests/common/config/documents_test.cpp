@@ -1,7 +1,7 @@
 // What is written of the configuration: the sample, the manual's pages and their examples.
 #include "daemons/common/config/documents.h"
-#include "daemons/common/config/load.h"
 #include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/load.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "tests/common/config/reading.h"
 #include <cstdlib>
@@ -60,9 +60,11 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
 TEST_CASE("the sample and the manual say what a value may be") {
     CHECK(config::sample().find("# Number of consecutive failures at which the state changes from glitch to retry. "
                                 "[1 to 100]\n") != std::string::npos);
-    CHECK(config::sample().find("# Wait after each failure that counts as a glitch. [1s to 1d]\n") != std::string::npos);
+    CHECK(config::sample().find("# Wait after each failure that counts as a glitch. [1s to 1d]\n") !=
+          std::string::npos);
     CHECK(config::manual().find("\n.It Cm glitch_count No = 3 Pq integer, 1 to 100\n") != std::string::npos);
-    CHECK(config::manual().find("\n.It Cm glitch_interval No = \\(dq1m\\(dq Pq duration, 1s to 1d\n") != std::string::npos);
+    CHECK(config::manual().find("\n.It Cm glitch_interval No = \\(dq1m\\(dq Pq duration, 1s to 1d\n") !=
+          std::string::npos);
 }
 
 TEST_CASE("mandoc finds nothing odd in the manual's pages") {

@@ -15,7 +15,7 @@ std::expected<config::PartialConfig, std::vector<config::Problem>> draft_of(std:
 
 TEST_CASE("mistakes elsewhere leave the rest as it stands") {
     const auto partial = draft_of("[spool]\ndirectory = \"/srv/spool\"\n[smtp]\nworkers = 3\n[smtpd]\nworkers = \"x\"\n"
-                                "[master]\nstop_timeout = \"7s\"\n[local]\naliases = [\"/nonexistent/aliases\"]\n");
+                                  "[master]\nstop_timeout = \"7s\"\n[local]\naliases = [\"/nonexistent/aliases\"]\n");
     REQUIRE(partial);
     CHECK(partial->config.spool.directory == "/srv/spool");
     CHECK(partial->config.master.stop_timeout == std::chrono::seconds(7));

@@ -1,6 +1,6 @@
 // Former names of keys and sections: each is refused with the present name, which exists, and no text mentions one.
-#include "daemons/common/config/renamed_keys.h"
 #include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/renamed_keys.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "tests/common/config/reading.h"
 #include <algorithm>
@@ -89,8 +89,8 @@ TEST_CASE("a former name is refused with the present one, which exists") {
         const auto text = fmt::format("[{}]\n{} = 1\n", section, key.substr(1));
         const auto told = bad(text);
         const auto path = section.starts_with("route") ? "route.\"x\"" : section; // as the message shows it
-        const auto wanted = fmt::format("f.toml:2:1: {0}{1} is now called {0}{2}", path, key,
-                                        present.substr(present.find('.')));
+        const auto wanted =
+            fmt::format("f.toml:2:1: {0}{1} is now called {0}{2}", path, key, present.substr(present.find('.')));
         CHECK_MESSAGE(told.find(wanted) != told.npos, told);
     }
 }

@@ -6,8 +6,8 @@
 #include "tests/temporary_directory.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
-#include <filesystem>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/socket.h>
 
 using namespace ipc;
@@ -52,8 +52,8 @@ TEST_CASE("a hundred thousand messages arrive in order, congestion is seen and e
             static_cast<void>(from->send(submission::Submitted{{++sent}, sent, std::string(sent % 100, 'e')}));
         was_congested = was_congested || from->congested();
     };
-    from = std::make_unique<SubmissionChannel>(connection(loop, std::move(a)),
-                                               SubmissionChannel::Callbacks{{}, {}, pour});
+    from =
+        std::make_unique<SubmissionChannel>(connection(loop, std::move(a)), SubmissionChannel::Callbacks{{}, {}, pour});
     to = std::make_unique<SubmissionChannel>(
         connection(loop, std::move(b)),
         SubmissionChannel::Callbacks{[&](submission::Message&& m) {
@@ -185,7 +185,8 @@ TEST_CASE("a connector comes up, goes down with its server and comes up again; s
                 seen += fmt::format("{}{} ", proto::name_of(peer.role), peer.instance);
                 serving = std::move(channel);
                 serving->set_callbacks({[&](submission::Message&& m) {
-                                            serving->send(submission::Taken{std::get<submission::Submitted>(m).queue_id});
+                                            serving->send(
+                                                submission::Taken{std::get<submission::Submitted>(m).queue_id});
                                         },
                                         [](const std::string&) {},
                                         {}});

@@ -1,9 +1,9 @@
 // The queue-manager's end of one conversation, for tests of the daemons that connect to it; and the
 // context a daemon is built on, in a directory of their own.
 #pragma once
-#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/net/local_socket.h"
+#include "daemons/common/process/daemon.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <memory>

@@ -203,8 +203,7 @@ TEST_CASE("nonsense is answered with words or a closed door") {
     CHECK(raw(server.path, "[1]\n{\"version\":1}\n") ==
           "{\"code\":\"bad-request\",\"done\":true,\"error\":\"not a JSON "
           "object\"}\n{\"code\":\"bad-request\",\"done\":true,\"error\":\"\\\"op\\\" is missing\"}\n");
-    CHECK(raw(server.path, "{\"version\":2,\"op\":\"who\"}\n").find("expected version 1:") !=
-          std::string::npos);
+    CHECK(raw(server.path, "{\"version\":2,\"op\":\"who\"}\n").find("expected version 1:") != std::string::npos);
     CHECK(raw(server.path, "{\"version\":1,\"op\":\"limited\",\"limit\":\"x\"}\n").find("invalid request") !=
           std::string::npos);
     CHECK(raw(server.path, std::string(100'000, 'x')) == "");

@@ -1,13 +1,12 @@
-// Every message of every conversation, from empty to far beyond what the configuration allows, through real channels: it
-// arrives as it was, or its sender is told that it is too long; never is the channel closed, and a small message behind it
-// passes.
+// Every message of every conversation, from empty to far beyond what the configuration allows, through real channels:
+// it arrives as it was, or its sender is told that it is too long; never is the channel closed, and a small message
+// behind it passes.
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
-#include "daemons/common/proto/metrics.h"
 #include "daemons/common/proto/hello.h"
+#include "daemons/common/proto/metrics.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/proto/report.h"
 #include "daemons/common/proto/route.h"
@@ -15,6 +14,7 @@
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/proto/tls_results.h"
 #include "daemons/common/proto/user_files.h"
+#include "daemons/common/runtime/loop.h"
 #include <doctest/doctest.h>
 #include <limits>
 #include <sys/socket.h>
@@ -27,17 +27,13 @@ using common::Loop;
 
 namespace {
 
-// Fills every field: strings of that length, lists of so many elements (those within elements: two), numbers as large as
-// they can be.
+// Fills every field: strings of that length, lists of so many elements (those within elements: two), numbers as large
+// as they can be.
 struct Filler {
     std::size_t length = 0, elements = 0;
     bool inner = false;
-    template <class T>
-    void operator()(std::string_view, T& value) {
-        fill(value);
-    }
-    template <class T>
-    void fill(T& value) {
+    template <class T> void operator()(std::string_view, T& value) { fill(value); }
+    template <class T> void fill(T& value) {
         if constexpr (std::is_same_v<T, bool>)
             value = true;
         else if constexpr (std::is_enum_v<T>)
@@ -51,8 +47,7 @@ struct Filler {
     }
     void fill(std::string& s) { s.assign(length, 'x'); }
     void fill(spool::QueueId& id) { id = spool::QueueId{(std::uint64_t{1} << 56) - 1}; }
-    template <class T>
-    void fill(std::vector<T>& list) {
+    template <class T> void fill(std::vector<T>& list) {
         list.resize(inner ? std::min<std::size_t>(elements, 2) : elements);
         const bool outer = std::exchange(inner, true);
         for (T& each : list) fill(each);
@@ -60,8 +55,7 @@ struct Filler {
     }
 };
 
-template <class Message>
-struct Pair {
+template <class Message> struct Pair {
     Pair() {
         int fds[2];
         REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
@@ -71,14 +65,15 @@ struct Pair {
         };
         from = std::make_unique<Channel<Message>>(std::make_unique<Connection>(loop, Fd(fds[0]), nullptr),
                                                   typename Channel<Message>::Callbacks{{}, closed, {}});
-        to = std::make_unique<Channel<Message>>(
-            std::make_unique<Connection>(loop, Fd(fds[1]), nullptr),
-            typename Channel<Message>::Callbacks{[this](Message&& message) {
-                                                     arrived.push_back(std::move(message));
-                                                     if (arrived.size() == awaited) loop.stop();
-                                                 },
-                                                 closed,
-                                                 {}});
+        to = std::make_unique<Channel<Message>>(std::make_unique<Connection>(loop, Fd(fds[1]), nullptr),
+                                                typename Channel<Message>::Callbacks{[this](Message&& message) {
+                                                                                         arrived.push_back(
+                                                                                             std::move(message));
+                                                                                         if (arrived.size() == awaited)
+                                                                                             loop.stop();
+                                                                                     },
+                                                                                     closed,
+                                                                                     {}});
     }
     void await(std::size_t count) {
         awaited = count;
@@ -91,15 +86,13 @@ struct Pair {
     std::string reason; // that a channel was closed for
 };
 
-template <class Message, class M>
-std::string wire_of(const M& message) {
+template <class Message, class M> std::string wire_of(const M& message) {
     std::string wire;
     encode<Message>(message, wire);
     return wire;
 }
 
-template <class Message, class M>
-SendResult send(Channel<Message>& channel, const M& message) {
+template <class Message, class M> SendResult send(Channel<Message>& channel, const M& message) {
     if constexpr (AlwaysFits<M>) {
         channel.send(message);
         return SendResult::yes;
@@ -109,8 +102,7 @@ SendResult send(Channel<Message>& channel, const M& message) {
 }
 
 // M filled so, with a small one of its kind behind it.
-template <class Message, class M>
-void passes_or_is_refused(std::size_t length, std::size_t elements) {
+template <class Message, class M> void passes_or_is_refused(std::size_t length, std::size_t elements) {
     M filled{}, probe{};
     Filler{length, elements}.fill(filled);
     Filler{1, 1}.fill(probe);
@@ -131,8 +123,7 @@ void passes_or_is_refused(std::size_t length, std::size_t elements) {
 }
 
 // Every message of a conversation.
-template <class Message>
-void all_of(std::size_t length, std::size_t elements) {
+template <class Message> void all_of(std::size_t length, std::size_t elements) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         (passes_or_is_refused<Message, std::variant_alternative_t<I, Message>>(length, elements), ...);
     }(std::make_index_sequence<std::variant_size_v<Message>>{});
@@ -152,10 +143,7 @@ void every_conversation(std::size_t length, std::size_t elements) {
     all_of<proto::user_files::Message>(length, elements);
 }
 
-template <class Message, class M>
-std::size_t frame_of(const M& message) {
-    return wire_of<Message>(message).size();
-}
+template <class Message, class M> std::size_t frame_of(const M& message) { return wire_of<Message>(message).size(); }
 
 std::vector<proto::route::Host> hosts(std::size_t count) {
     std::vector<proto::route::Host> out(count);
@@ -166,8 +154,15 @@ std::vector<proto::route::Host> hosts(std::size_t count) {
 } // namespace
 
 TEST_CASE("every message passes or is refused, and the channel serves the next one") {
-    for (const auto& [length, elements] : std::initializer_list<std::pair<std::size_t, std::size_t>>{
-             {0, 0}, {320, 1}, {320, 100}, {512, 1000}, {320, 10'000}, {64 << 10, 3}, {max_frame - 64, 1}, {2 << 20, 1}})
+    for (const auto& [length, elements] :
+         std::initializer_list<std::pair<std::size_t, std::size_t>>{{0, 0},
+                                                                    {320, 1},
+                                                                    {320, 100},
+                                                                    {512, 1000},
+                                                                    {320, 10'000},
+                                                                    {64 << 10, 3},
+                                                                    {max_frame - 64, 1},
+                                                                    {2 << 20, 1}})
         every_conversation(length, elements);
 }
 

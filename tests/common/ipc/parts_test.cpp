@@ -1,7 +1,7 @@
 // Messages in parts: cut, joined, bounded; and said in order with others.
-#include "daemons/common/ipc/parts.h"
-#include "daemons/common/ipc/ordered_sender.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/ipc/ordered_sender.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
@@ -123,7 +123,8 @@ TEST_CASE("a question that is begun anew counts from there; a missing part is no
     CHECK_FALSE(out->complete);
 }
 
-TEST_CASE("results for ten thousand recipients with the longest replies arrive whole, in order with what is said besides") {
+TEST_CASE(
+    "results for ten thousand recipients with the longest replies arrive whole, in order with what is said besides") {
     TemporaryDirectory directory;
     const std::string path = directory.path() / "queue-manager";
     common::Loop loop;
@@ -137,7 +138,8 @@ TEST_CASE("results for ten thousand recipients with the longest replies arrive w
     const ExpectedTokens expected = {"its key", {proto::Role::smtp_client}};
     Listener listener(loop, log, *std::move(fd), expected);
     listener.serve<Message>(
-        proto::delivery::conversation, {proto::Role::smtp_client}, [&](Peer, std::unique_ptr<Channel<Message>> channel) {
+        proto::delivery::conversation, {proto::Role::smtp_client},
+        [&](Peer, std::unique_ptr<Channel<Message>> channel) {
             serving = std::move(channel);
             serving->set_callbacks(
                 {[&](Message&& message) {
@@ -179,7 +181,6 @@ TEST_CASE("results for ten thousand recipients with the longest replies arrive w
     say = std::make_unique<OrderedSender<Message>>(*connector, [] { FAIL("too long"); });
     loop.run();
     std::string wanted;
-    for (std::uint64_t n = 1; n <= 10; ++n)
-        wanted += fmt::format("done{}:{} closed{} ", n, n % 2 == 0 ? 10'000 : 1, n);
+    for (std::uint64_t n = 1; n <= 10; ++n) wanted += fmt::format("done{}:{} closed{} ", n, n % 2 == 0 ? 10'000 : 1, n);
     CHECK(order == wanted);
 }

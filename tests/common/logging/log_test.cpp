@@ -60,9 +60,10 @@ TEST_CASE("lines look as the analysers expect them and leave in one write per tu
     const auto text = sink.text();
     const std::string stamp = "[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2} mx ";
     const auto pid = std::to_string(getpid());
-    CHECK(std::regex_match(text, std::regex(stamp + "postfix/smtpd\\[42\\]: connect from client.example\\[192.0.2.1\\]\n" +
-                                            stamp + "postfix/cleanup\\[" + pid + "\\]: 0A1B2C3D4E5F1F: message-id=<x@y>\n" +
-                                            stamp + "postfix/smtpd\\[" + pid + "\\]: warning: something odd\n")));
+    CHECK(std::regex_match(text,
+                           std::regex(stamp + "postfix/smtpd\\[42\\]: connect from client.example\\[192.0.2.1\\]\n" +
+                                      stamp + "postfix/cleanup\\[" + pid + "\\]: 0A1B2C3D4E5F1F: message-id=<x@y>\n" +
+                                      stamp + "postfix/smtpd\\[" + pid + "\\]: warning: something odd\n")));
 }
 
 TEST_CASE("a fatal line is out at once") {
@@ -103,8 +104,10 @@ TEST_CASE("a sink that does not take lines costs lines, never time, and says how
     std::string text;
     Timer reader(loop, [&] {
         text += sink.text();
-        if (text.find("lines lost") == text.npos) reader.start(10ms);
-        else loop.stop();
+        if (text.find("lines lost") == text.npos)
+            reader.start(10ms);
+        else
+            loop.stop();
     });
     reader.start(10ms);
     loop.run();
@@ -157,12 +160,8 @@ TEST_CASE("JSON lines") {
     s.json = true;
     log.configure(s, std::move(sink.write));
     const std::string_view texts[] = {
-        "say \"a\\b\n\x01\xff\u00e4\"",
-        "0123456789ABCD: removed",
-        "0123456789abcd: no queue id is written so",
-        "0123456789ABCDE: nor so long",
-        "0123456789ABCD:",
-        "",
+        "say \"a\\b\n\x01\xff\u00e4\"", "0123456789ABCD: removed", "0123456789abcd: no queue id is written so",
+        "0123456789ABCDE: nor so long", "0123456789ABCD:",         "",
     };
     for (const auto text : texts) log.warning("{}", text);
     log.context("smtpd", 12).info("{}", std::string(5000, '"'));

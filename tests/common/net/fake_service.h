@@ -1,8 +1,8 @@
 // A service on a UNIX socket that a test plays (a milter, a policy server), on the loop of whoever talks to it.
 #pragma once
 #include "daemons/common/net/local_socket.h"
-#include "daemons/common/runtime/uv_handle.h"
 #include "daemons/common/runtime/loop.h"
+#include "daemons/common/runtime/uv_handle.h"
 #include <doctest/doctest.h>
 #include <functional>
 #include <memory>

@@ -10,8 +10,7 @@ TEST_CASE("addresses are read and printed; IPv4 in IPv6 is IPv4") {
     CHECK(IpAddress::parse("192.0.2.1")->to_string() == "192.0.2.1");
     CHECK(IpAddress::parse("::ffff:192.0.2.1") == IpAddress::parse("192.0.2.1"));
     CHECK(IpAddress::parse("2001:DB8:0::1")->to_string() == "2001:db8::1");
-    for (auto odd :
-         {"", "192.0.2", "192.0.2.256", "[::1]", "::1%lo", "a.example", "1.2.3.4 ", "::ffff:1.2.3.4.5"})
+    for (auto odd : {"", "192.0.2", "192.0.2.256", "[::1]", "::1%lo", "a.example", "1.2.3.4 ", "::ffff:1.2.3.4.5"})
         CHECK_MESSAGE(!IpAddress::parse(odd), odd);
     CHECK(IpAddress::parse("127.9.9.9")->is_loopback());
     CHECK(IpAddress::parse("::1")->is_loopback());
@@ -54,7 +53,7 @@ TEST_CASE("endpoints") {
     CHECK(Endpoint::parse("[::1]:2525")->to_string() == "[::1]:2525");
     CHECK(Endpoint::parse("127.0.0.1", 53)->port == 53);
     CHECK(Endpoint::parse("::1", 53)->to_string() == "[::1]:53");
-    for (auto odd : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-5", ":25",
-                     "[::1]", "[::1]25", "[::1", "::1:25:"})
+    for (auto odd : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:-5", ":25", "[::1]",
+                     "[::1]25", "[::1", "::1:25:"})
         CHECK_MESSAGE(!Endpoint::parse(odd), odd);
 }

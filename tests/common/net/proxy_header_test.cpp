@@ -97,8 +97,8 @@ TEST_CASE("version 1 ends somewhere") {
 
 TEST_CASE("version 2 names the client in bytes") {
     CHECK(read(binary('\x21', '\x11', tcp4)) == "192.0.2.1:56324 198.51.100.1:25");
-    const auto tcp6 = "\x20\x01\x0d\xb8" + std::string(11, '\0') + "\x01" + "\x20\x01\x0d\xb8" +
-                      std::string(11, '\0') + "\x02" + number(1) + number(465);
+    const auto tcp6 = "\x20\x01\x0d\xb8" + std::string(11, '\0') + "\x01" + "\x20\x01\x0d\xb8" + std::string(11, '\0') +
+                      "\x02" + number(1) + number(465);
     CHECK(read(binary('\x21', '\x21', tcp6)) == "[2001:db8::1]:1 [2001:db8::2]:465");
     CHECK(read(binary('\x21', '\x11', std::string(tcp4) + tlv('\x02', "mail.example.com") + tlv('\x04', ""))) ==
           "192.0.2.1:56324 198.51.100.1:25");

@@ -9,9 +9,9 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <functional>
-#include <fmt/format.h>
 #include <linux/landlock.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -96,13 +96,12 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
         Role role;
         bool read_message, write_message, create_own, create_other, read_elsewhere;
     };
-    for (const auto& row : {Row{Role::smtpd, false, false, true, false, false},
-                            Row{Role::pickup, false, false, true, false, false},
-                            Row{Role::smtp_client, true, false, false, false, false},
-                            Row{Role::router, false, false, false, false, false},
-                            Row{Role::categorizer, true, false, false, false, true},
-                            Row{Role::bounce, true, false, true, false, false},
-                            Row{Role::queue_manager, true, true, true, true, false}}) {
+    for (const auto& row :
+         {Row{Role::smtpd, false, false, true, false, false}, Row{Role::pickup, false, false, true, false, false},
+          Row{Role::smtp_client, true, false, false, false, false},
+          Row{Role::router, false, false, false, false, false}, Row{Role::categorizer, true, false, false, false, true},
+          Row{Role::bounce, true, false, true, false, false},
+          Row{Role::queue_manager, true, true, true, true, false}}) {
         CAPTURE(proto::name_of(row.role));
         fs::remove(place.path / "spool/incoming/10/NEW");
         fs::remove(place.path / "spool/incoming/11/NEW");
@@ -110,7 +109,8 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
         CHECK(place.tries(row.role, write_of(message)) == (row.write_message ? 0 : EACCES));
         CHECK(place.tries(row.role, creation_of("spool/incoming/10/NEW")) == (row.create_own ? 0 : EACCES));
         CHECK(place.tries(row.role, creation_of("spool/incoming/11/NEW")) == (row.create_other ? 0 : EACCES));
-        const bool keys = row.role == Role::smtpd || row.role == Role::pickup || row.role == Role::router || // all of state/
+        const bool keys = row.role == Role::smtpd || row.role == Role::pickup ||
+                          row.role == Role::router || // all of state/
                           row.role == Role::queue_manager;
         fs::remove(place.path / "spool/state/idempotency/NEW");
         CHECK(place.tries(row.role, creation_of("spool/state/idempotency/NEW")) == (keys ? 0 : EACCES));
@@ -121,9 +121,8 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
         CHECK(place.tries(row.role, write_of("elsewhere")) == EACCES);
         CHECK(place.tries(row.role, creation_of("new")) == EACCES);
         CHECK(place.tries(row.role, [](Place&) { return opening("/etc/hosts", O_RDONLY); }) == 0);
-        CHECK(place.tries(row.role, [](Place&) {
-            return opening("/etc/postrider-was-here", O_WRONLY | O_CREAT);
-        }) == EACCES);
+        CHECK(place.tries(row.role, [](Place&) { return opening("/etc/postrider-was-here", O_WRONLY | O_CREAT); }) ==
+              EACCES);
     }
     CHECK(place.tries(Role::metrics, read_of(message)) == EACCES);
     CHECK(place.tries(Role::metrics, read_of("elsewhere")) == EACCES);
@@ -133,8 +132,7 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
     CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
     CHECK(place.tries(Role::smtpd, creation_of("spool/state/mta-sts/NEW")) == EACCES);
     CHECK(place.tries(Role::smtpd, [](Place& p) {
-        return ::rename((p.path / "spool/incoming/10/writer").c_str(),
-                        (p.path / "spool/messages/a0/X").c_str()) == 0
+        return ::rename((p.path / "spool/incoming/10/writer").c_str(), (p.path / "spool/messages/a0/X").c_str()) == 0
                    ? 0
                    : errno;
     }) != 0);
@@ -156,7 +154,7 @@ TEST_CASE("what a process can never reach once it is confined") {
     before.bounce.templates = "/srv/texts";
     const auto beyond = [&](Role role) {
         return common::missing_rights(common::access_rights_of(role, 0x10, before),
-                              common::access_rights_of(role, 0x10, after));
+                                      common::access_rights_of(role, 0x10, after));
     };
     for (const std::string reachable : {"/srv/texts", "/srv/texts/german", "/etc/postrider/texts", ""}) {
         after.bounce.templates = reachable;
@@ -173,8 +171,8 @@ TEST_CASE("what a process can never reach once it is confined") {
 TEST_CASE("system calls: no programs, no tracing; no network where there is nothing to talk to") {
     Place place;
     if (!has_seccomp(place)) return;
-    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
-                            Role::bounce, Role::queue_manager, Role::metrics}) {
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
+                            Role::queue_manager, Role::metrics}) {
         CAPTURE(proto::name_of(role));
         CHECK(place.tries(role, shell) == EPERM);
         CHECK(place.tries(role, tracing) == EPERM);
@@ -193,8 +191,8 @@ TEST_CASE("system calls: nothing that gives a confined process more than it has"
         return [number](Place&) { return ::syscall(number, 0, 0, 0, 0, 0, 0) >= 0 ? 0 : errno; };
     };
     const pid_t other = ::getpid();
-    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
-                            Role::bounce, Role::queue_manager, Role::metrics}) {
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
+                            Role::queue_manager, Role::metrics}) {
         CAPTURE(proto::name_of(role));
         const auto gets = [&](const std::function<long()>& act) {
             return place.tries(role, [&](Place&) { return result(act()); });
@@ -304,15 +302,16 @@ TEST_CASE("the categorizer reaches the ports of the tables that are named, and n
     auto later = place.config;
     later.table_references.push_back({"socketmap:inet:127.0.0.1:7:x", "x", 1, 1});
     CHECK(common::missing_rights(common::access_rights_of(Role::categorizer, 0, place.config),
-                         common::access_rights_of(Role::categorizer, 0, later)) == std::vector<std::string>{"TCP port 7"});
+                                 common::access_rights_of(Role::categorizer, 0, later)) ==
+          std::vector<std::string>{"TCP port 7"});
 }
 
 TEST_CASE("files: the suppression list is for its keeper, and for whoever asks it") {
     if (!kernel_has_landlock()) return;
     Place place;
     std::ofstream(place.path / "spool/suppression/lock.mdb") << "readers";
-    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
-                            Role::bounce, Role::queue_manager}) {
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
+                            Role::queue_manager}) {
         CAPTURE(proto::name_of(role));
         const bool may = role == Role::categorizer || role == Role::queue_manager;
         CHECK(place.tries(role, write_of("spool/suppression/lock.mdb")) == (may ? 0 : EACCES));

@@ -83,7 +83,8 @@ struct Birth {
         link = std::make_unique<MasterLink>(
             loop, Fd(ends[0]),
             MasterLink::Callbacks{[this](supervision::Message&& message, std::vector<Fd>) {
-                                      if (auto* m = std::get_if<supervision::Problem>(&message)) heard.push_back(m->text);
+                                      if (auto* m = std::get_if<supervision::Problem>(&message))
+                                          heard.push_back(m->text);
                                       if (auto* m = std::get_if<supervision::Pong>(&message))
                                           heard.push_back(fmt::format("pong {}", m->number));
                                       if (auto* m = std::get_if<supervision::Ready>(&message))

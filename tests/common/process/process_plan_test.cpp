@@ -8,7 +8,7 @@ using namespace common;
 using proto::Role;
 
 TEST_CASE(
-    "the plan: every role, one writer per slot, every socket served by one, tokens only where the picture has an arrow") {
+    "the plan: every role, one writer per slot, one server per socket, tokens only where the picture has an arrow") {
     config::Config config;
     config.smtpd.workers = 3;
     config.smtp_client.workers = 2;

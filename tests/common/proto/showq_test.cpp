@@ -13,9 +13,13 @@ static std::vector<Entry> read(std::string_view wire, std::size_t chunk, Decoder
 
 TEST_CASE("a queue listing survives the wire, however it is cut") {
     const std::vector<Entry> queue = {
-        {"deferred", "0A1B2C3D4E5F01", 1'700'000'000, 4096, false, "a@example.org",
-         {{"b@example.net", "connect to mx.example.net[192.0.2.1]:25: Connection refused"},
-          {"c@example.net", ""}}},
+        {"deferred",
+         "0A1B2C3D4E5F01",
+         1'700'000'000,
+         4096,
+         false,
+         "a@example.org",
+         {{"b@example.net", "connect to mx.example.net[192.0.2.1]:25: Connection refused"}, {"c@example.net", ""}}},
         {"hold", "0A1B2C3D4E5F02", 1'700'000'001, 1, true, "MAILER-DAEMON", {{"d@example.net", ""}}},
     };
     std::string wire;
@@ -40,8 +44,8 @@ TEST_CASE("an empty queue is a greeting and an end") {
 
 TEST_CASE("odd listings are refused") {
     using namespace std::string_literals;
-    for (auto& odd : {"protocol\0http\0"s, "queue_id\0A\0time\0soon\0"s, "reason\0busy\0"s, "what\0ever\0"s,
-                      "sender\0a@b\0\0"s}) {
+    for (auto& odd :
+         {"protocol\0http\0"s, "queue_id\0A\0time\0soon\0"s, "reason\0busy\0"s, "what\0ever\0"s, "sender\0a@b\0\0"s}) {
         Decoder::Progress progress;
         read(odd, odd.size(), progress);
         CHECK(progress == Decoder::Progress::malformed);

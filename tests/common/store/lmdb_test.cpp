@@ -1,6 +1,6 @@
 #include "daemons/common/runtime/fd.h"
-#include "daemons/common/store/lmdb.h"
 #include "daemons/common/store/file_mutex.h"
+#include "daemons/common/store/lmdb.h"
 #include "tests/common/store/memory_store.h"
 #include "tests/temporary_directory.h"
 #include <atomic>
@@ -22,9 +22,9 @@ using namespace std::chrono_literals;
 using store::Change;
 using store::Durable;
 using store::Entry;
+using store::FileMutex;
 using store::Lmdb;
 using store::LmdbOptions;
-using store::FileMutex;
 
 namespace {
 
@@ -68,7 +68,8 @@ int ended(pid_t pid) {
 bool is_waited_for(ino_t inode) {
     std::ifstream locks("/proc/locks");
     for (std::string line; std::getline(locks, line);)
-        if (line.find("-> FLOCK") != line.npos && line.find(":" + std::to_string(inode) + " ") != line.npos) return true;
+        if (line.find("-> FLOCK") != line.npos && line.find(":" + std::to_string(inode) + " ") != line.npos)
+            return true;
     return false;
 }
 
@@ -90,9 +91,9 @@ TEST_CASE("a store gives back what was put, until it expires") {
 TEST_CASE("a change is made only where its condition holds, and tells what was there") {
     TemporaryDirectory directory;
     auto store = opened(directory);
-    const auto twice = store->apply(
-        std::vector{Change::put_if_absent("k", {"first", {}}), Change::put_if_absent("k", {"second", {}})},
-        epoch, Durable::soon);
+    const auto twice =
+        store->apply(std::vector{Change::put_if_absent("k", {"first", {}}), Change::put_if_absent("k", {"second", {}})},
+                     epoch, Durable::soon);
     REQUIRE(twice.has_value());
     CHECK((*twice)[0].made);
     CHECK_FALSE((*twice)[0].before);
@@ -111,16 +112,13 @@ TEST_CASE("a change is made only where its condition holds, and tells what was t
 TEST_CASE("keys and values beyond their bounds are refused") {
     TemporaryDirectory directory;
     auto store = opened(directory);
-    CHECK(store->apply(Change::put(std::string(store::longest_key, 'k'),
-                                   {std::string(store::longest_value, 'v'), epoch + 1h}),
-                       epoch));
-    CHECK(
-        store->apply(Change::put(std::string(store::longest_key + 1, 'k'), {"v", {}}), epoch).error().code ==
-        EINVAL);
+    CHECK(store->apply(
+        Change::put(std::string(store::longest_key, 'k'), {std::string(store::longest_value, 'v'), epoch + 1h}),
+        epoch));
+    CHECK(store->apply(Change::put(std::string(store::longest_key + 1, 'k'), {"v", {}}), epoch).error().code == EINVAL);
     CHECK(store->apply(Change::put("", {"v", {}}), epoch).error().code == EINVAL);
-    CHECK(store->apply(Change::put("k", {std::string(store::longest_value + 1, 'v'), {}}), epoch)
-              .error()
-              .code == EINVAL);
+    CHECK(store->apply(Change::put("k", {std::string(store::longest_value + 1, 'v'), {}}), epoch).error().code ==
+          EINVAL);
     CHECK_FALSE(*store->get("", epoch));
 }
 
@@ -131,9 +129,7 @@ TEST_CASE("a store does what a map does, over random changes, walks and time") {
         MemoryStore model;
         std::mt19937 random(seed);
         const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
-        const auto key = [&] {
-            return std::string(1, static_cast<char>('a' + pick(3))) + std::to_string(pick(6));
-        };
+        const auto key = [&] { return std::string(1, static_cast<char>('a' + pick(3))) + std::to_string(pick(6)); };
         auto now = epoch;
         for (int step = 0; step < 60; ++step) {
             now += pick(3) * 1s;
@@ -180,9 +176,8 @@ TEST_CASE("of many processes that put the same key if it is absent one does") {
             if (!store) return fmt::print(stderr, "{}\n", store.error().what), 100;
             int won = 0;
             for (int k = 0; k < keys; ++k) {
-                const auto made =
-                    (*store)->apply(Change::put_if_absent("k" + std::to_string(k), {std::to_string(n), {}}),
-                                    epoch, Durable::soon);
+                const auto made = (*store)->apply(
+                    Change::put_if_absent("k" + std::to_string(k), {std::to_string(n), {}}), epoch, Durable::soon);
                 if (!made) return 101;
                 won += *made;
             }
@@ -226,9 +221,8 @@ TEST_CASE("a process killed while it changes things leaves whole changes and blo
             auto store = Lmdb::open(directory.path());
             for (int n = 0;; ++n) { // both keys always have the same value
                 const auto value = std::to_string(n) + std::string(static_cast<std::size_t>(n % 9000), 'x');
-                if (!(*store)->apply(
-                        std::vector{Change::put("a", {value, {}}), Change::put("b", {value, {}})}, epoch,
-                        Durable::soon))
+                if (!(*store)->apply(std::vector{Change::put("a", {value, {}}), Change::put("b", {value, {}})}, epoch,
+                                     Durable::soon))
                     return 1;
                 if (n == 5 + round && ::write(ready[1], "x", 1) != 1) return 2;
             }
@@ -272,7 +266,7 @@ TEST_CASE("who waits for a process that has its turn goes on when that is killed
             else
                 through = store->get("a", epoch).has_value();
         });
-        struct stat facts {};
+        struct stat facts{};
         REQUIRE(::stat(file.c_str(), &facts) == 0);
         while (!through && !is_waited_for(facts.st_ino)) std::this_thread::yield();
         CHECK(!through);
@@ -291,16 +285,15 @@ TEST_CASE("a full store refuses what is new, keeps what it has, and takes more w
     std::size_t taken = 0;
     spool::Result<std::vector<store::Outcome>> made;
     for (; taken < 10'000 && made; taken += 10)
-        made = store->apply(many("k" + std::to_string(taken) + ".", 10, {std::string(1000, 'v'), epoch + 1h}),
-                            epoch, Durable::soon);
+        made = store->apply(many("k" + std::to_string(taken) + ".", 10, {std::string(1000, 'v'), epoch + 1h}), epoch,
+                            Durable::soon);
     REQUIRE_FALSE(made);
     CHECK(made.error().code == ENOSPC);
     CHECK(made.error().what.find("maximum size") != std::string::npos);
     CHECK(taken > 200);
     CHECK(value_of(*store, "k0.0").size() == 1000);
     for (int n = 0; n < 150; ++n)
-        REQUIRE(
-            store->apply(Change::erase(fmt::format("k{}.{}", n / 10 * 10, n % 10)), epoch, Durable::soon));
+        REQUIRE(store->apply(Change::erase(fmt::format("k{}.{}", n / 10 * 10, n % 10)), epoch, Durable::soon));
     CHECK(store->apply(Change::put("again", {std::string(1000, 'v'), {}}), epoch));
     // What has expired makes room by itself.
     for (int n = 0; n < 20; ++n) REQUIRE(store->apply(Change::erase("nobody"), epoch + 2h, Durable::soon));
@@ -318,8 +311,7 @@ TEST_CASE("a disk that is full fails the change, and the store goes on once it i
               ::setrlimit(RLIMIT_FSIZE, &small);
               int taken = 0;
               while (taken < 1000 &&
-                     (*store)->apply(Change::put("k" + std::to_string(taken), {std::string(4000, 'v'), {}}),
-                                     epoch))
+                     (*store)->apply(Change::put("k" + std::to_string(taken), {std::string(4000, 'v'), {}}), epoch))
                   ++taken;
               if (taken == 1000 || taken == 0) return 1;
               const rlimit large{RLIM_INFINITY, RLIM_INFINITY};
@@ -375,7 +367,9 @@ TEST_CASE("a damaged store is refused to all but the keeper, who puts it aside")
 
 TEST_CASE("who is killed while it examines a good store costs nothing, and what was put aside stays") {
     TemporaryDirectory directory;
-    { CHECK(*opened(directory)->apply(Change::put("k", {"kept", {}}), epoch)); }
+    {
+        CHECK(*opened(directory)->apply(Change::put("k", {"kept", {}}), epoch));
+    }
     directory.write("data.mdb.damaged", "of last year");
     for (const auto* mark : {"x", "xx"}) { // left by those who were killed
         directory.write("examining", mark);
@@ -402,14 +396,12 @@ TEST_CASE("whatever one page of a store becomes, the keeper comes to have a good
     for (std::size_t page = 0; page < whole.size() / 4096; ++page) {
         auto bad = whole;
         for (std::size_t n = 0; n < 4096; ++n) bad[page * 4096 + n] = static_cast<char>(random());
-        for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
-            std::filesystem::remove(entry);
+        for (const auto& entry : std::filesystem::directory_iterator(directory.path())) std::filesystem::remove(entry);
         directory.write("data.mdb", bad);
         const auto examined = [&] {
             ::close(2); // LMDB says what it stumbles over
             const auto store = Lmdb::open(directory.path(), {.keeper = true});
-            return store && (*store)->walk("", "", 1000, epoch) &&
-                           (*store)->apply(Change::put("new", {"v", {}}), epoch)
+            return store && (*store)->walk("", "", 1000, epoch) && (*store)->apply(Change::put("new", {"v", {}}), epoch)
                        ? 0
                        : 1;
         };
@@ -422,14 +414,14 @@ TEST_CASE("whatever one page of a store becomes, the keeper comes to have a good
 
 TEST_CASE("others follow to the store that the keeper has made anew") {
     TemporaryDirectory directory;
-    { CHECK(*opened(directory)->apply(Change::put("k", {"old", {}}), epoch)); }
+    {
+        CHECK(*opened(directory)->apply(Change::put("k", {"old", {}}), epoch));
+    }
     auto follower = opened(directory, {});
     CHECK(value_of(*follower, "k") == "old");
     for (const auto name : {"data.mdb", "lock.mdb"})
         std::filesystem::rename(directory.path() / name, directory.path() / (std::string(name) + ".away"));
     CHECK(value_of(*follower, "k") == "old"); // nothing has come in its place yet
-    CHECK(ended(started([&] {
-              return *opened(directory)->apply(Change::put("k", {"new", {}}), epoch) ? 0 : 1;
-          })) == 0);
+    CHECK(ended(started([&] { return *opened(directory)->apply(Change::put("k", {"new", {}}), epoch) ? 0 : 1; })) == 0);
     CHECK(value_of(*follower, "k") == "new");
 }

@@ -14,8 +14,8 @@ public:
         if (broken) return std::unexpected(*broken);
         return at(std::string(key), now);
     }
-    spool::Result<std::vector<store::Outcome>> apply(std::span<const store::Change> changes,
-                                                     smtp::WallTime now, store::Durable) override {
+    spool::Result<std::vector<store::Outcome>> apply(std::span<const store::Change> changes, smtp::WallTime now,
+                                                     store::Durable) override {
         const std::lock_guard lock(mutex_);
         if (broken) return std::unexpected(*broken);
         std::vector<store::Outcome> out;
@@ -23,9 +23,8 @@ public:
             using If = store::Change::If;
             auto& outcome = out.emplace_back();
             outcome.before = at(change.key, now);
-            outcome.made =
-                change.only == If::anything || (change.only == If::absent && !outcome.before) ||
-                (change.only == If::same && outcome.before && outcome.before->value == change.same_as);
+            outcome.made = change.only == If::anything || (change.only == If::absent && !outcome.before) ||
+                           (change.only == If::same && outcome.before && outcome.before->value == change.same_as);
             if (!outcome.made) continue;
             entries_.erase(change.key);
             if (change.entry) entries_[change.key] = *change.entry;
@@ -33,13 +32,12 @@ public:
         return out;
     }
     spool::Result<std::vector<store::KeyedEntry>> walk(std::string_view prefix, std::string_view after,
-                                                   std::size_t most, smtp::WallTime now) override {
+                                                       std::size_t most, smtp::WallTime now) override {
         const std::lock_guard lock(mutex_);
         if (broken) return std::unexpected(*broken);
         std::vector<store::KeyedEntry> out;
         for (const auto& [key, entry] : entries_)
-            if (out.size() < most && key.starts_with(prefix) && (after.empty() || key > after) &&
-                at(key, now))
+            if (out.size() < most && key.starts_with(prefix) && (after.empty() || key > after) && at(key, now))
                 out.push_back({key, entry});
         return out;
     }

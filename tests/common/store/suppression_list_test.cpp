@@ -54,7 +54,9 @@ TEST_CASE("which entry covers a recipient") {
     CHECK(l.covering("bob@example.org", "") == "");
     CHECK(l.covering("anybody@whole.example", "x@y.example") == "@whole.example|");
     CHECK(l.covering("anybody@below.whole.example", "x@y.example") == "");
-    CHECK(l.covering("J\xc3\x96RG@b\xc3\xbc" "cher.example", "x@y.example") == "j\xc3\xb6rg@xn--bcher-kva.example|");
+    CHECK(l.covering("J\xc3\x96RG@b\xc3\xbc"
+                     "cher.example",
+                     "x@y.example") == "j\xc3\xb6rg@xn--bcher-kva.example|");
     CHECK(l.covering("postmaster", "x@y.example") == "");
 }
 
@@ -96,7 +98,9 @@ TEST_CASE("our own postmaster") {
     const std::vector<std::string> local = {"example.org", "xn--bcher-kva.example"};
     CHECK(common::is_own_postmaster("postmaster", local));
     CHECK(common::is_own_postmaster("PostMaster@Example.org", local));
-    CHECK(common::is_own_postmaster("postmaster@b\xc3\xbc" "cher.example", local));
+    CHECK(common::is_own_postmaster("postmaster@b\xc3\xbc"
+                                    "cher.example",
+                                    local));
     CHECK_FALSE(common::is_own_postmaster("postmaster@elsewhere.example", local));
     CHECK_FALSE(common::is_own_postmaster("ann@example.org", local));
 }

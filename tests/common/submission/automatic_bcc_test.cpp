@@ -4,7 +4,8 @@
 namespace {
 
 // What a message is addressed to in the end, those added in brackets.
-std::string addressed(const config::AutomaticBcc& copies, const std::string& sender, std::vector<std::string> recipients) {
+std::string addressed(const config::AutomaticBcc& copies, const std::string& sender,
+                      std::vector<std::string> recipients) {
     spool::Envelope envelope;
     envelope.reverse_path = sender;
     for (auto& each : recipients) envelope.recipients.emplace_back().address = each;

@@ -1,5 +1,5 @@
-#include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/config/config.h"
+#include "daemons/common/submission/pool_choice.h"
 #include <doctest/doctest.h>
 
 using common::Submitter;
@@ -22,7 +22,8 @@ std::string chosen(Submitter submitter, std::string_view sender, std::string_vie
     envelope.reverse_path = sender;
     envelope.pool = std::move(before);
     const auto config = two_pools();
-    const auto wrong = common::choose_pool({config.pools, config.pool_choice, config.local.recipient_delimiter}, submitter, asked, envelope);
+    const auto wrong = common::choose_pool({config.pools, config.pool_choice, config.local.recipient_delimiter},
+                                           submitter, asked, envelope);
     return wrong.empty() ? envelope.pool : wrong;
 }
 

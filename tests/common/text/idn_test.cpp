@@ -11,8 +11,7 @@ TEST_CASE("domains in the letters of the DNS") {
     CHECK(idn::ascii_domain("stra\xc3\x9f\x65.example") == "xn--strae-oqa.example"); // IDNA 2008: no ss
     CHECK(idn::ascii_domain("\xe4\xbe\x8b\xe3\x81\x88.\xe3\x83\x86\xe3\x82\xb9\xe3\x83\x88") ==
           "xn--r8jz45g.xn--zckzah");
-    for (auto none :
-         {"\xe2\x80\xa8.example", "b\xc3", "\xff.example", "\xc3\xbc..example", "\xc3\xbc.example/"})
+    for (auto none : {"\xe2\x80\xa8.example", "b\xc3", "\xff.example", "\xc3\xbc..example", "\xc3\xbc.example/"})
         CHECK_MESSAGE(idn::ascii_domain(none).empty(), none);
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("a transport table makes an address one of users here, or of virtual m
     World w;
     w.aliases = {{"team", {"bob", "x@far.example"}}};
     auto& t = w.table(&Tables::transport, "text:/t");
-    t = {{"far.example", "local:"},     {"boxes.example", "local:"}, {"here.example", "local:"},
+    t = {{"far.example", "local:"},     {"boxes.example", "local:"},     {"here.example", "local:"},
          {"inner.example", "virtual:"}, {"x@boxes.example", "virtual:"}, {"carol@here.example", "virtual:"}};
     CHECK(w.expand({"Alice@Far.example"}) == "0:local alice");
     CHECK(w.expand({"alice+x@far.example"}) == "0:local alice");
@@ -219,10 +219,10 @@ TEST_CASE("recipients are checked as their class has it, and aliases are not fol
     w.table(&Tables::relay_recipients, "text:/r") = {{"ann@inner.example", "x"}};
     w.table(&Tables::relocated, "text:/l") = {{"gone@here.example", "gone@far.example"}};
     w.table(&Tables::transport, "text:/t") = {{"root@here.example", "error:5.2.1 closed"}};
-    for (const auto* known : {"alice@here.example", "Alice+x@localhost", "team@here.example", "team+x@here.example",
-                              "postmaster@here.example", "postmaster", "Mailer-Daemon@localhost", "old@here.example",
-                              "away@here.example", "info+x@lists.example", "carl@here.example", "ann@boxes.example",
-                              "Ann+x@inner.example"})
+    for (const auto* known :
+         {"alice@here.example", "Alice+x@localhost", "team@here.example", "team+x@here.example",
+          "postmaster@here.example", "postmaster", "Mailer-Daemon@localhost", "old@here.example", "away@here.example",
+          "info+x@lists.example", "carl@here.example", "ann@boxes.example", "Ann+x@inner.example"})
         CHECK_MESSAGE(w.check(known) == "known", known);
     CHECK(w.check("nobody@here.example") == "unknown 5.1.1 User unknown in local recipient table");
     CHECK(w.check("a b@here.example").starts_with("unknown 5.1.3"));

@@ -89,9 +89,7 @@ struct Graph {
                 if (const auto to = followed(target)) next.insert(*to);
         return reachable_from(next).contains(n);
     }
-    bool names_itself(int n) const {
-        return entries.contains(n) && std::ranges::count(entries.at(n), name_of(n)) > 0;
-    }
+    bool names_itself(int n) const { return entries.contains(n) && std::ranges::count(entries.at(n), name_of(n)) > 0; }
 };
 
 // Who must get the message, and who may: only where aliases run in a circle that is larger than one name does
@@ -156,9 +154,7 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
                                                   decide::Mailboxes::files, smtp::lowered))
                     .second,
                 "twice in run ", run);
-            copies.insert(!one.target.empty()  ? one.target
-                          : !one.user.empty() ? "user " + one.user
-                                               : address);
+            copies.insert(!one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
         }
         CHECK(indexes.size() == to.size());
         CHECK_MESSAGE(waits == model.wrong, "in run ", run);
@@ -216,7 +212,8 @@ TEST_CASE("random aliases whose files come back: what waited gets it then, and n
         for (const auto& each : copies)
             CHECK_MESSAGE((model.may.contains(each) || incomplete.may.contains(each)), each, " in run ", run);
         if (!model.wrong)
-            CHECK(std::ranges::none_of(second.recipients, [](const auto& one) { return one.fate == spool::Fate::unknown; }));
+            CHECK(std::ranges::none_of(second.recipients,
+                                       [](const auto& one) { return one.fate == spool::Fate::unknown; }));
     }
     CHECK(mended > runs / 20);
 }

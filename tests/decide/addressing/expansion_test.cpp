@@ -38,8 +38,7 @@ TEST_CASE("aliases, lists, and lists of lists") {
 
 TEST_CASE("loops are cut") {
     World w;
-    w.aliases = {
-        {"alice", {"alice", "bob"}}, {"a", {"b"}}, {"b", {"a"}}, {"c", {"c", "carol"}}, {"self", {"self"}}};
+    w.aliases = {{"alice", {"alice", "bob"}}, {"a", {"b"}}, {"b", {"a"}}, {"c", {"c", "carol"}}, {"self", {"self"}}};
     CHECK(w.expand({"alice"}) == "0:local alice; 0:local bob");
     CHECK(w.expand({"a"}) == "0:failed 5.4.6");
     CHECK(w.expand({"self@here.example"}) == "0:failed 5.4.6");
@@ -66,8 +65,7 @@ TEST_CASE("nobody gets a message twice, and every recipient has a fate") {
     w.aliases = {{"team", {"alice", "bob", "X@Far.example"}}, {"two", {"alice"}}};
     CHECK(w.expand({"team", "alice@here.example"}) == "0:local bob; 0:remote X@Far.example; 1:local alice");
     CHECK(w.expand({"team", "X@far.EXAMPLE"}) == "0:local alice; 0:local bob; 1:remote");
-    CHECK(w.expand({"x@far.example", "X@far.example"}) ==
-          "0:remote; 1:remote"); // the local part is theirs to compare
+    CHECK(w.expand({"x@far.example", "X@far.example"}) == "0:remote; 1:remote"); // the local part is theirs to compare
     CHECK(w.expand({"x@far.example", "x@Far.example"}) == "0:remote; 1:discard 2.1.5");
     CHECK(w.expand({"alice", "two"}) == "0:local alice; 1:discard 2.1.5");
     CHECK(w.expand({"alice", "Alice@localhost"}) == "0:local alice; 1:discard 2.1.5"); // one user, one mailbox
@@ -81,9 +79,9 @@ TEST_CASE("two addresses of one user are two, whatever takes the user's mail") {
     CHECK(w.expand(to) == "0:local alice; 1:local alice; 2:discard 2.1.5; 3:local alice; 3:local bob");
     CHECK(w.expanded(to).recipients[3].address == "alice@here.example");
     w.settings.local_transport = "lmtp:/run/store"; // which sees all of it
-    CHECK(
-        w.expand({"alice+a@here.example", "ALICE+a@here.example", "alice@localhost", "alice@here.example"}) ==
-        "0:remote alice by lmtp:/run/store; 1:discard 2.1.5; 2:remote alice by lmtp:/run/store; 3:remote alice by lmtp:/run/store");
+    CHECK(w.expand({"alice+a@here.example", "ALICE+a@here.example", "alice@localhost", "alice@here.example"}) ==
+          "0:remote alice by lmtp:/run/store; 1:discard 2.1.5; 2:remote alice by lmtp:/run/store; 3:remote alice by "
+          "lmtp:/run/store");
     // A command is told the address of the envelope: once for each, however often lists name it.
     w.settings.local_transport.clear();
     w.settings.mailboxes = decide::Mailboxes::commands;
@@ -158,13 +156,16 @@ TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothin
     World w;
     w.aliases = {{"inject", {"ok@far.example> NOTIFY=NEVER"}},
                  {"list", {"alice", "!line 7: \"foo@@x\" is not a valid address"}},
-                 {"twice", {"ok@far.example>"}}, {"bare", {"\"a@b\""}}, {"own", {"\\bob@here.example", "\\x@far.example"}}};
+                 {"twice", {"ok@far.example>"}},
+                 {"bare", {"\"a@b\""}},
+                 {"own", {"\\bob@here.example", "\\x@far.example"}}};
     auto& of = w.table(&Tables::virtual_alias, "text:/virtual");
     of["v@lists.example"] = "ok@far.example> NOTIFY=NEVER";
     of["p@lists.example"] = "Bob <ok@far.example>, HERE <alice@HERE.example.>";
     for (const auto* name : {"inject", "twice", "bare", "v@lists.example"})
         CHECK_MESSAGE(w.expand({name}) == "0:deferred 4.3.5", name);
-    CHECK(w.why({"inject"}) == "it leads to \"ok@far.example> NOTIFY=NEVER\", which is not a valid address: bad domain");
+    CHECK(w.why({"inject"}) ==
+          "it leads to \"ok@far.example> NOTIFY=NEVER\", which is not a valid address: bad domain");
     CHECK(w.why({"v@lists.example"}) == "text:/virtual: invalid value for <v@lists.example>: \"ok@far.example> "
                                         "NOTIFY=NEVER\" is not a valid address: expected a comma");
     CHECK(w.expand({"p@lists.example"}) == "0:remote ok@far.example; 0:local alice");
@@ -179,8 +180,9 @@ TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothin
     CHECK(w.check("c@far.example").starts_with("try later"));
     w.table(&Tables::sender_canonical, "text:/senders")["sender@far.example"] = "a@x> SIZE=1";
     CHECK(w.expand({"x@far.example"}) == "0:deferred 4.3.0");
-    CHECK(w.why({"x@far.example"}).starts_with("text:/senders: invalid value for the sender "
-                                               "<sender@far.example>: \"a@x> SIZE=1\""));
+    CHECK(w.why({"x@far.example"})
+              .starts_with("text:/senders: invalid value for the sender "
+                           "<sender@far.example>: \"a@x> SIZE=1\""));
 }
 
 TEST_CASE("a list's bad member waits by itself, under the envelope's address; the others get their mail") {
@@ -188,8 +190,10 @@ TEST_CASE("a list's bad member waits by itself, under the envelope's address; th
     w.aliases = {{"list", {"alice", "!line 7: \"foo@@x\" is not a valid address", "carol"}},
                  {"several", {"!one", "alice", ":include:here", "~/x", "inject"}},
                  {"inject", {"ok@far.example> NOTIFY=NEVER"}},
-                 {"outer", {"list", "x@far.example"}}, {"owner-outer", {"bob"}},
-                 {"gone", {"nobody-here", "!two"}}, {"away", {"/dev/null", "!three"}}};
+                 {"outer", {"list", "x@far.example"}},
+                 {"owner-outer", {"bob"}},
+                 {"gone", {"nobody-here", "!two"}},
+                 {"away", {"/dev/null", "!three"}}};
     w.forwards = {{"bob", {"\\bob", "!line 2: a quote is not closed"}}};
     CHECK(w.expand({"list@here.example"}) == "0:local alice; 0:local carol; 0:deferred list@here.example 4.3.5");
     CHECK(w.expanded({"list"}).recipients.back().text == "alias list: line 7: \"foo@@x\" is not a valid address");
@@ -198,9 +202,10 @@ TEST_CASE("a list's bad member waits by itself, under the envelope's address; th
     CHECK(w.expand({"bob"}) == "0:local bob; 0:deferred bob 4.3.5");
     CHECK(w.expanded({"bob"}).recipients.back().text == "bob's .forward: line 2: a quote is not closed");
     // Reports on it go where those on its neighbours go.
-    CHECK(w.expand({"outer"}) == "0:local alice via owner-outer@here.example; 0:local carol via owner-outer@here.example; "
-                                 "0:remote x@far.example via owner-outer@here.example; "
-                                 "0:deferred outer 4.3.5 via owner-outer@here.example");
+    CHECK(w.expand({"outer"}) ==
+          "0:local alice via owner-outer@here.example; 0:local carol via owner-outer@here.example; "
+          "0:remote x@far.example via owner-outer@here.example; "
+          "0:deferred outer 4.3.5 via owner-outer@here.example");
     CHECK(w.expand({"gone"}) == "0:failed nobody-here@here.example 5.1.1; 0:deferred gone 4.3.5");
     CHECK(w.expand({"away"}) == "0:discard away@here.example 2.0.0; 0:deferred away 4.3.5");
     // Two lists with bad members, and one whose other members cannot be looked up: nobody of that gets it yet.
@@ -271,7 +276,9 @@ TEST_CASE("what lists name and include is bounded, whoever wrote them") {
 
 TEST_CASE("commands and files are delivered as whoever answers for the list") {
     World w;
-    w.aliases = {{"robot", {"|prog arg"}}, {"box", {"/var/log/mail.in", "alice"}}, {"hole", {"/dev/null"}},
+    w.aliases = {{"robot", {"|prog arg"}},
+                 {"box", {"/var/log/mail.in", "alice"}},
+                 {"hole", {"/dev/null"}},
                  {"all", {"robot", "box", "|prog arg", "hole"}}};
     CHECK(w.expand({"robot"}) == "0:local nobody |prog arg");
     CHECK(w.expand({"box"}) == "0:local nobody /var/log/mail.in; 0:local alice");
@@ -336,12 +343,12 @@ TEST_CASE("what lists and users send on says so, and is known when it comes back
 
 TEST_CASE("included lists") {
     World w;
-    w.aliases = {{"team", {":include:/lists/team"}}, {"broken", {"alice", ":include:/lists/none"}},
+    w.aliases = {{"team", {":include:/lists/team"}},
+                 {"broken", {"alice", ":include:/lists/none"}},
                  {"odd", {":include:relative"}}};
     w.includes = {{"/lists/team", {"alice", "x@far.example", ":include:/lists/more"}},
                   {"/lists/more", {"bob", "|prog", ":include:/lists/team"}}};
-    CHECK(w.expand({"team"}) ==
-          "0:local alice; 0:remote x@far.example; 0:local bob; 0:failed team@here.example 5.7.1");
+    CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:local bob; 0:failed team@here.example 5.7.1");
     w.settings.commands.includes = true;
     w.run_as["/lists/more"] = "carol";
     CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:local bob; 0:local carol |prog");
@@ -364,11 +371,13 @@ TEST_CASE("included lists") {
 
 TEST_CASE("users' own files") {
     World w;
-    w.forwards = {{"alice", {"x@far.example"}}, {"bob", {"\\bob", "|vacation bob", "/home/bob/copy"}},
-                  {"carol", {}}, {"root", {"root", "alice"}}};
+    w.forwards = {{"alice", {"x@far.example"}},
+                  {"bob", {"\\bob", "|vacation bob", "/home/bob/copy"}},
+                  {"carol", {}},
+                  {"root", {"root", "alice"}}};
     CHECK(w.expand({"alice"}) == "0:remote x@far.example");
     CHECK(w.expand({"bob"}) == "0:local bob; 0:local bob |vacation bob; 0:local bob /home/bob/copy");
-    CHECK(w.expand({"carol"}) == "0:local carol"); // an empty file says nothing
+    CHECK(w.expand({"carol"}) == "0:local carol");                       // an empty file says nothing
     CHECK(w.expand({"root"}) == "0:local root; 0:remote x@far.example"); // its own name: the mailbox
     w.forwards["alice"] = {"bob", ":include:/home/alice/friends"};
     w.forwards["bob"] = {"alice"};

@@ -63,7 +63,7 @@ struct World {
     World& operator=(const World&) = delete;
 
     // One more table that is asked there, for the test to fill: table(&Tables::transport, "text:/t").
-    std::map<std::string, std::string>& table(Texts Tables::*where, const std::string& name) {
+    std::map<std::string, std::string>& table(Texts Tables::* where, const std::string& name) {
         (settings.tables.*where).push_back(name);
         return tables[name];
     }
@@ -114,11 +114,11 @@ struct World {
     }
     decide::ExpansionResult expanded(const Texts& to) const {
         std::vector<decide::UnresolvedRecipient> envelope;
-        for (const auto& address : to)
-            envelope.push_back({static_cast<std::uint32_t>(envelope.size()), address});
+        for (const auto& address : to) envelope.push_back({static_cast<std::uint32_t>(envelope.size()), address});
         if (stage == 0) return decide::expand(envelope, sender, settings, ask());
         decide::Expansion expansion(envelope, sender, settings, ask());
-        while (!expansion.run(stage)) {}
+        while (!expansion.run(stage)) {
+        }
         return expansion.take_result();
     }
     // "0:local alice", "0:remote x@y by [hop]:25 via owner-l@here.example", "1:failed 5.1.1", in order.
@@ -136,7 +136,8 @@ struct World {
     std::string expand(const Texts& to) const {
         const auto got = expanded(to);
         std::string out;
-        for (const auto& need : got.unanswered) out += "needs " + need.name + (need.key.empty() ? "" : " " + need.key) + " ";
+        for (const auto& need : got.unanswered)
+            out += "needs " + need.name + (need.key.empty() ? "" : " " + need.key) + " ";
         for (const auto& r : got.recipients) out += (out.empty() ? "" : "; ") + shown(r);
         return out;
     }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-using decide::LookupRequest;
 using decide::FairLookupQueue;
+using decide::LookupRequest;
 
 namespace {
 
@@ -23,7 +23,8 @@ void ask_many(FairLookupQueue& turns, FairLookupQueue::Requester who, const std:
 // What goes out now, "l0 l1 ".
 std::string out(FairLookupQueue& turns) {
     std::string all;
-    while (const auto need = turns.next()) all += (need->kind == LookupRequest::Kind::table ? need->key : need->name) + " ";
+    while (const auto need = turns.next())
+        all += (need->kind == LookupRequest::Kind::table ? need->key : need->name) + " ";
     return all;
 }
 
@@ -52,7 +53,8 @@ TEST_CASE("several with many questions take turns") {
     for (std::string some; !(some = out(turns)).empty(); order += some)
         for (const auto& name : {"l", "r", "o"}) // all that may be out has been answered
             for (int n = 0; n < 4; ++n)
-                if (order.find(name + std::to_string(n)) != order.npos || some.find(name + std::to_string(n)) != some.npos)
+                if (order.find(name + std::to_string(n)) != order.npos ||
+                    some.find(name + std::to_string(n)) != some.npos)
                     turns.answered(about(name + std::to_string(n)));
     CHECK(order == "l0 r0 o0 l1 r1 o1 l2 o2 l3 ");
 }

@@ -14,8 +14,8 @@ Chance from(std::mt19937& random) {
 } // namespace
 
 TEST_CASE("tiers, then preference; equals in every order") {
-    const std::vector<Rank> ranks{{Tier::fallback, 0, 0}, {Tier::first, 20, 0}, {Tier::first, 10, 0},
-                                  {Tier::second, 0, 0},   {Tier::first, 10, 0}};
+    const std::vector<Rank> ranks{
+        {Tier::fallback, 0, 0}, {Tier::first, 20, 0}, {Tier::first, 10, 0}, {Tier::second, 0, 0}, {Tier::first, 10, 0}};
     std::set<std::vector<std::size_t>> seen;
     std::mt19937 random(1);
     for (int i = 0; i < 100; ++i) seen.insert(host_order(ranks, from(random)));

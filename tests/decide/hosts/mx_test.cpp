@@ -6,10 +6,10 @@ using decide::decide_address_only;
 using decide::decide_mx;
 using decide::Destination;
 using decide::Host;
-using decide::MxRecord;
 using decide::link_name;
-using decide::RouteKind;
 using decide::LookupStatus;
+using decide::MxRecord;
+using decide::RouteKind;
 
 namespace {
 

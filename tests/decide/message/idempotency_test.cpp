@@ -30,11 +30,10 @@ TEST_CASE("what a key may look like") {
     CHECK(asked("Idempotency-Key: " + std::string(5000, 'k') + "\r\n\r\n")
               .starts_with("!Idempotency-Key: the key is longer"));
     for (const auto* value : {"", "  ", "\r\n \r\n\t"})
-        CHECK(asked("Idempotency-Key:" + std::string(value) + "\r\n\r\n") ==
-              "!Idempotency-Key: the key is empty");
+        CHECK(asked("Idempotency-Key:" + std::string(value) + "\r\n\r\n") == "!Idempotency-Key: the key is empty");
     for (const auto* value : {"two words", "two\r\n folded", "k\xc3\xa4se", "tab\there", "nu\x01ll"})
-        CHECK(asked("Idempotency-Key: " + std::string(value) + "\r\n\r\n")
-                  .find("one word of printable ASCII") != std::string::npos);
+        CHECK(asked("Idempotency-Key: " + std::string(value) + "\r\n\r\n").find("one word of printable ASCII") !=
+              std::string::npos);
     CHECK(asked("Idempotency-Key: a\r\nSubject: x\r\nIdempotency-Key: a\r\n\r\n") ==
           "!Idempotency-Key: there are 2 such fields, expected one");
 }
@@ -42,8 +41,7 @@ TEST_CASE("what a key may look like") {
 TEST_CASE("what counts beside the content") {
     spool::Envelope one;
     one.reverse_path = "ann@example.org";
-    one.recipients = {{.address = "b@example.org"},
-                      {.address = "c@example.org", .notify = spool::Notify::never}};
+    one.recipients = {{.address = "b@example.org"}, {.address = "c@example.org", .notify = spool::Notify::never}};
     const auto same = [&](auto change, std::string_view schedule = "") {
         auto other = one;
         change(other);

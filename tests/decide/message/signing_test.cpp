@@ -37,8 +37,8 @@ TEST_CASE("the From field's domain decides, then the sender's") {
 }
 
 TEST_CASE("only what came as the rule says is signed") {
-    for (const auto came : {MailOrigin::local, MailOrigin::submission, MailOrigin::authenticated,
-                            MailOrigin::networks, MailOrigin::reports})
+    for (const auto came : {MailOrigin::local, MailOrigin::submission, MailOrigin::authenticated, MailOrigin::networks,
+                            MailOrigin::reports})
         CHECK(signer("example.com", "", came) == "example.com");
     CHECK(signer("example.com", "", MailOrigin::other) == "none");
     CHECK(signer("example.com", "", MailOrigin{}) == "none");

@@ -10,9 +10,7 @@ namespace {
 const NameFolding folding{[](std::string_view d) { return smtp::lowered(d); },
                           [](std::string_view n) { return smtp::lowered(n); }};
 
-std::string recipient(std::string_view written) {
-    return suppression_recipient(written, folding).value_or("no");
-}
+std::string recipient(std::string_view written) { return suppression_recipient(written, folding).value_or("no"); }
 
 } // namespace
 
@@ -89,11 +87,19 @@ TEST_CASE("rules: which refusals they cover") {
         bool covered;
     };
     constexpr Row rows[] = {
-        {"5.1.1", 550, "5.1.1", true},       {"5.1.1", 550, "5.1.10", false},  {"5.1.1", 450, "4.1.1", false},
+        {"5.1.1", 550, "5.1.1", true},
+        {"5.1.1", 550, "5.1.10", false},
+        {"5.1.1", 450, "4.1.1", false},
         {"5.1.1", 0, "5.1.1", false}, // said by nobody: our own word
-        {"5.1.1", 450, "5.1.1", false},      {"5.1.*", 550, "5.1.10", true},   {"5.1.*", 550, "5.2.1", false},
-        {"5.*.*", 554, "5.7.1", true},       {"550", 550, "", true},           {"550", 551, "5.1.1", false},
-        {"550 5.1.1", 550, "5.1.1", true},   {"550 5.1.1", 551, "5.1.1", false}, {"550 5.1.*", 550, "5.7.1", false},
+        {"5.1.1", 450, "5.1.1", false},
+        {"5.1.*", 550, "5.1.10", true},
+        {"5.1.*", 550, "5.2.1", false},
+        {"5.*.*", 554, "5.7.1", true},
+        {"550", 550, "", true},
+        {"550", 551, "5.1.1", false},
+        {"550 5.1.1", 550, "5.1.1", true},
+        {"550 5.1.1", 551, "5.1.1", false},
+        {"550 5.1.*", 550, "5.7.1", false},
         {"5.1.1", 550, "", false},
     };
     for (const auto& row : rows) {

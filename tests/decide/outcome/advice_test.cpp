@@ -54,7 +54,8 @@ TEST_CASE("advice speaks of what failed") {
     };
     for (const auto& [failure, word] : rows) {
         const auto said = advice(failure);
-        CHECK_MESSAGE(said.find(word) != said.npos, failure.status, " at ", static_cast<int>(failure.stage), ": ", said);
+        CHECK_MESSAGE(said.find(word) != said.npos, failure.status, " at ", static_cast<int>(failure.stage), ": ",
+                      said);
     }
 }
 
@@ -69,8 +70,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
     const Row rows[] = {
         // Nobody speaks.
         {{.stage = Stage::banner, .status = "4.4.2", .host = mx, .silent = true},
-         {"no greeting", "implicit_tls", "tarpit", "openssl s_client -connect 192.0.2.1:25",
-             "greeting_timeout"},
+         {"no greeting", "implicit_tls", "tarpit", "openssl s_client -connect 192.0.2.1:25", "greeting_timeout"},
          {"pipelining", "starttls"}},
         {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx, .silent = true},
          {"EHLO", "tarpit", "nc 192.0.2.1 25"},
@@ -82,9 +82,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
         {{.stage = Stage::banner, .status = "4.4.2", .host = mx},
          {"closed before", "block list", "implicit_tls"},
          {"pipelining"}},
-        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx},
-         {"closed at EHLO"},
-         {"pipelining", "mta.hostname"}},
+        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx}, {"closed at EHLO"}, {"pipelining", "mta.hostname"}},
         {{.stage = Stage::mail, .status = "4.4.2", .host = mx}, {"connection was lost", "pipelining"}, {}},
         // It speaks something else.
         {{.stage = Stage::banner, .status = "4.5.0", .host = mx},
@@ -144,7 +142,8 @@ TEST_CASE("advice knows in which way a conversation failed") {
 TEST_CASE("commands to compare by are ready to be used") {
     const auto has = [](const std::string& text, std::string_view what) { return text.find(what) != text.npos; };
     CHECK(has(advice({.where = Where::route, .status = "5.1.2", .domain = "y.example"}), "dig MX y.example"));
-    DeliveryFailure silent{Where::conversation, Stage::connect, 0, "4.4.1", "y.example", "mx.y.example[192.0.2.1]:2525"};
+    DeliveryFailure silent{Where::conversation,           Stage::connect, 0, "4.4.1", "y.example",
+                           "mx.y.example[192.0.2.1]:2525"};
     CHECK(has(advice(silent), "nc -vz 192.0.2.1 2525."));
     silent.stage = Stage::tls;
     CHECK(has(advice(silent), "-connect 192.0.2.1:2525."));
@@ -175,8 +174,14 @@ TEST_CASE("whatever failed, there is something to say, and it ends as a sentence
 
 TEST_CASE("advice never shows a word that stands for something") {
     // Whatever is known of a failure, and whatever is not.
-    const std::string_view hosts[] = {"", "mx.y.example", "mx.y.example[192.0.2.1]:25", "mx.y.example[2001:db8::1]:465",
-                                      "[relay.y.example]:587", "localhost[/run/lmtp]", "[", "]["};
+    const std::string_view hosts[] = {"",
+                                      "mx.y.example",
+                                      "mx.y.example[192.0.2.1]:25",
+                                      "mx.y.example[2001:db8::1]:465",
+                                      "[relay.y.example]:587",
+                                      "localhost[/run/lmtp]",
+                                      "[",
+                                      "]["};
     const std::string_view statuses[] = {"",      "4.1.1",  "4.3.0", "4.3.5", "4.4.1", "4.4.2", "4.4.3",
                                          "4.4.4", "4.4.6",  "4.5.0", "4.7.4", "4.7.5", "4.7.8", "5.1.1",
                                          "5.1.2", "5.1.10", "5.2.1", "5.2.2", "5.7.1"};
@@ -194,10 +199,10 @@ TEST_CASE("advice never shows a word that stands for something") {
                                                         .status = status,
                                                         .host = host,
                                                         .error = error};
-                                if (known & 1) failure.domain = "y.example", failure.pool = "bulk", failure.silent = true;
+                                if (known & 1)
+                                    failure.domain = "y.example", failure.pool = "bulk", failure.silent = true;
                                 if (known & 2)
-                                    failure.recipient = "ann@y.example", failure.user = "mail",
-                                    failure.wrapped = true;
+                                    failure.recipient = "ann@y.example", failure.user = "mail", failure.wrapped = true;
                                 texts.insert(advice(failure));
                             }
     CHECK(texts.size() > 100);

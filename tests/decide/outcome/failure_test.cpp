@@ -78,15 +78,14 @@ TEST_CASE("whose failure, and for how long") {
 
 TEST_CASE("a route's own reading of a reply") {
     using decide::ReplyRule;
-    for (const char* text :
-         {"550 5.7.1 at MAIL is temporary", "450 at RCPT is permanent", "552 at END is temporary"}) {
+    for (const char* text : {"550 5.7.1 at MAIL is temporary", "450 at RCPT is permanent", "552 at END is temporary"}) {
         const auto rule = ReplyRule::parse(text);
         REQUIRE(rule);
         CHECK(rule->to_string() == text);
     }
     for (const char* text :
-         {"", "250 at MAIL is temporary", "550 at NOON is temporary", "550 5.7.1 MAIL temporary",
-          "550 at MAIL is odd", "550 at MAIL is temporary now", "55 at MAIL is temporary", "550 at MAIL"})
+         {"", "250 at MAIL is temporary", "550 at NOON is temporary", "550 5.7.1 MAIL temporary", "550 at MAIL is odd",
+          "550 at MAIL is temporary now", "55 at MAIL is temporary", "550 at MAIL"})
         CHECK_FALSE(ReplyRule::parse(text));
     const auto rule = *ReplyRule::parse("550 5.7.1 at MAIL is temporary");
     CHECK(rule.covers({smtp::Stage::mail, 550, "5.7.1"}));

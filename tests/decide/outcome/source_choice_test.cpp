@@ -18,9 +18,7 @@ std::vector<int> draws(std::span<const SourceOption> options, int n, std::uint64
     return count;
 }
 
-smtp::Now at(std::chrono::seconds t) {
-    return {smtp::Monotonic(t), smtp::WallTime(std::chrono::hours(1) + t)};
-}
+smtp::Now at(std::chrono::seconds t) { return {smtp::Monotonic(t), smtp::WallTime(std::chrono::hours(1) + t)}; }
 
 } // namespace
 

@@ -104,7 +104,8 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     CHECK_FALSE(may(0, "192.0.2.2:25")); // and its place at the first has gone
     CHECK(may(1, "192.0.2.1:25"));
     CHECK(may(0, "192.0.2.2:25"));
-    CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", AddressRequest::replace, b.now(), b.out)); // nobody's connection
+    CHECK_FALSE(
+        b.engine.may_connect(12345, "192.0.2.3:25", AddressRequest::replace, b.now(), b.out)); // nobody's connection
 }
 
 TEST_CASE("addresses that race hold a place each; those that lose give theirs back") {

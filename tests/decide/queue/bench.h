@@ -48,8 +48,7 @@ public:
     }
 
     smtp::Now now() const {
-        return {smtp::Monotonic(1h + time),
-                smtp::WallTime(smtp::Duration(1'790'000'000'000'000)) + time + wall_extra};
+        return {smtp::Monotonic(1h + time), smtp::WallTime(smtp::Duration(1'790'000'000'000'000)) + time + wall_extra};
     }
     double seconds() const { return static_cast<double>(time.count()) / 1e6; }
 
@@ -102,8 +101,7 @@ public:
     }
     void answer(Handed h, Outcome outcome, FailureKind kind = FailureKind::recipient, bool dropped = false) {
         std::vector<Result> results;
-        for (auto n : h.numbers)
-            results.push_back({n, outcome, kind, PushBack::no, SuccessReport::none, &reason});
+        for (auto n : h.numbers) results.push_back({n, outcome, kind, PushBack::no, SuccessReport::none, &reason});
         answer(h, results, dropped);
     }
     void answer(Handed h, std::vector<Result> results, bool dropped = false) {
@@ -138,11 +136,11 @@ public:
     Engine engine;
 
     // The world's answers.
-    std::map<std::string, std::string> link_of;  // domain → link; else its own name
-    std::map<std::string, RouteKind> route_kind; // else configured
-    std::string rule;                            // of every route …
-    std::map<std::string, std::string> rule_of;  // … but of these domains'
-    std::map<std::string, std::string> auth_of;  // domain → how we authenticate for its mail
+    std::map<std::string, std::string> link_of;    // domain → link; else its own name
+    std::map<std::string, RouteKind> route_kind;   // else configured
+    std::string rule;                              // of every route …
+    std::map<std::string, std::string> rule_of;    // … but of these domains'
+    std::map<std::string, std::string> auth_of;    // domain → how we authenticate for its mail
     std::map<std::string, std::uint32_t> limit_of; // domain → connections by its route
     std::map<std::string, std::string> address_of; // link → the address that is asked for; else none is
     std::function<void(const std::string& link, bool down)> on_link_state;
@@ -150,9 +148,9 @@ public:
     bool sorts = true;    // the categorizer answers at once
     bool routes = true;   // … and so does the router
     bool reports_work = true, reports_answered = true;
-    bool stops = true; // what is cut is given back
-    std::vector<std::uint32_t> keys; // of the recipients' addresses, by number
-    bool needs_suppression_check = false;          // … which the suppression list is to be asked about
+    bool stops = true;                    // what is cut is given back
+    std::vector<std::uint32_t> keys;      // of the recipients' addresses, by number
+    bool needs_suppression_check = false; // … which the suppression list is to be asked about
     Reason reason{"4.0.0", "because", "", ""};
 
     // What was said.
@@ -225,7 +223,8 @@ private:
         opened.push_back(a.connection);
         tries.push_back(seconds());
         if (const auto at = address_of.find(std::string(a.link));
-            at != address_of.end() && !engine.may_connect(a.connection, at->second, AddressRequest::replace, now(), out)) {
+            at != address_of.end() &&
+            !engine.may_connect(a.connection, at->second, AddressRequest::replace, now(), out)) {
             no_room_.push_back(a.connection);
             return;
         }

@@ -20,8 +20,7 @@ void serve(Bench& b, smtp::Duration pace, smtp::Duration span, smtp::Duration st
                 at_work[h.connection] = h.delivery;
                 busy_until[h.connection] = b.time + pace;
             }
-            if (at_work[h.connection] == h.delivery && busy_until[h.connection] <= b.time)
-                finished.push_back(h);
+            if (at_work[h.connection] == h.delivery && busy_until[h.connection] <= b.time) finished.push_back(h);
         }
         for (const Handed& h : finished) {
             at_work.erase(h.connection);

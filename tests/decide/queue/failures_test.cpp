@@ -7,9 +7,7 @@ using namespace decide::queue;
 using namespace decide::queue::test;
 
 namespace {
-bool in(const std::vector<spool::QueueId>& list, spool::QueueId id) {
-    return std::ranges::count(list, id) > 0;
-}
+bool in(const std::vector<spool::QueueId>& list, spool::QueueId id) { return std::ranges::count(list, id) > 0; }
 } // namespace
 
 TEST_CASE("delivered: removed at once, without a record or a rename") {
@@ -68,9 +66,8 @@ TEST_CASE("failures of one message at several places share a report") {
 TEST_CASE("greylisting holds up its recipient and nobody else") {
     Bench b;
     const auto id = b.send({"grey.example", "grey.example"});
-    b.answer(b.take(),
-             {{0, Outcome::delivered},
-              {1, Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none, &b.reason}});
+    b.answer(b.take(), {{0, Outcome::delivered},
+                        {1, Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none, &b.reason}});
     CHECK(in(b.moved, id));
     const auto other = b.send({"grey.example"});
     CHECK(b.take().id == other);
@@ -86,8 +83,7 @@ TEST_CASE("greylisting holds up its recipient and nobody else") {
 TEST_CASE("recipients due within the minute travel together again, never early") {
     Bench b;
     b.send({"grey.example", "grey.example"});
-    const Result no{0,        Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none,
-                    &b.reason};
+    const Result no{0, Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none, &b.reason};
     Result one = no, two = no;
     two.number = 1;
     const Reason other{"4.0.1", "another reason", "", ""};
@@ -231,8 +227,8 @@ TEST_CASE("a success report keeps the message until it is durable") {
     Bench b;
     b.reports_work = false;
     const auto id = b.send({"d.example"});
-    b.answer(b.take(), {{0, Outcome::delivered, FailureKind::recipient, PushBack::no,
-                         SuccessReport::delivered, nullptr}});
+    b.answer(b.take(),
+             {{0, Outcome::delivered, FailureKind::recipient, PushBack::no, SuccessReport::delivered, nullptr}});
     REQUIRE(b.reports.size() == 1);
     CHECK(b.reports[0].kind == ReportKind::delivered);
     CHECK_FALSE(in(b.removed, id));

@@ -79,16 +79,14 @@ TEST_CASE("a link that refuses is tried at 0, 1, 2, 12, 22, 32, 47, 62 … minut
 
 TEST_CASE("a lone message that fails climbs the same ladder") {
     Bench b;
-    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::message); }) ==
-          the_ladder);
+    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::message); }) == the_ladder);
     CHECK(b.deferrals.size() == 9);
     CHECK(b.deferrals.back().failures == 9);
 }
 
 TEST_CASE("a recipient refused by itself climbs the same ladder") {
     Bench b;
-    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::recipient); }) ==
-          the_ladder);
+    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::recipient); }) == the_ladder);
     CHECK_FALSE(b.deferrals.back().problem); // greylisting makes no problem message
     CHECK(b.queue("down.example").health == Health::ready);
 }
@@ -107,15 +105,15 @@ TEST_CASE("a link that is well says which of its domains rests, and why") {
 
 TEST_CASE("a domain whose policy fails climbs the same ladder, its link does not") {
     Bench b;
-    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::policy); }) ==
-          the_ladder);
+    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::policy); }) == the_ladder);
     CHECK(b.link("down.example").health == Health::ready);
     CHECK(b.queue("down.example").health == Health::retry);
 }
 
 TEST_CASE("a mailbox that nothing can be delivered into climbs the ladder; the store and others' do not") {
     Bench b;
-    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::message); }, "local/ann") ==
+    CHECK(tries(
+              b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::message); }, "local/ann") ==
           the_ladder);
     CHECK(b.link("store:local").health == Health::ready);
     b.send({"local/bob"});

@@ -49,8 +49,7 @@ std::vector<double> tries_of(Bench& b, std::size_t count) {
 
 } // namespace
 
-TEST_CASE(
-    "a configured link in retry for link_down_after is down; its mail moves at once, counted and timed") {
+TEST_CASE("a configured link in retry for link_down_after is down; its mail moves at once, counted and timed") {
     Two b;
     b.send({"x.example"});
     nobody_answers(b, 6min); // in retry since the third failure at 2 min
@@ -124,8 +123,7 @@ TEST_CASE("where no other way is up, mail waits on the preferred link, and its s
     CHECK_FALSE(b.link("only").down);
 }
 
-TEST_CASE(
-    "routes are reset at most once a minute, and again after reroute_retry when one was not found") {
+TEST_CASE("routes are reset at most once a minute, and again after reroute_retry when one was not found") {
     Settings s = Bench::exact();
     s.reset_routes_retry = 10min;
     Two b(s);
@@ -241,8 +239,7 @@ TEST_CASE("rates: messages a second, messages an hour, connections a second") {
         for (int n = 0; n < 5; ++n) b.send({"x.example"});
         CHECK(b.handed.size() == 1);
         const auto waits = b.engine.explain(spool::QueueId{b.last_id}).front();
-        CHECK(std::ranges::count_if(waits.gates, [](auto& g) { return g.gate == Gate::rate && !g.open; }) ==
-              1);
+        CHECK(std::ranges::count_if(waits.gates, [](auto& g) { return g.gate == Gate::rate && !g.open; }) == 1);
         b.pass(1s);
         CHECK(b.handed.size() == 3);
         b.pass(1s);

@@ -165,7 +165,8 @@ TEST_CASE("several connections that fail at once for what a route demands are on
     CHECK(b.link("mx").failures == 0);
 }
 
-TEST_CASE("refused credentials: mail waits, or goes back where its route says so, and the link is tried no more often") {
+TEST_CASE(
+    "refused credentials: mail waits, or goes back where its route says so, and the link is tried no more often") {
     for (const auto rule : {RouteSettings::AuthFailure::wait, RouteSettings::AuthFailure::giving_back}) {
         const bool gives_back = rule == RouteSettings::AuthFailure::giving_back;
         CAPTURE(gives_back);

@@ -241,8 +241,7 @@ TEST_CASE("values that are recorded hold, whatever the settings say") {
     Named b(s);
     const auto id = b.send({"x.example"}, how);
     CHECK(b.engine.message(id, b.now())->expiry == b.now().wall + 6h);
-    CHECK(b.fail_for(60s, [&](const Handed& h) { b.answer(h, Outcome::deferred); }) ==
-          std::vector<double>{0, 7, 14});
+    CHECK(b.fail_for(60s, [&](const Handed& h) { b.answer(h, Outcome::deferred); }) == std::vector<double>{0, 7, 14});
     CHECK(b.policies.empty()); // they are on record
 }
 
@@ -266,8 +265,7 @@ TEST_CASE("requeue: another policy holds at once") {
         .name = "other", .kind = Kind::steps, .jitter = 0, .waits = {std::chrono::seconds(3), std::chrono::seconds(5)}};
     b.engine.requeue(id, b.now(), b.out, &other);
     b.run();
-    CHECK(b.fail_for(60s, [&](const Handed& h) { b.answer(h, Outcome::deferred); }) ==
-          std::vector<double>{0, 3, 8});
+    CHECK(b.fail_for(60s, [&](const Handed& h) { b.answer(h, Outcome::deferred); }) == std::vector<double>{0, 3, 8});
     CHECK(b.removed.size() == 1);
 }
 

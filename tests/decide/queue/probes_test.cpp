@@ -145,8 +145,7 @@ TEST_CASE("a suspect whose link is well is tried, however many wait before it fo
     b.engine.agent_attached(3, AgentKind::smtp, 1000, b.now(), b.out);
     for (int n = 0; n < 600; ++n) b.send({"d" + std::to_string(n) + ".example"});
     const auto well = b.send({"well.example"});
-    for (int n = 0; n < 600; ++n)
-        b.engine.pause(Scope::link, "d" + std::to_string(n) + ".example", b.now(), b.out);
+    for (int n = 0; n < 600; ++n) b.engine.pause(Scope::link, "d" + std::to_string(n) + ".example", b.now(), b.out);
     leave(b, 1, AgentExit::crashed);
     leave(b, 3, AgentExit::crashed);
     b.engine.agent_attached(4, AgentKind::smtp, 1000, b.now(), b.out);

@@ -1,4 +1,5 @@
-// A connection that does not move keeps nobody else's mail; what expired or is removed does not stay in flight for ever.
+// A connection that does not move keeps nobody else's mail; what expired or is removed does not stay in flight for
+// ever.
 #include "tests/decide/queue/bench.h"
 #include <algorithm>
 #include <doctest/doctest.h>

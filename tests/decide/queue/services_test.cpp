@@ -137,7 +137,8 @@ void done(Bench& b, const MakeReport& report) {
 
 } // namespace
 
-TEST_CASE("a sender hears of every recipient, in one report or in a few; each is bounded, and so is what is under way") {
+TEST_CASE(
+    "a sender hears of every recipient, in one report or in a few; each is bounded, and so is what is under way") {
     struct Row {
         std::size_t recipients, length, reports;
     };

@@ -92,14 +92,12 @@ TEST_CASE("queue.glitch_count: failures that are a glitch") {
 }
 
 TEST_CASE("queue.retry_interval: the waits after that") {
-    CHECK(tries_of_a_dead_link(with([](Settings& s) { s.retry_interval = 3min; }), 5) ==
-          Times{0, 60, 120, 300, 480});
+    CHECK(tries_of_a_dead_link(with([](Settings& s) { s.retry_interval = 3min; }), 5) == Times{0, 60, 120, 300, 480});
 }
 
 TEST_CASE("queue.retry_count: so many of those") {
     CHECK(tries_of_a_dead_link(Bench::exact(), 7) == Times{0, 60, 120, 720, 1320, 1920, 2820});
-    CHECK(tries_of_a_dead_link(with([](Settings& s) { s.retry_count = 1; }), 5) ==
-          Times{0, 60, 120, 720, 1620});
+    CHECK(tries_of_a_dead_link(with([](Settings& s) { s.retry_count = 1; }), 5) == Times{0, 60, 120, 720, 1620});
 }
 
 TEST_CASE("queue.retry_interval_after: all further waits") {
@@ -171,8 +169,7 @@ struct OneOfTwo : Bench {
 
 TEST_CASE("queue.link_healthy_period: while a connection was useful so recently, a refused one is no failure") {
     CHECK(OneOfTwo(Bench::exact()).link("x.example").health == Health::ready);
-    CHECK(OneOfTwo(with([](Settings& s) { s.link_health_evidence = 5s; })).link("x.example").health ==
-          Health::glitch);
+    CHECK(OneOfTwo(with([](Settings& s) { s.link_health_evidence = 5s; })).link("x.example").health == Health::glitch);
 }
 
 TEST_CASE("queue.connection_backoff: then no further connection for so long") {
@@ -257,8 +254,7 @@ TEST_CASE("queue.categorize_retry, doubling; queue.categorize_retry_max: the lon
 
 TEST_CASE("queue.routing_retry, doubling; queue.routing_retry_max: the longest such wait") {
     CHECK(questions_to_a_dumb_router(Bench::exact(), 4) == Times{0, 60, 180, 420});
-    CHECK(questions_to_a_dumb_router(with([](Settings& s) { s.routing_retry = 10s; }), 4) ==
-          Times{0, 10, 30, 70});
+    CHECK(questions_to_a_dumb_router(with([](Settings& s) { s.routing_retry = 10s; }), 4) == Times{0, 10, 30, 70});
     CHECK(questions_to_a_dumb_router(with([](Settings& s) { s.routing_retry_max = 90s; }), 4) ==
           Times{0, 60, 150, 240});
 }
@@ -404,8 +400,7 @@ bool is_delayed(Bench& b) {
 
 TEST_CASE("queue.expiry: mail goes back to its sender") {
     CHECK(until_told(Bench::exact(), has_expired) == doctest::Approx(5 * 86400).epsilon(0.01));
-    CHECK(until_told(with([](Settings& s) { s.expiry = 10h; }), has_expired) ==
-          doctest::Approx(36000).epsilon(0.03));
+    CHECK(until_told(with([](Settings& s) { s.expiry = 10h; }), has_expired) == doctest::Approx(36000).epsilon(0.03));
 }
 
 TEST_CASE("queue.report_expiry: the same for reports") {
@@ -519,8 +514,7 @@ TEST_CASE("queue.initial_connections_mx: of an MX link, before any success") {
 
 TEST_CASE("queue.initial_connections_route: of the link of a configured route") {
     CHECK(connections_of_a_tarpit(Bench::exact(), RouteKind::configured) == 50);
-    CHECK(connections_of_a_tarpit(with([](Settings& s) { s.window_start_route = 3; }), RouteKind::configured) ==
-          3);
+    CHECK(connections_of_a_tarpit(with([](Settings& s) { s.window_start_route = 3; }), RouteKind::configured) == 3);
 }
 
 TEST_CASE("queue.connections_mx: at most, of an MX link") {
@@ -595,9 +589,8 @@ TEST_CASE("queue.link_share: while others wait, no link holds more than its part
         REQUIRE(b.link("greedy.example").connections == 20); // nobody else
         for (int n = 0; n < 100; ++n) b.send({"d" + std::to_string(n) + ".example"});
         for (int n = 0; n < 40; ++n) { // its own end, one by one; those of others stay
-            const auto its = std::ranges::find_if(b.handed, [&](const Handed& h) {
-                return b.recipients[h.id.value].front() == "greedy.example";
-            });
+            const auto its = std::ranges::find_if(
+                b.handed, [&](const Handed& h) { return b.recipients[h.id.value].front() == "greedy.example"; });
             if (its == b.handed.end()) break;
             b.answer(*its, Outcome::delivered);
             if (b.link("greedy.example").connections <= most) break;

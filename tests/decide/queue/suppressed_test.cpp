@@ -145,8 +145,7 @@ TEST_CASE("held while it is asked about: asked again when released; the late ans
 TEST_CASE("a whole domain") {
     Listed b;
     b.connects = false;
-    for (const auto* domain : {"x.example", "y.example", "via:[relay.example]:25", "local"})
-        b.send_to({{domain, bob}});
+    for (const auto* domain : {"x.example", "y.example", "via:[relay.example]:25", "local"}) b.send_to({{domain, bob}});
     while (!b.handed.empty()) b.refuse(b.take().connection);
     b.suppress({}, {"x.example"});
     CHECK(b.checks.size() == 3); // its own; where mail of any domain may be: rerouted, and the local store

@@ -113,7 +113,8 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     b.sorts = false;
     const Reason table{"4.3.0", "table socketmap:x does not answer", "", ""};
     const auto undecided = [&](spool::QueueId id) {
-        const std::vector<FinalRecipient> finals{{.number = 0, .fate = Fate::unknown, .destination = {}, .reason = &table}};
+        const std::vector<FinalRecipient> finals{
+            {.number = 0, .fate = Fate::unknown, .destination = {}, .reason = &table}};
         b.engine.categorized({id, finals}, b.now(), b.out);
         b.run();
     };
@@ -177,5 +178,5 @@ TEST_CASE("what keeps due mail waiting is said of each message") {
     without.engine.agent_gone(1, AgentExit::orderly, without.now(), without.out);
     without.run();
     CHECK(only(without, without.send({"x.example"})).waiting_for ==
-        "its link: no delivery agent has a free connection");
+          "its link: no delivery agent has a free connection");
 }

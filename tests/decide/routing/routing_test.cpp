@@ -31,20 +31,19 @@ TEST_CASE("next hops are read and printed") {
         CHECK_MESSAGE(!NextHop::parse(odd), odd);
     CHECK(NextHop::parse(std::string(NextHop::longest_account, 'a') + "@[relay]"));
     CHECK_FALSE(NextHop::parse(std::string(NextHop::longest_account + 1, 'a') + "@[relay]"));
-    for (auto text : {"mx", "mx:26", "relay.example.net", "relay.example.net:587", "[relay]:2525",
-                      "[192.0.2.1]", "[2001:db8::1]:26"})
+    for (auto text : {"mx", "mx:26", "relay.example.net", "relay.example.net:587", "[relay]:2525", "[192.0.2.1]",
+                      "[2001:db8::1]:26"})
         CHECK(NextHop::parse(text)->to_string() == text);
-    for (auto odd :
-         {"",          "[",      "[]",        "[]:25",        "[a]25",       "[a]:",         "[a]:0",
-          "[a]:65536", "[a]:2x", "192.0.2.1", "192.0.2.1:25", "2001:db8::1", "a b",          "-a",
-          "a..b",      ".a",     "a.",        "[a b]",        "[:]",         "[fe80::1%lo]", "smtp:a"})
+    for (auto odd : {"",          "[",      "[]",        "[]:25",        "[a]25",       "[a]:",         "[a]:0",
+                     "[a]:65536", "[a]:2x", "192.0.2.1", "192.0.2.1:25", "2001:db8::1", "a b",          "-a",
+                     "a..b",      ".a",     "a.",        "[a b]",        "[:]",         "[fe80::1%lo]", "smtp:a"})
         CHECK_MESSAGE(!NextHop::parse(odd), odd);
 }
 
 TEST_CASE("the exact rule, then the nearest parent's, then the star") {
     const auto rule = [](const char* pattern) { return RouteRule{pattern, {{NextHop{}}}, 0}; };
-    const RouteTable table({rule("*"), rule(".example.com"), rule("example.com"), rule(".a.example.com"),
-                            rule("b.a.example.com")});
+    const RouteTable table(
+        {rule("*"), rule(".example.com"), rule("example.com"), rule(".a.example.com"), rule("b.a.example.com")});
     struct Row {
         const char *domain, *pattern;
     } rows[] = {

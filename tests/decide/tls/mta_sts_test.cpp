@@ -128,7 +128,8 @@ TEST_CASE("policies are bounded") {
     for (std::size_t n = 0; n < most_patterns; ++n) many += "mx: mx" + std::to_string(n) + ".example\n";
     CHECK(problem(many) == "");
     CHECK(problem(many + "mx: one.more.example\n") != "");
-    CHECK(problem("version: STSv1\nmode: none\nmax_age: 1\nx: " + std::string(largest_policy, 'x')) == "it is too large");
+    CHECK(problem("version: STSv1\nmode: none\nmax_age: 1\nx: " + std::string(largest_policy, 'x')) ==
+          "it is too large");
 }
 
 TEST_CASE("hosts a policy admits") {

@@ -116,10 +116,8 @@ TEST_CASE("mail goes over a connection that shows what the mail demands") {
         TlsDemand demand;
         bool plain, anybody, trusted, recorded, for_one;
     } const table[] = {
-        {TlsDemand::plain, true, true, true, true, true},
-        {TlsDemand::welcome, true, true, true, true, true},
-        {TlsDemand::encrypted, false, true, true, true, true},
-        {TlsDemand::authority, false, false, true, false, false},
+        {TlsDemand::plain, true, true, true, true, true},      {TlsDemand::welcome, true, true, true, true, true},
+        {TlsDemand::encrypted, false, true, true, true, true}, {TlsDemand::authority, false, false, true, false, false},
         {TlsDemand::records, false, false, false, true, true},
     };
     for (const auto& row : table) {

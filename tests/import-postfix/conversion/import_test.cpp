@@ -1,6 +1,6 @@
+#include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/import-postfix/conversion/import.h"
-#include "daemons/common/config/config.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -192,7 +192,8 @@ TEST_CASE("each setting comes out as one key") {
          R"(["{home}/.forward-{extension}"])"},
         {"allow_mail_to_commands = alias,include", "local.commands_from", R"(["aliases", "includes"])"},
         {"local_recipient_maps =", "smtpd.check_recipients", "false"},
-        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = hash:/pf/b\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = static:5000",
+        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = hash:/pf/b\nvirtual_mailbox_base = /srv\n"
+         "virtual_uid_maps = static:5000",
          "virtual_mailbox.deliver",
          "\"maildir:/srv/{value}\"",
          {{"/pf/b", "a@b.example b/a/\n"}}},
@@ -215,8 +216,8 @@ TEST_CASE("each setting comes out as one key") {
          "content.header_checks",
          R"(["/^X-A:/ IGNORE"])",
          {{"/pf/h", "/^X-A:/ IGNORE\nif /x/\n/^X-B:/ IGNORE\nendif\n/y/ FILTER a:b\n"}}},
-        {"smtpd_recipient_restrictions = reject_rbl_client z.example=127.0.0.[2..3]",
-         "dns_list.\"z.example\".answers", R"(["127.0.0.2", "127.0.0.3"])"},
+        {"smtpd_recipient_restrictions = reject_rbl_client z.example=127.0.0.[2..3]", "dns_list.\"z.example\".answers",
+         R"(["127.0.0.2", "127.0.0.3"])"},
         {"smtpd_recipient_restrictions = reject_rbl_client Z.Example", "dns_list.\"z.example\".weight", "1"},
         {"smtpd_recipient_restrictions = check_policy_service { inet:127.0.0.1:10023, default_action=DUNNO }",
          "policy.postfix_1.on_failure", "\"accept\""},
@@ -275,7 +276,8 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
     }
 }
 
-TEST_CASE("what says whose mail is taken, who may relay and who is there is never dropped: it stays for check to refuse") {
+TEST_CASE(
+    "what says whose mail is taken, who may relay and who is there is never dropped: it stays for check to refuse") {
     struct Row {
         std::string main, path, stands, said;
     };
@@ -289,8 +291,8 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
          "there is no such file"},
         {"virtual_mailbox_domains = proxy:pgsql:/pf/d.cf", "virtual_mailbox.domains", R"(["proxy:pgsql:/pf/d.cf"])",
          "until its domains are listed"},
-        {"virtual_mailbox_domains = b.example\nvirtual_transport = mine", "virtual_mailbox.domains",
-         R"(["b.example"])", ""},
+        {"virtual_mailbox_domains = b.example\nvirtual_transport = mine", "virtual_mailbox.domains", R"(["b.example"])",
+         ""},
         {"virtual_transport = mine\nvirtual_mailbox_domains = b.example", "virtual_mailbox.deliver", "-",
          "as postrider check requires"},
         {"virtual_alias_maps = ldap:/pf/l", "virtual_alias.tables", R"(["ldap:/pf/l"])", "socketmap"},
@@ -321,10 +323,10 @@ TEST_CASE("what says whose mail is taken, who may relay and who is there is neve
 }
 
 TEST_CASE("who refuses all strangers has a listener for his own people") {
-    for (
-        const auto* list :
-        {"smtpd_client_restrictions = permit_mynetworks, reject",
-         "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client x.example, reject"}) {
+    for (const auto* list :
+         {"smtpd_client_restrictions = permit_mynetworks, reject",
+          "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client x.example, "
+          "reject"}) {
         const auto from = imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n");
         CHECK(key(from, "listen.smtp.service") == "\"submission\"");
         CHECK(key(from, "listen.smtp.submission_networks") == R"(["10.0.0.0/8"])");
@@ -333,7 +335,8 @@ TEST_CASE("who refuses all strangers has a listener for his own people") {
     for (const auto* list : {"smtpd_client_restrictions = permit_mynetworks",
                              "smtpd_recipient_restrictions = permit_mynetworks, permit_auth_destination, reject",
                              "smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:/x, reject"})
-        CHECK(key(imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n"), "listen.smtp.service") == "\"relay\"");
+        CHECK(key(imported(std::string("mynetworks = 10.0.0.0/8\n") + list + "\n"), "listen.smtp.service") ==
+              "\"relay\"");
 }
 
 TEST_CASE("clients relay where no list stands in their way") {
@@ -350,7 +353,8 @@ TEST_CASE("clients relay where no list stands in their way") {
         CHECK(key(imported("mynetworks = 10.0.0.0/8\n" + main + "\n"), "relay.networks") == networks);
     }
     const std::string dovecot =
-        "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nsmtpd_tls_cert_file = /pf/c\nsmtpd_tls_security_level = may\n";
+        "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n"
+        "smtpd_tls_cert_file = /pf/c\nsmtpd_tls_security_level = may\n";
     CHECK(key(imported(dovecot, {{"/pf/c", "x"}}), "listen.smtp.auth") == "true");
     CHECK(key(imported(dovecot + "smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination\n",
                        {{"/pf/c", "x"}}),
@@ -361,23 +365,25 @@ TEST_CASE("accounts by sender are named by their next hops") {
     const std::string on = "smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/pf/sasl\n";
     const std::map<std::string, std::string> files = {
         {"/pf/sasl",
-         "ann@a.example ann@a.example:secret1\n@b.example bee:secret2\nben@b.example ben:secret3\ncarl@c.example carl:secret4\n[relay.example]:587 usual:secret5\n"},
+         "ann@a.example ann@a.example:secret1\n@b.example bee:secret2\nben@b.example ben:secret3\ncarl@c.example "
+         "carl:secret4\n[relay.example]:587 usual:secret5\n"},
         {"/pf/relays",
          "ann@a.example [smtp.a.example]:587\n@b.example smtp.b.example:submission\n@d.example [smtp.d.example]\n"}};
-    auto from = imported(
-        "relayhost = [relay.example]:587\n" + on +
-            "smtp_sender_dependent_authentication = yes\nsender_dependent_relayhost_maps = hash:/pf/relays\n",
-        files);
+    auto from =
+        imported("relayhost = [relay.example]:587\n" + on +
+                     "smtp_sender_dependent_authentication = yes\nsender_dependent_relayhost_maps = hash:/pf/relays\n",
+                 files);
     CHECK(key(from, "sender_relay.tables") == R"(["table:sender_accounts"])");
     const auto entries = key(from, "table.sender_accounts.entries");
-    for (const auto* entry : {"ann@a.example ann@a.example@[smtp.a.example]:587",
-                              "@b.example bee@[smtp.b.example]:587", "ben@b.example ben@[smtp.b.example]:587",
-                              "carl@c.example carl@[relay.example]:587", "@d.example [smtp.d.example]\""})
+    for (const auto* entry : {"ann@a.example ann@a.example@[smtp.a.example]:587", "@b.example bee@[smtp.b.example]:587",
+                              "ben@b.example ben@[smtp.b.example]:587", "carl@c.example carl@[relay.example]:587",
+                              "@d.example [smtp.d.example]\""})
         CHECK_MESSAGE(entries.find(entry) != std::string::npos, entries);
     CHECK(key(from, "smtp_client.credentials") == "\"/etc/postrider/credentials\"");
     CHECK(from.text().find("secret") == std::string::npos);
     const auto missing = drafted(
-        "smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/no/such\nsmtp_sender_dependent_authentication = yes\n");
+        "smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:/no/such\nsmtp_sender_dependent_authentication "
+        "= yes\n");
     CHECK(key(missing, "smtp_client.credentials") == "\"/etc/postrider/credentials\"");
     // Keys that are senders count only where that is said.
     const auto without = imported("relayhost = [relay.example]:587\n" + on, files);
@@ -388,8 +394,8 @@ TEST_CASE("accounts by sender are named by their next hops") {
 TEST_CASE("virtual mailboxes that Dovecot's program filled go to its server") {
     const auto from = imported(
         "virtual_mailbox_domains = b.example\nvirtual_transport = dovecot\n", {},
-        smtp_line +
-            "dovecot unix - n n - - pipe flags=DRhu user=vmail argv=/usr/lib/dovecot/deliver -f ${sender} -d ${recipient}\n");
+        smtp_line + "dovecot unix - n n - - pipe flags=DRhu user=vmail argv=/usr/lib/dovecot/deliver -f ${sender} -d "
+                    "${recipient}\n");
     CHECK(key(from, "virtual_mailbox.deliver") == "\"lmtp:/run/dovecot/lmtp\"");
     CHECK(result_of(from, "virtual_transport").kind == SettingResult::Kind::with_remark);
 }
@@ -398,13 +404,15 @@ TEST_CASE("a filter behind the queue is one matter") {
     const auto from = imported(
         "content_filter = amavis:[127.0.0.1]:10024\n", {},
         smtp_line +
-            "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o content_filter= -o mynetworks=127.0.0.0/8\n");
+            "amavis unix - - n - 2 smtp -o smtp_data_done_timeout=1200\n127.0.0.1:10025 inet n - n - - smtpd -o "
+            "content_filter= -o mynetworks=127.0.0.0/8\n");
     CHECK(result_of(from, "content_filter").kind == SettingResult::Kind::unsupported);
     CHECK(result_of(from, "amavis unix").remarks == std::vector<std::string>{"for content_filter only: see there"});
     CHECK(key(from, "listen.port_10025.addresses") == "-");
-    const auto own = imported(
-        "", {},
-        "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam argv=/usr/bin/spamc -e /usr/sbin/sendmail -oi -f ${sender} ${recipient}\n");
+    const auto own =
+        imported("", {},
+                 "smtp inet n - n - - smtpd -o content_filter=spam\nspam unix - n n - - pipe flags=Rq user=spam "
+                 "argv=/usr/bin/spamc -e /usr/sbin/sendmail -oi -f ${sender} ${recipient}\n");
     CHECK(result_of(own, "smtp inet").kind == SettingResult::Kind::unsupported);
 }
 
@@ -416,7 +424,8 @@ TEST_CASE("postscreen refuses nobody unless it is told to") {
     CHECK(!looks_on.draft.has_section("dns_list.\"a.example\""));
     CHECK(key(looks_on, "smtpd.greeting_delay") == "-");
     CHECK(result_of(looks_on, "postscreen_dnsbl_sites").kind == SettingResult::Kind::with_remark);
-    const auto acts = imported(sites + "postscreen_dnsbl_action = enforce\npostscreen_greet_action = drop\n", {}, master);
+    const auto acts =
+        imported(sites + "postscreen_dnsbl_action = enforce\npostscreen_greet_action = drop\n", {}, master);
     CHECK(key(acts, "dns_list.\"a.example\".weight") == "2");
     CHECK(key(acts, "dns_list.\"b.example\".allow") == "true");
     CHECK(key(acts, "smtpd.dns_list_threshold") == "2");
@@ -424,7 +433,8 @@ TEST_CASE("postscreen refuses nobody unless it is told to") {
 }
 
 TEST_CASE("what goes in plain text") {
-    const std::string dovecot = "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n";
+    const std::string dovecot =
+        "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n";
     const auto required = drafted(dovecot + "smtpd_tls_security_level = encrypt\n"); // without a certificate
     CHECK(key(required, "listen.smtp.tls") == "\"require\"");
     CHECK(key(required, "listen.smtp.auth_without_tls") == "-");
@@ -434,13 +444,12 @@ TEST_CASE("what goes in plain text") {
 }
 
 TEST_CASE("a service that tells Postfix of MTA-STS") {
-    CHECK(key(imported(
-                  "smtp_tls_security_level = dane\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
-              "smtp_client.tls") == "\"sts\"");
     CHECK(
-        key(imported(
-                "smtp_tls_security_level = encrypt\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
-            "smtp_client.tls") == "\"encrypt\"");
+        key(imported("smtp_tls_security_level = dane\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
+            "smtp_client.tls") == "\"sts\"");
+    CHECK(key(imported(
+                  "smtp_tls_security_level = encrypt\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix\n"),
+              "smtp_client.tls") == "\"encrypt\"");
 }
 
 TEST_CASE("what comes out is TOML for a terminal, whatever a value has in it") {
@@ -468,13 +477,16 @@ TEST_CASE("a default that is written down is no loss") {
 
 TEST_CASE("services become listeners") {
     const auto from = imported(
-        "smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks = 10.0.0.0/8\n"
+        "smtpd_tls_chain_files = /pf/all.pem\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\nmynetworks "
+        "= 10.0.0.0/8\n"
         "mua_restrictions = permit_sasl_authenticated, reject\n",
         {{"/pf/all.pem", "-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\n"}},
         "smtp inet n - n - - postscreen -o postscreen_greet_action=enforce\nsmtpd pass - - n - - smtpd\n"
-        "submission inet n - y - 5 smtpd\n -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes\n -o smtpd_client_restrictions=$mua_restrictions\n -o smtpd_tls_loglevel=2 -o smtpd_proxy_filter=x\n"
+        "submission inet n - y - 5 smtpd\n -o smtpd_tls_security_level=encrypt -o smtpd_sasl_auth_enable=yes\n -o "
+        "smtpd_client_restrictions=$mua_restrictions\n -o smtpd_tls_loglevel=2 -o smtpd_proxy_filter=x\n"
         "127.0.0.1:465 inet n - n - - smtpd -o smtpd_tls_wrappermode=yes -o smtpd_sasl_auth_enable=yes\n"
-        "127.0.0.1:10025 inet n - n - - smtpd\nqmqp inet n - n - - qmqpd\nmaildrop unix - n n - - pipe flags=D user=x argv=/bin/x\nslow unix - - n - - smtp\n");
+        "127.0.0.1:10025 inet n - n - - smtpd\nqmqp inet n - n - - qmqpd\nmaildrop unix - n n - - pipe flags=D "
+        "user=x argv=/bin/x\nslow unix - - n - - smtp\n");
     CHECK(key(from, "listen.smtp.service") == "\"relay\"");
     CHECK(key(from, "listen.submission.service") == "\"submission\"");
     CHECK(key(from, "listen.submission.tls") == "\"require\"");

@@ -8,9 +8,8 @@ TEST_CASE("main.cf: remarks, empty lines and lines that go on") {
                                 "\r\nempty =\n a=b\nrelayhost=[x]:25\n",
                                 "main.cf");
     REQUIRE(read);
-    CHECK(*read == std::vector<Setting>{{"mynetworks", "127.0.0.0/8, 10.0.0.0/8", 3},
-                                        {"empty", "a=b", 7},
-                                        {"relayhost", "[x]:25", 9}});
+    CHECK(*read == std::vector<Setting>{
+                       {"mynetworks", "127.0.0.0/8, 10.0.0.0/8", 3}, {"empty", "a=b", 7}, {"relayhost", "[x]:25", 9}});
 }
 
 TEST_CASE("what is wrong is said with file and line") {
@@ -21,8 +20,7 @@ TEST_CASE("what is wrong is said with file and line") {
         {std::string("a = b\nc = \0\n", 12), "main.cf:2: contains a NUL byte: not a text file"},
         {"a b = c\n", "main.cf:1: \"a b\" is not the name of a setting"},
         {"= c\n", "main.cf:1: \"\" is not the name of a setting"},
-        {"a = b\n" + std::string(9 << 20, '#'),
-         "main.cf: too large: 9437190 bytes, limit 8388608"},
+        {"a = b\n" + std::string(9 << 20, '#'), "main.cf: too large: 9437190 bytes, limit 8388608"},
         {"a = b\n" + std::string(300'000, '\n'), "main.cf:200001: too many lines: limit 200000"},
     };
     for (const auto& [text, said] : cases) {
@@ -32,8 +30,7 @@ TEST_CASE("what is wrong is said with file and line") {
     }
     std::string many, longest = "a = b\n";
     for (int i = 0; i < 6000; ++i) many += "name" + std::to_string(i) + " = x\n";
-    CHECK(read_main(many, "main.cf").error().to_string() ==
-          "main.cf:5001: too many settings: limit 5000");
+    CHECK(read_main(many, "main.cf").error().to_string() == "main.cf:5001: too many settings: limit 5000");
     for (int i = 0; i < 100; ++i) longest += " " + std::string(20'000, 'x') + "\n";
     CHECK(read_main(longest, "main.cf").error().to_string() ==
           "main.cf:1: longer than 1048576 bytes with its continuation lines");
@@ -64,8 +61,7 @@ TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
          {std::pair{"smtp inet n - y - 10\n",
                     "master.cf:1: a service has at least eight columns (name, type, private, unprivileged, "
                     "chroot, wakeup, process limit, command), this line has 7"},
-          {"smtp inet n - y - 10 smtpd -o\n",
-           "master.cf:1: -o is the last word: name=value is missing after it"},
+          {"smtp inet n - y - 10 smtpd -o\n", "master.cf:1: -o is the last word: name=value is missing after it"},
           {"smtp inet n - y - 10 smtpd -o x\n", "master.cf:1: \"x\": no \"=\" after the name"},
           {"smtp inet n - y - 10 smtpd -o { a = b\n", "master.cf:1: \"{ a = b\": unclosed brace"}})
         CHECK(read_master(text, "master.cf").error().to_string() == said);
@@ -78,6 +74,5 @@ TEST_CASE("tables: keys with blanks stand in quotation marks") {
     CHECK(read->at(0).value == "c, d");
     CHECK(read->at(1).key == "\"x y\"@z");
     CHECK(read->at(2).key == "p q");
-    CHECK(read_table("lonely\n", "virtual").error().to_string() ==
-          "virtual:1: \"lonely\": the key has no value");
+    CHECK(read_table("lonely\n", "virtual").error().to_string() == "virtual:1: \"lonely\": the key has no value");
 }

@@ -14,13 +14,18 @@ std::vector<Restriction> list(std::string_view text) {
 } // namespace
 
 TEST_CASE("restrictions and the words that belong to them") {
-    const auto read = list(
-        "permit_mynetworks, check_client_access cidr:/x reject_rbl_client a.example=127.0.0.2,\n warn_if_reject reject_rhsbl_sender b.example, "
-        "warn_if_reject reject_unknown_sender_domain check_policy_service { inet:h:1, timeout=3 } reject");
+    const auto read =
+        list("permit_mynetworks, check_client_access cidr:/x reject_rbl_client a.example=127.0.0.2,\n warn_if_reject "
+             "reject_rhsbl_sender b.example, "
+             "warn_if_reject reject_unknown_sender_domain check_policy_service { inet:h:1, timeout=3 } reject");
     const std::pair<std::string_view, std::string_view> expected[] = {
-        {"permit_mynetworks", ""}, {"check_client_access", "cidr:/x"}, {"reject_rbl_client", "a.example=127.0.0.2"},
-        {"warn_if_reject", "reject_rhsbl_sender b.example"}, {"warn_if_reject", "reject_unknown_sender_domain"},
-        {"check_policy_service", "{ inet:h:1, timeout=3 }"}, {"reject", ""}};
+        {"permit_mynetworks", ""},
+        {"check_client_access", "cidr:/x"},
+        {"reject_rbl_client", "a.example=127.0.0.2"},
+        {"warn_if_reject", "reject_rhsbl_sender b.example"},
+        {"warn_if_reject", "reject_unknown_sender_domain"},
+        {"check_policy_service", "{ inet:h:1, timeout=3 }"},
+        {"reject", ""}};
     REQUIRE(read.size() == std::size(expected));
     for (std::size_t i = 0; i < read.size(); ++i) {
         CHECK(read[i].word == expected[i].first);

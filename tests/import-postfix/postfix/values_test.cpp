@@ -15,25 +15,26 @@ Values values(std::vector<Setting> settings) {
 
 TEST_CASE("names are put in as Postfix does it") {
     const auto v = values({{"foo", "$bar", 1}, {"bar", "", 2}, {"set", "value", 3}, {"compatibility_level", "3.6", 4}});
-    for (const auto& [text, said] : {std::pair{"plain", "plain"},
-                                     {"$set", "value"},
-                                     {"${set}$(set)${ set }", "valuevaluevalue"},
-                                     {"$set-$set.x", "value-value.x"},
-                                     {"$$set", "$set"},
-                                     {"[$unknown]", "[]"},
-                                     {"$mail_name", "Postfix"},
-                                     {"$relayhost|$mydestination", "|mx.site.example, localhost.site.example, localhost"},
-                                     {"${set?yes}${set:no}${bar?yes}${bar:no}", "yesno"},
-                                     {"${foo?yes}", "yes"}, // what is written counts, not what becomes of it
-                                     {"${set?{a}:{b}}${bar?{a}:{b}}${bar ? {a} : {b}}", "abb"},
-                                     {"${bar:{ x y }}|", " x y |"},
-                                     {"${bar?{x { y } z}}.", "."},
-                                     {"${set?{x { y } z}}", "x { y } z"},
-                                     {"${set?<$set>}", "<value>"},
-                                     {"${{$compatibility_level} >=level {3.6} ? {new} : {old}}", "new"},
-                                     {"${{$compatibility_level} <level {3.10} ? {old} : {new}}", "old"},
-                                     {"${{1} < {10} ? {x}:{y}}${{b} < {a}?{p}:{q}}${{a}=={a}?{s}}${{a}!={a}:{t}}", "xqst"},
-                                     {"${{9} <= {10}?{n}}${{10} > {9}?{n}}${{x} >= {y}:{l}}", "nnl"}}) {
+    for (const auto& [text, said] :
+         {std::pair{"plain", "plain"},
+          {"$set", "value"},
+          {"${set}$(set)${ set }", "valuevaluevalue"},
+          {"$set-$set.x", "value-value.x"},
+          {"$$set", "$set"},
+          {"[$unknown]", "[]"},
+          {"$mail_name", "Postfix"},
+          {"$relayhost|$mydestination", "|mx.site.example, localhost.site.example, localhost"},
+          {"${set?yes}${set:no}${bar?yes}${bar:no}", "yesno"},
+          {"${foo?yes}", "yes"}, // what is written counts, not what becomes of it
+          {"${set?{a}:{b}}${bar?{a}:{b}}${bar ? {a} : {b}}", "abb"},
+          {"${bar:{ x y }}|", " x y |"},
+          {"${bar?{x { y } z}}.", "."},
+          {"${set?{x { y } z}}", "x { y } z"},
+          {"${set?<$set>}", "<value>"},
+          {"${{$compatibility_level} >=level {3.6} ? {new} : {old}}", "new"},
+          {"${{$compatibility_level} <level {3.10} ? {old} : {new}}", "old"},
+          {"${{1} < {10} ? {x}:{y}}${{b} < {a}?{p}:{q}}${{a}=={a}?{s}}${{a}!={a}:{t}}", "xqst"},
+          {"${{9} <= {10}?{n}}${{10} > {9}?{n}}${{x} >= {y}:{l}}", "nnl"}}) {
         CAPTURE(text);
         const auto read = v.expand(text, "", 0);
         REQUIRE_MESSAGE(read, (read ? "" : read.error().to_string()));
@@ -76,8 +77,7 @@ TEST_CASE("hostile values end soon") {
     std::string deep;
     for (int i = 0; i < 300; ++i) deep += "${myhostname?{";
     for (int i = 0; i < 300; ++i) deep += "}}";
-    CHECK(values({{"deep", deep, 1}}).value("deep").error().message ==
-        "deep: braces nested more than 200 levels deep");
+    CHECK(values({{"deep", deep, 1}}).value("deep").error().message == "deep: braces nested more than 200 levels deep");
     std::vector<Setting> chain;
     for (int i = 0; i < 300; ++i) chain.push_back({"y" + std::to_string(i), "$y" + std::to_string(i + 1), 1});
     CHECK(values(chain).value("y0").error().message == "y0: names nested more than 100 levels deep");
@@ -118,7 +118,8 @@ TEST_CASE("times, numbers, lists, destinations") {
     CHECK(destination_of("[IPv6:2001:db8::1]")->host == "2001:db8::1");
     CHECK(destination_of("unix:private/x")->path);
     for (const auto* odd : {"", "[a", "a:b:c", "[a]x", "a:0", "a:70000", "unix:"}) CHECK(!destination_of(odd));
-    CHECK(addresses_of("127.0.0.[2..4;9]") == std::vector<std::string>{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"});
+    CHECK(addresses_of("127.0.0.[2..4;9]") ==
+          std::vector<std::string>{"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"});
     CHECK(addresses_of("127.0.0.2") == std::vector<std::string>{"127.0.0.2"});
     for (const auto* odd : {"", "127.0.0", "127.0.0.[4..2]", "127.0.0.2.3", "127.0.[0..9].[0..99]", "127.0.0.[",
                             "127.0.0.x", "127.0.0.[]"})

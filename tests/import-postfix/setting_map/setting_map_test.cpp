@@ -1,7 +1,7 @@
-#include "daemons/common/config/documents.h"
 #include "daemons/common/config/config.h"
-#include "daemons/import-postfix/setting_map/setting_map.h"
+#include "daemons/common/config/documents.h"
 #include "daemons/import-postfix/postfix/defaults.h"
+#include "daemons/import-postfix/setting_map/setting_map.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -21,8 +21,7 @@ std::map<std::string, std::set<std::string>> keys_there_are() {
     std::string section;
     for (std::string line; std::getline(sample, line);) {
         if (line.starts_with("#[") || line.starts_with("["))
-            section = line.substr(line.find('[') + 1),
-            section = section.substr(0, section.find_first_of(".]"));
+            section = line.substr(line.find('[') + 1), section = section.substr(0, section.find_first_of(".]"));
         else if (line.starts_with("#") && line.find(" = ") != line.npos && !line.starts_with("# "))
             out[section].insert(line.substr(1, line.find(" = ") - 1));
     }
@@ -31,8 +30,7 @@ std::map<std::string, std::set<std::string>> keys_there_are() {
 
 // One that Postfix only takes for the default of a newer one.
 bool is_old_name(std::string_view name) {
-    for (const auto part :
-         {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()})
+    for (const auto part : {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()})
         for (const auto& each : part)
             if (each.value == fmt::format("${}", name) || each.value.starts_with(fmt::format("${{{}:", name)))
                 return true;
@@ -67,8 +65,7 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
                 const auto key = std::string(path.substr(path.rfind('.') + 1));
                 CAPTURE(path);
                 REQUIRE(known.contains(section));
-                if (path != "policy.NAME" && path != "milter.NAME" && path != "listen.NAME" &&
-                    !path.ends_with('"'))
+                if (path != "policy.NAME" && path != "milter.NAME" && path != "listen.NAME" && !path.ends_with('"'))
                     CHECK(known.at(section).contains(key));
             }
         }

@@ -1,7 +1,7 @@
 // The client's half of SASL without SCRAM (which has real hashing in tests/common/auth): the examples of the
 // RFCs, and servers that ask for what there is not.
-#include "libsmtp/text/base64.h"
 #include "libsmtp/auth/sasl_client.h"
+#include "libsmtp/text/base64.h"
 #include <doctest/doctest.h>
 
 using namespace smtp;
@@ -84,8 +84,7 @@ TEST_CASE("who repeats the password is noticed") {
         CHECK(sasl.is_revealed_by("no such password: tanstaaf!"));
         CHECK(sasl.is_revealed_by("what is " + encode_base64("tanstaaf") + "?"));
         CHECK(!sasl.is_revealed_by("535 5.7.8 ann is not known"));
-        if (const auto first = sasl.initial())
-            CHECK(sasl.is_revealed_by("AUTH X " + encode_base64(first->reveal())));
+        if (const auto first = sasl.initial()) CHECK(sasl.is_revealed_by("AUTH X " + encode_base64(first->reveal())));
     }
     CHECK(!client(SaslMechanism::plain, "ann", "535").is_revealed_by("535 5.7.8 no"));
 }
@@ -96,6 +95,5 @@ TEST_CASE("names of mechanisms") {
         CHECK(sasl_mechanism_named(name_of(mechanism)) == mechanism);
         CHECK(sasl_mechanism_named(lowered(name_of(mechanism))) == mechanism);
     }
-    for (const auto* odd : {"", "CRAM-MD5", "PLAI", "PLAIN ", "SCRAM-SHA-1"})
-        CHECK(!sasl_mechanism_named(odd));
+    for (const auto* odd : {"", "CRAM-MD5", "PLAI", "PLAIN ", "SCRAM-SHA-1"}) CHECK(!sasl_mechanism_named(odd));
 }

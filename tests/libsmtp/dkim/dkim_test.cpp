@@ -148,8 +148,8 @@ TEST_CASE("of several fields of one name the last comes first") {
 }
 
 TEST_CASE("the field is folded, and says what it was told") {
-    dkim::Signature signature{"example.com", "two", dkim::Algorithm::ed25519_sha256, 1700000000, 1700600000,
-                              "@news.example.com"};
+    dkim::Signature signature{"example.com", "two",      dkim::Algorithm::ed25519_sha256,
+                              1700000000,    1700600000, "@news.example.com"};
     const auto block = scan_header("From: a\r\nTo: b\r\n");
     const auto field = dkim::signature_field(block, *dkim::signed_fields(block), std::string(32, '\0'), signature,
                                              [](std::string_view) { return std::string(256, 'x'); });

@@ -20,8 +20,7 @@ Report report() {
     Recipient to;
     to.final_recipient = "nobody@example.net";
     to.reason.status = "5.1.1";
-    to.reason.text =
-        "host mx.example.net[192.0.2.1] said: 550 5.1.1 No such user (in reply to RCPT TO command)";
+    to.reason.text = "host mx.example.net[192.0.2.1] said: 550 5.1.1 No such user (in reply to RCPT TO command)";
     to.reason.remote_reply = "550 5.1.1 No such user";
     to.reason.remote_host = "mx.example.net";
     to.last_attempt = r.now;
@@ -35,73 +34,71 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 } // namespace
 
 TEST_CASE("a failure report, byte for byte") {
-    CHECK(compose(report()) ==
-          "Date: Fri, 20 Nov 2026 15:54:58 +0000\r\n"
-          "From: Mail Delivery System <MAILER-DAEMON@example.org>\r\n"
-          "To: <sender@example.com>\r\n"
-          "Subject: Undelivered Mail Returned to Sender\r\n"
-          "Message-ID: <20261120155458.0A1B2C3D4E6002@mx.example.org>\r\n"
-          "In-Reply-To: <orig@example.com>\r\n"
-          "References: <orig@example.com>\r\n"
-          "Auto-Submitted: auto-replied\r\n"
-          "MIME-Version: 1.0\r\n"
-          "Content-Type: multipart/report; report-type=delivery-status;\r\n"
-          "\tboundary=\"=_0A1B2C3D4E6002.660B744187880\"\r\n"
-          "\r\n"
-          "This is a message in MIME format: a report on the delivery of a mail.\r\n"
-          "\r\n"
-          "--=_0A1B2C3D4E6002.660B744187880\r\n"
-          "Content-Description: Notification\r\n"
-          "Content-Type: text/plain; charset=us-ascii\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "This is the mail system at mx.example.org.\r\n"
-          "\r\n"
-          "Your message of Fri, 20 Nov 2026 15:53:20 +0000\r\n"
-          "could not be delivered to the recipients listed here. There will be\r\n"
-          "no further attempts. Recipients that are not listed are not affected.\r\n"
-          "\r\n"
-          "<nobody@example.net>: host mx.example.net[192.0.2.1] said: 550 5.1.1 No\r\n"
-          "    such user (in reply to RCPT TO command)\r\n"
-          "    -> There is no such address. Check its spelling, or ask the recipient for\r\n"
-          "       the correct one.\r\n"
-          "\r\n"
-          "Replies of other mail systems are quoted unchanged. If you need help,\r\n"
-          "write to postmaster@example.org and include this report.\r\n"
-          "\r\n"
-          "--=_0A1B2C3D4E6002.660B744187880\r\n"
-          "Content-Description: Delivery report\r\n"
-          "Content-Type: message/delivery-status\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "Reporting-MTA: dns; mx.example.org\r\n"
-          "X-Postrider-Queue-ID: 0A1B2C3D4E5F01\r\n"
-          "X-Postrider-Sender: rfc822; sender@example.com\r\n"
-          "Arrival-Date: Fri, 20 Nov 2026 15:53:20 +0000\r\n"
-          "\r\n"
-          "Final-Recipient: rfc822; nobody@example.net\r\n"
-          "Action: failed\r\n"
-          "Status: 5.1.1\r\n"
-          "Remote-MTA: dns; mx.example.net\r\n"
-          "Diagnostic-Code: smtp; 550 5.1.1 No such user\r\n"
-          "Last-Attempt-Date: Fri, 20 Nov 2026 15:54:58 +0000\r\n"
-          "\r\n"
-          "--=_0A1B2C3D4E6002.660B744187880\r\n"
-          "Content-Description: Header of the message\r\n"
-          "Content-Type: text/rfc822-headers\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "Message-ID: <orig@example.com>\r\n"
-          "Subject: hello\r\n"
-          "\r\n"
-          "--=_0A1B2C3D4E6002.660B744187880--\r\n");
+    CHECK(compose(report()) == "Date: Fri, 20 Nov 2026 15:54:58 +0000\r\n"
+                               "From: Mail Delivery System <MAILER-DAEMON@example.org>\r\n"
+                               "To: <sender@example.com>\r\n"
+                               "Subject: Undelivered Mail Returned to Sender\r\n"
+                               "Message-ID: <20261120155458.0A1B2C3D4E6002@mx.example.org>\r\n"
+                               "In-Reply-To: <orig@example.com>\r\n"
+                               "References: <orig@example.com>\r\n"
+                               "Auto-Submitted: auto-replied\r\n"
+                               "MIME-Version: 1.0\r\n"
+                               "Content-Type: multipart/report; report-type=delivery-status;\r\n"
+                               "\tboundary=\"=_0A1B2C3D4E6002.660B744187880\"\r\n"
+                               "\r\n"
+                               "This is a message in MIME format: a report on the delivery of a mail.\r\n"
+                               "\r\n"
+                               "--=_0A1B2C3D4E6002.660B744187880\r\n"
+                               "Content-Description: Notification\r\n"
+                               "Content-Type: text/plain; charset=us-ascii\r\n"
+                               "Content-Transfer-Encoding: 7bit\r\n"
+                               "\r\n"
+                               "This is the mail system at mx.example.org.\r\n"
+                               "\r\n"
+                               "Your message of Fri, 20 Nov 2026 15:53:20 +0000\r\n"
+                               "could not be delivered to the recipients listed here. There will be\r\n"
+                               "no further attempts. Recipients that are not listed are not affected.\r\n"
+                               "\r\n"
+                               "<nobody@example.net>: host mx.example.net[192.0.2.1] said: 550 5.1.1 No\r\n"
+                               "    such user (in reply to RCPT TO command)\r\n"
+                               "    -> There is no such address. Check its spelling, or ask the recipient for\r\n"
+                               "       the correct one.\r\n"
+                               "\r\n"
+                               "Replies of other mail systems are quoted unchanged. If you need help,\r\n"
+                               "write to postmaster@example.org and include this report.\r\n"
+                               "\r\n"
+                               "--=_0A1B2C3D4E6002.660B744187880\r\n"
+                               "Content-Description: Delivery report\r\n"
+                               "Content-Type: message/delivery-status\r\n"
+                               "Content-Transfer-Encoding: 7bit\r\n"
+                               "\r\n"
+                               "Reporting-MTA: dns; mx.example.org\r\n"
+                               "X-Postrider-Queue-ID: 0A1B2C3D4E5F01\r\n"
+                               "X-Postrider-Sender: rfc822; sender@example.com\r\n"
+                               "Arrival-Date: Fri, 20 Nov 2026 15:53:20 +0000\r\n"
+                               "\r\n"
+                               "Final-Recipient: rfc822; nobody@example.net\r\n"
+                               "Action: failed\r\n"
+                               "Status: 5.1.1\r\n"
+                               "Remote-MTA: dns; mx.example.net\r\n"
+                               "Diagnostic-Code: smtp; 550 5.1.1 No such user\r\n"
+                               "Last-Attempt-Date: Fri, 20 Nov 2026 15:54:58 +0000\r\n"
+                               "\r\n"
+                               "--=_0A1B2C3D4E6002.660B744187880\r\n"
+                               "Content-Description: Header of the message\r\n"
+                               "Content-Type: text/rfc822-headers\r\n"
+                               "Content-Transfer-Encoding: 7bit\r\n"
+                               "\r\n"
+                               "Message-ID: <orig@example.com>\r\n"
+                               "Subject: hello\r\n"
+                               "\r\n"
+                               "--=_0A1B2C3D4E6002.660B744187880--\r\n");
 }
 
 TEST_CASE("how much is returned") {
     Report r = report();
     r.returns = Return::full;
-    CHECK(has(compose(r),
-              "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 7bit\r\n\r\nMessage-ID:"));
+    CHECK(has(compose(r), "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 7bit\r\n\r\nMessage-ID:"));
     CHECK(has(compose(r), "\r\n\r\nbody\r\n\r\n--="));
     r.full_content_limit = 20;
     CHECK_FALSE(has(compose(r), "body\r\n"));
@@ -185,16 +182,14 @@ TEST_CASE("addresses beyond ASCII make an SMTPUTF8 report") {
 TEST_CASE("what others said cannot break out of its field") {
     Report r = report();
     r.recipients[0].reason.remote_reply = "550 no\r\nAction: delivered\r\n\r\n--" + std::string(3000, 'x');
-    r.recipients[0].reason.text =
-        "said \xff\r\n--=_0A1B2C3D4E6002.660B744187880--\r\n" + std::string(2000, 'y');
+    r.recipients[0].reason.text = "said \xff\r\n--=_0A1B2C3D4E6002.660B744187880--\r\n" + std::string(2000, 'y');
     r.recipients[0].reason.remote_host = "a\nb";
     r.content = "Message-ID: <a\r\n b>\r\nX: --=_0A1B2C3D4E6002.660B744187880\r\n\r\n";
     const std::string out = compose(r);
     CHECK_FALSE(has(out, "\nAction: delivered"));
     CHECK(has(out, "boundary=\"=_0A1B2C3D4E6002.660B744187880.1\""));
     CHECK_FALSE(has(out, "In-Reply-To"));
-    for (std::size_t at = 0, end; (end = out.find("\r\n", at)) != out.npos; at = end + 2)
-        CHECK(end - at <= 998);
+    for (std::size_t at = 0, end; (end = out.find("\r\n", at)) != out.npos; at = end + 2) CHECK(end - at <= 998);
     for (std::size_t i = 0; i < out.size(); ++i) {
         if (out[i] == '\n') CHECK(out[i - 1] == '\r');
         if (out[i] == '\r') CHECK(out[i + 1] == '\n');

@@ -87,8 +87,7 @@ TEST_CASE("address lists are read as RFC 5322 writes them") {
 }
 
 TEST_CASE("what is read can be written and read again") {
-    for (std::string_view text :
-         {"a@x", "\"john doe\"@x", "\"a\\\\\\\"b\"@[192.0.2.1]", "\"a@b\"@c", "root"}) {
+    for (std::string_view text : {"a@x", "\"john doe\"@x", "\"a\\\\\\\"b\"@[192.0.2.1]", "\"a@b\"@c", "root"}) {
         CHECK(parse_address_list(text)->at(0).address() == text);
     }
     CHECK(quote_phrase("John Doe") == "John Doe");

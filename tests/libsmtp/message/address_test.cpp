@@ -100,7 +100,7 @@ TEST_CASE("limits are taken up to the last byte and no further") {
     CHECK(!Mailbox::parse(repeat("a", 256) + "@x"));
     CHECK(Mailbox::parse(repeat("a", 255) + "@" + repeat("b", 60) + ".xyz"));
     CHECK(!Mailbox::parse(repeat("a", 255) + "@" + repeat("b", 61) + ".xyz")); // 321 in all
-    const auto domain = repeat(repeat("a", 63) + ".", 3) + repeat("b", 63); // 255
+    const auto domain = repeat(repeat("a", 63) + ".", 3) + repeat("b", 63);    // 255
     REQUIRE(domain.size() == 255);
     CHECK(Mailbox::parse("a@" + domain));
     CHECK(Mailbox::parse(repeat("a", 64) + "@" + domain));

@@ -14,8 +14,8 @@ TEST_CASE("what a header says, however it is cut") {
         std::uint64_t size;
         bool ended;
     } const table[] = {
-        {"Received: a\r\n\tb\r\nMessage-ID: <1@x>\r\nSubject: Received: no\r\n\r\nReceived: body\r\n",
-         "<1@x>", 1, 3, 61, true},
+        {"Received: a\r\n\tb\r\nMessage-ID: <1@x>\r\nSubject: Received: no\r\n\r\nReceived: body\r\n", "<1@x>", 1, 3,
+         61, true},
         {"received:a\r\nRECEIVED: b\r\nReceived-SPF: c\r\n\r\n", "", 2, 3, 44, true},
         {"Message-Id:\r\n <folded\r\n\t@x>\r\nX: y\r\n\r\n", "<folded@x>", 0, 2, 37, true},
         {"Message-ID: <1@x>\r\nMessage-ID: <2@x>\r\n\r\n", "<1@x>", 0, 2, 40, true},

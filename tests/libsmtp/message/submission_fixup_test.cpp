@@ -73,8 +73,7 @@ TEST_CASE("a submission gets what it lacks and loses what must not leave") {
         {"From: root (Charlie Root)\nDate: d\nMessage-ID: <i@x>\nTo: a, B <b>,\n \"c d\", e@f\n\n",
          "From: root@example.org (Charlie Root)\r\nDate: d\r\nMessage-ID: <i@x>\r\n"
          "To: a@example.org, B <b@example.org>,\r\n \"c d\"@example.org, e@f\r\n\r\n"},
-        {"From: a@x\nDate: d\nMessage-ID: <i@x>\nTo: not an address\n\n",
-         present + "To: not an address\r\n\r\n"},
+        {"From: a@x\nDate: d\nMessage-ID: <i@x>\nTo: not an address\n\n", present + "To: not an address\r\n\r\n"},
         {"From: a@x\nDate: d\nMessage-ID: <i@x>\nResent-To: b@y\n\n",
          "Resent-Message-ID: <20261120155458.0A1B2C3D4E5F01@example.org>\r\nResent-Date: Fri, 20 Nov 2026 "
          "15:54:58 "
@@ -152,5 +151,6 @@ TEST_CASE("what is in transit or signed keeps its header as it is") {
     CHECK(fix("From a Fri\r\nReceived: r\r\n\r\nb\r\n", leave).content == "From a Fri\r\nReceived: r\r\n\r\nb\r\n");
     CHECK(fix("Received: r\r\nno field\r\n", leave).content == "Received: r\r\nno field\r\n");
     // Neither: a submission.
-    CHECK(fix("Subject: x\r\n\r\nb\r\n", leave).content == "Subject: x\r\n" + added + "From: user@example.org\r\n\r\nb\r\n");
+    CHECK(fix("Subject: x\r\n\r\nb\r\n", leave).content ==
+          "Subject: x\r\n" + added + "From: user@example.org\r\n\r\nb\r\n");
 }

@@ -42,20 +42,22 @@ TEST_CASE("plain text becomes quoted-printable, and says so") {
           std::string(mime) + "Content-Transfer-Encoding: quoted-printable\r\nSubject: x\r\n\r\n"
                               "Gr=C3=BC=C3=9Fe =3D a=20\r\n.\r\n");
     // Where no field says it: at the end of the header.
-    CHECK(converted(std::string(mime) + "\r\n\xc3\xbc""ben") ==
+    CHECK(converted(std::string(mime) + "\r\n\xc3\xbc"
+                                        "ben") ==
           std::string(mime) + "Content-Transfer-Encoding: quoted-printable\r\n\r\n=C3=BCben");
     // Folded, and with a comment.
-    CHECK(converted(std::string(mime) + "content-transfer-encoding:\r\n (old)\r\n 8BIT\r\n\r\n\xc3\xbc""aaaaa\r\n") ==
+    CHECK(converted(std::string(mime) + "content-transfer-encoding:\r\n (old)\r\n 8BIT\r\n\r\n\xc3\xbc"
+                                        "aaaaa\r\n") ==
           std::string(mime) + "Content-Transfer-Encoding: quoted-printable\r\n\r\n=C3=BCaaaaa\r\n");
 }
 
 TEST_CASE("mail from before MIME gets the fields it lacks (RFC 1428)") {
-    CHECK(converted("Subject: x\r\n\r\nGr\xc3\xbc\xc3\x9f""e\r\n") ==
-          "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
-          "Content-Transfer-Encoding: base64\r\n\r\nR3LDvMOfZQ0K\r\n");
-    CHECK(converted("\r\nthe whole Gr\xfc\xdf""e\r\n") ==
-          "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=unknown-8bit\r\n"
-          "Content-Transfer-Encoding: quoted-printable\r\n\r\nthe whole Gr=FC=DFe\r\n");
+    CHECK(converted("Subject: x\r\n\r\nGr\xc3\xbc\xc3\x9f"
+                    "e\r\n") == "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                                "Content-Transfer-Encoding: base64\r\n\r\nR3LDvMOfZQ0K\r\n");
+    CHECK(converted("\r\nthe whole Gr\xfc\xdf"
+                    "e\r\n") == "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=unknown-8bit\r\n"
+                                "Content-Transfer-Encoding: quoted-printable\r\n\r\nthe whole Gr=FC=DFe\r\n");
 }
 
 TEST_CASE("of several parts only those that need it are touched") {
@@ -84,34 +86,33 @@ TEST_CASE("of several parts only those that need it are touched") {
                     "\r\n"
                     "<p>f\xc3\xbcr dich\r\n"
                     "--a b--\r\n"
-                    "epilogue") ==
-          "MIME-Version: 1.0\r\n"
-          "Content-Type: multipart/mixed; boundary=\"a b\"\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "preamble\r\n"
-          "--a b\r\n"
-          "\r\n"
-          "plain =C3 \r\n"
-          "--a b \r\n"
-          "Content-Type: application/octet-stream\r\n"
-          "Content-Transfer-Encoding: base64\r\n"
-          "\r\n"
-          "//79DQo=\r\n"
-          "--a b\r\n"
-          "Content-Type: multipart/alternative; boundary=a\r\n"
-          "\r\n"
-          "--a\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "only ascii\r\n"
-          "--a\r\n"
-          "Content-Type: text/html\r\n"
-          "Content-Transfer-Encoding: quoted-printable\r\n"
-          "\r\n"
-          "<p>f=C3=BCr dich\r\n"
-          "--a b--\r\n"
-          "epilogue");
+                    "epilogue") == "MIME-Version: 1.0\r\n"
+                                   "Content-Type: multipart/mixed; boundary=\"a b\"\r\n"
+                                   "Content-Transfer-Encoding: 7bit\r\n"
+                                   "\r\n"
+                                   "preamble\r\n"
+                                   "--a b\r\n"
+                                   "\r\n"
+                                   "plain =C3 \r\n"
+                                   "--a b \r\n"
+                                   "Content-Type: application/octet-stream\r\n"
+                                   "Content-Transfer-Encoding: base64\r\n"
+                                   "\r\n"
+                                   "//79DQo=\r\n"
+                                   "--a b\r\n"
+                                   "Content-Type: multipart/alternative; boundary=a\r\n"
+                                   "\r\n"
+                                   "--a\r\n"
+                                   "Content-Transfer-Encoding: 7bit\r\n"
+                                   "\r\n"
+                                   "only ascii\r\n"
+                                   "--a\r\n"
+                                   "Content-Type: text/html\r\n"
+                                   "Content-Transfer-Encoding: quoted-printable\r\n"
+                                   "\r\n"
+                                   "<p>f=C3=BCr dich\r\n"
+                                   "--a b--\r\n"
+                                   "epilogue");
 }
 
 TEST_CASE("messages inside are walked too") {
@@ -129,27 +130,26 @@ TEST_CASE("messages inside are walked too") {
                     "Content-Type: text/plain; charset=utf-8\r\n"
                     "\r\n"
                     "\xc3\xbc is not all there is\r\n"
-                    "--x--\r\n") ==
-          "Content-Type: multipart/digest; boundary=x\r\n\r\n"
-          "--x\r\n"
-          "\r\n"
-          "Subject: inside\r\n"
-          "MIME-Version: 1.0\r\n"
-          "Content-Type: text/plain; charset=utf-8\r\n"
-          "Content-Transfer-Encoding: quoted-printable\r\n"
-          "\r\n"
-          "all this is for d=C3=BC\r\n"
-          "--x\r\n"
-          "Content-Type: message/rfc822\r\n"
-          "Content-Transfer-Encoding: 7bit\r\n"
-          "\r\n"
-          "Subject: two\r\n"
-          "Content-Type: text/plain; charset=utf-8\r\n"
-          "MIME-Version: 1.0\r\n"
-          "Content-Transfer-Encoding: quoted-printable\r\n"
-          "\r\n"
-          "=C3=BC is not all there is\r\n"
-          "--x--\r\n");
+                    "--x--\r\n") == "Content-Type: multipart/digest; boundary=x\r\n\r\n"
+                                    "--x\r\n"
+                                    "\r\n"
+                                    "Subject: inside\r\n"
+                                    "MIME-Version: 1.0\r\n"
+                                    "Content-Type: text/plain; charset=utf-8\r\n"
+                                    "Content-Transfer-Encoding: quoted-printable\r\n"
+                                    "\r\n"
+                                    "all this is for d=C3=BC\r\n"
+                                    "--x\r\n"
+                                    "Content-Type: message/rfc822\r\n"
+                                    "Content-Transfer-Encoding: 7bit\r\n"
+                                    "\r\n"
+                                    "Subject: two\r\n"
+                                    "Content-Type: text/plain; charset=utf-8\r\n"
+                                    "MIME-Version: 1.0\r\n"
+                                    "Content-Transfer-Encoding: quoted-printable\r\n"
+                                    "\r\n"
+                                    "=C3=BC is not all there is\r\n"
+                                    "--x--\r\n");
 }
 
 TEST_CASE("what cannot be converted says why") {
@@ -157,7 +157,9 @@ TEST_CASE("what cannot be converted says why") {
     const auto in = [&](std::string_view header) {
         return converted(std::string(header) + "\r\n" + std::string(ue) + "\r\n");
     };
-    CHECK(in("Subject: " "\xc3\xbc" "\r\n") == "problem: 8-bit bytes in a header field");
+    CHECK(in("Subject: "
+             "\xc3\xbc"
+             "\r\n") == "problem: 8-bit bytes in a header field");
     CHECK(in("Content-Type: multipart/signed; boundary=x\r\n") ==
           "problem: 8-bit bytes in a part that is signed; any change would break the signature");
     CHECK(in("Content-Type: multipart/encrypted; boundary=x\r\n") ==

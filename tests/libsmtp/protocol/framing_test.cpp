@@ -40,9 +40,12 @@ TEST_CASE("where a bare LF ends lines, it ends the message, too; a bare CR does 
         std::string_view input, content, rest;
         bool lone_dot = false;
     } const table[] = {
-        {"a\n.\nQUIT\n", "a\r\n", "QUIT\n"},      {"a\r\n.\r\nQUIT\r\n", "a\r\n", "QUIT\r\n"},
-        {"a\n.\r\nQ", "a\r\n", "Q"},             {"a\r\n.\nQ", "a\r\n", "Q"},
-        {".\nQ", "", "Q"},                        {"a\n..\n.b\n.\nQ", "a\r\n.\r\nb\r\n", "Q"},
+        {"a\n.\nQUIT\n", "a\r\n", "QUIT\n"},
+        {"a\r\n.\r\nQUIT\r\n", "a\r\n", "QUIT\r\n"},
+        {"a\n.\r\nQ", "a\r\n", "Q"},
+        {"a\r\n.\nQ", "a\r\n", "Q"},
+        {".\nQ", "", "Q"},
+        {"a\n..\n.b\n.\nQ", "a\r\n.\r\nb\r\n", "Q"},
         {"a\r.\r\n\n.\nQ", "a\r\n.\r\n\r\n", "Q", true},
     };
     for (const auto& row : table)
@@ -172,8 +175,7 @@ TEST_CASE("a bare CR or LF becomes CRLF") {
          }()},
     };
     for (auto& row : table)
-        for (auto& way : pieces::every_way(row.wire))
-            CHECK(decode(way) == Outcome{row.content, "", true, true, false});
+        for (auto& way : pieces::every_way(row.wire)) CHECK(decode(way) == Outcome{row.content, "", true, true, false});
 }
 
 // RELIABILITY: "Sequences that must not end a message".
@@ -206,8 +208,7 @@ TEST_CASE("no smuggling") {
         CHECK(whole.content.ends_with("MAIL FROM:<evil@x>\r\nlast\r\n"));
         for (std::size_t i = 0; i < whole.content.size(); ++i) { // nothing bare is ever passed on
             if (whole.content[i] == '\n') CHECK((i > 0 && whole.content[i - 1] == '\r'));
-            if (whole.content[i] == '\r')
-                CHECK((i + 1 < whole.content.size() && whole.content[i + 1] == '\n'));
+            if (whole.content[i] == '\r') CHECK((i + 1 < whole.content.size() && whole.content[i + 1] == '\n'));
         }
         for (auto& way : pieces::every_way(wire)) CHECK(decode(way) == whole);
     }
@@ -215,8 +216,7 @@ TEST_CASE("no smuggling") {
 
 TEST_CASE("ordinary content goes through in one view") {
     std::string wire;
-    for (int i = 0; i < 1000; ++i)
-        wire += "An ordinary line of an ordinary message, such as there are many.\r\n";
+    for (int i = 0; i < 1000; ++i) wire += "An ordinary line of an ordinary message, such as there are many.\r\n";
     DataDecoder decoder;
     const auto step = decoder.decode(wire + ".\r\n");
     CHECK(step.run.size() == wire.size());

@@ -56,8 +56,8 @@ TEST_CASE("long lines are wrapped where they must be, and only there") {
     const std::string fits(998, 'x'), over(2500, 'y');
     for (std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{998}, std::size_t{1} << 20}) {
         CHECK(encode(fits + "\r\nz", step) == fits + "\r\nz\r\n.\r\n");
-        CHECK(encode(over + "\r\n", step) == std::string(998, 'y') + "\r\n " + std::string(997, 'y') +
-                                                 "\r\n " + std::string(505, 'y') + "\r\n.\r\n");
+        CHECK(encode(over + "\r\n", step) ==
+              std::string(998, 'y') + "\r\n " + std::string(997, 'y') + "\r\n " + std::string(505, 'y') + "\r\n.\r\n");
         CHECK(encode(std::string(998, 'y') + ".\r\n", step) == std::string(998, 'y') + "\r\n .\r\n.\r\n");
     }
 }

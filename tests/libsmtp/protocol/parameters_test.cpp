@@ -104,10 +104,9 @@ TEST_CASE("RCPT parameters") {
     CHECK(p->notify == Notify{false, true, false, true});
     CHECK(p->orcpt == "rfc822;Bob@example.org");
     CHECK(parse_rcpt_parameters("NOTIFY=NEVER", all())->notify.never);
-    for (auto odd :
-         {"NOTIFY=NEVER,SUCCESS", "NOTIFY=", "NOTIFY", "NOTIFY=SUCCESS,SUCCESS", "NOTIFY=SUCCESS,",
-          "NOTIFY=SOMETIMES", "ORCPT=rfc822;", "ORCPT=;a", "ORCPT=a@b", "ORCPT=rfc822;a+00b",
-          "ORCPT=rfc822;a+0D+0A", "ORCPT=rfc822;+zz", "ORCPT=r(c;a", "NOTIFY=NEVER NOTIFY=NEVER"}) {
+    for (auto odd : {"NOTIFY=NEVER,SUCCESS", "NOTIFY=", "NOTIFY", "NOTIFY=SUCCESS,SUCCESS", "NOTIFY=SUCCESS,",
+                     "NOTIFY=SOMETIMES", "ORCPT=rfc822;", "ORCPT=;a", "ORCPT=a@b", "ORCPT=rfc822;a+00b",
+                     "ORCPT=rfc822;a+0D+0A", "ORCPT=rfc822;+zz", "ORCPT=r(c;a", "NOTIFY=NEVER NOTIFY=NEVER"}) {
         const auto refused = parse_rcpt_parameters(odd, all());
         REQUIRE_MESSAGE(!refused, odd);
         CHECK(refused.error().code == 501);
@@ -138,8 +137,8 @@ TEST_CASE("xtext goes and comes back") {
 
 TEST_CASE("ORCPT of type utf-8 (RFC 6533)") {
     const std::string decoded = "utf-8;j\xc3\xb6rg+1@\xe4\xbe\x8b.example";
-    for (auto written : {"ORCPT=utf-8;j\\x{F6}rg\\x{2B}1@\\x{4F8B}.example",
-                         "ORCPT=utf-8;j\xc3\xb6rg\\x{2b}1@\\x{004F8B}.example"}) {
+    for (auto written :
+         {"ORCPT=utf-8;j\\x{F6}rg\\x{2B}1@\\x{4F8B}.example", "ORCPT=utf-8;j\xc3\xb6rg\\x{2b}1@\\x{004F8B}.example"}) {
         const auto p = parse_rcpt_parameters(written, all());
         REQUIRE_MESSAGE(p, written);
         CHECK(p->orcpt == decoded);
@@ -148,10 +147,9 @@ TEST_CASE("ORCPT of type utf-8 (RFC 6533)") {
     CHECK(encode_orcpt(decoded, WireText::utf8) == "utf-8;j\xc3\xb6rg\\x{2B}1@\xe4\xbe\x8b.example");
     CHECK(encode_utf8_address("\xf0\x9f\x93\xa7@x") == "\\x{1F4E7}@x");
     CHECK(decode_utf8_address("\\x{1F4E7}@x") == "\xf0\x9f\x93\xa7@x");
-    for (auto odd :
-         {"ORCPT=utf-8;", "ORCPT=utf-8;a\xff", "ORCPT=utf-8;\\x{}", "ORCPT=utf-8;\\x{0D}\\x{0A}",
-          "ORCPT=utf-8;\\x{D800}", "ORCPT=utf-8;\\x{110000}", "ORCPT=utf-8;\\x{9B}", "ORCPT=utf-8;\\x{F6",
-          "ORCPT=utf-8;\\xF6", "ORCPT=utf-8;a+b", "ORCPT=utf-8;a=b", "ORCPT=rfc822;j\xc3\xb6rg",
-          "ORCPT=utf-8;\\x{G0}", "ORCPT=utf-8;\\x{-1}", "ORCPT=utf-8;\\x{0000041}"})
+    for (auto odd : {"ORCPT=utf-8;", "ORCPT=utf-8;a\xff", "ORCPT=utf-8;\\x{}", "ORCPT=utf-8;\\x{0D}\\x{0A}",
+                     "ORCPT=utf-8;\\x{D800}", "ORCPT=utf-8;\\x{110000}", "ORCPT=utf-8;\\x{9B}", "ORCPT=utf-8;\\x{F6",
+                     "ORCPT=utf-8;\\xF6", "ORCPT=utf-8;a+b", "ORCPT=utf-8;a=b", "ORCPT=rfc822;j\xc3\xb6rg",
+                     "ORCPT=utf-8;\\x{G0}", "ORCPT=utf-8;\\x{-1}", "ORCPT=utf-8;\\x{0000041}"})
         CHECK_MESSAGE(!parse_rcpt_parameters(odd, all()), odd);
 }

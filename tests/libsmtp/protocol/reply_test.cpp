@@ -13,8 +13,8 @@ TEST_CASE("enhanced status") {
     CHECK(EnhancedStatus::parse("5.7.1") == EnhancedStatus{5, 7, 1});
     CHECK(EnhancedStatus::parse("2.0.0") == EnhancedStatus{2, 0, 0});
     CHECK(EnhancedStatus::parse("4.999.123") == EnhancedStatus{4, 999, 123});
-    for (auto odd : {"", "5", "5.", "5.7", "5.7.", "5.7.1.", "5.7.1.1", "3.0.0", "5.07.1", "5.7.1000", "5..1",
-                     "5.7.x", "x.7.1", "5.7.1 "})
+    for (auto odd : {"", "5", "5.", "5.7", "5.7.", "5.7.1.", "5.7.1.1", "3.0.0", "5.07.1", "5.7.1000", "5..1", "5.7.x",
+                     "x.7.1", "5.7.1 "})
         CHECK_MESSAGE(!EnhancedStatus::parse(odd), odd);
     CHECK(EnhancedStatus{5, 7, 30}.text() == "5.7.30");
     CHECK(EnhancedStatus{}.text() == "");

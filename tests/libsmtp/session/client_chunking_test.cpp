@@ -7,7 +7,8 @@ using namespace smtp::testing;
 namespace {
 
 constexpr std::string_view chunking = "S: 250-mx.test\nS: 250-PIPELINING\nS: 250 CHUNKING\n";
-constexpr std::string_view flight = "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 18 LAST\nC: Subject: x\nC: \nC: hi\n";
+constexpr std::string_view flight =
+    "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 18 LAST\nC: Subject: x\nC: \nC: hi\n";
 const Setup whole = {.chunks = {1 << 20}};
 
 Mail small(std::uint64_t id, std::vector<std::string> to = {"b@y"}) {
@@ -76,12 +77,14 @@ TEST_CASE("some are accepted: the message is theirs, and who was too many comes 
 
 TEST_CASE("a message refused behind BDAT is refused; a BDAT that is not understood is not used again") {
     play({small(1), small(2)},
-         script({hello, chunking, flight, "S: 250 Ok\nS: 250 Ok\nS: 554 5.6.0 Spam\nC: RSET\n", group,
-                 "S: 250 Ok\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
-         fmt::format("up\n1: {}2: {}", said("permanent", Stage::final_dot, "5.6.0", "554 5.6.0 Spam"), delivered), whole);
+         script({hello, chunking, flight, "S: 250 Ok\nS: 250 Ok\nS: 554 5.6.0 Spam\nC: RSET\n", group, "S: 250 Ok\n",
+                 group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n1: {}2: {}", said("permanent", Stage::final_dot, "5.6.0", "554 5.6.0 Spam"), delivered),
+         whole);
     for (std::string_view reply : {"500 5.5.2 Error", "502 5.5.1 What?", "503 5.5.1 What?"}) {
         const auto verdict = fmt::format("temporary 11 4{} [host mx.test[192.0.2.1] offers CHUNKING, but answered to "
-                                         "BDAT: {}]\n", reply.substr(5, 4), reply);
+                                         "BDAT: {}]\n",
+                                         reply.substr(5, 4), reply);
         play({small(1)}, script({hello, chunking, flight, "S: 250 Ok\nS: 250 Ok\nS: ", reply, "\n"}),
              fmt::format("up\nended: {0}interrupted 1: {0}no more chunking\n", verdict), whole);
     }
@@ -127,7 +130,8 @@ TEST_CASE("DATA where BDAT gains nothing") {
              fmt::format("up\n1: {}", delivered));
     play({small(1)}, script({hello, chunking, group, group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("up\n1: {}", delivered), {.chunking = ClientSession::Chunking::never});
-    const std::string_view step_by_step = "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n";
+    const std::string_view step_by_step =
+        "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n";
     play({small(1)},
          script({hello, "S: 250-mx.test\nS: 250 CHUNKING\n", step_by_step, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("up\n1: {}", delivered));
@@ -159,8 +163,10 @@ TEST_CASE("LIMITS: after so many transactions it is over, and what is left goes 
          script({hello, "S: 250-mx.test\nS: 250-PIPELINING\nS: 250 LIMITS MAILMAX=2 RCPTMAX=1\n", group, group_ok, body,
                  "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<c@y>\nC: DATA\n", group_ok, body,
                  "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
-         fmt::format("up\n1: {0}1: {0}1: temporary 7 4.5.3 [host mx.test[192.0.2.1] accepts 2 transactions per session; the rest follows in the next]\nended well\n",
-                     delivered));
+         fmt::format(
+             "up\n1: {0}1: {0}1: temporary 7 4.5.3 [host mx.test[192.0.2.1] accepts 2 transactions per session; the "
+             "rest follows in the next]\nended well\n",
+             delivered));
 }
 
 TEST_CASE("recipients whose round had not come are not in doubt") {

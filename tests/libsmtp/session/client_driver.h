@@ -33,8 +33,8 @@ inline Mail mail(std::uint64_t id, std::vector<std::string> to = {"b@y"}) {
 
 inline std::string text(const Verdict& v) {
     constexpr std::string_view outcomes[] = {"delivered", "temporary", "permanent"};
-    return fmt::format("{} {} {} [{}]{}", outcomes[static_cast<int>(v.outcome)], static_cast<int>(v.stage),
-                       v.status, v.text, v.in_doubt ? " in doubt" : "");
+    return fmt::format("{} {} {} [{}]{}", outcomes[static_cast<int>(v.outcome)], static_cast<int>(v.stage), v.status,
+                       v.text, v.in_doubt ? " in doubt" : "");
 }
 
 inline std::string text(const TransactionResult& r) {
@@ -73,9 +73,8 @@ struct Driver {
         if (handshake == Handshake::fails)
             session.tls_failed("no common cipher", now);
         else
-            session.tls_up(handshake == Handshake::proves ? ClientSession::Peer::verified
-                                                          : ClientSession::Peer::unverified,
-                           now);
+            session.tls_up(
+                handshake == Handshake::proves ? ClientSession::Peer::verified : ClientSession::Peer::unverified, now);
     }
     void authenticate(SaslMechanism mechanism) {
         if (session.over()) return;
@@ -170,8 +169,16 @@ inline void play(std::vector<Mail> mails, const std::string& script, std::string
     for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{7}, std::size_t{1}}) {
         for (std::size_t chunk : setup.chunks) {
             Driver driver(mails, bytes, chunk,
-                          {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls, {},
-                           setup.ascii_domain, setup.auth, false, setup.protocol, setup.chunking});
+                          {"client.test",
+                           "mx.test[192.0.2.1]",
+                           setup.pipelining,
+                           setup.tls,
+                           {},
+                           setup.ascii_domain,
+                           setup.auth,
+                           false,
+                           setup.protocol,
+                           setup.chunking});
             driver.sasl = setup.sasl;
             driver.handshake = setup.handshake;
             driver.eager = setup.eager;

@@ -7,7 +7,8 @@ using namespace smtp::testing;
 namespace {
 
 constexpr std::string_view lhlo = "S: 220 store.test LMTP\nC: LHLO client.test\n";
-constexpr std::string_view three = "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n";
+constexpr std::string_view three =
+    "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n";
 const Setup lmtp = {.protocol = Protocol::lmtp};
 
 std::string at_end(std::string_view outcome, std::string_view status, std::string_view line) {
@@ -20,14 +21,14 @@ constexpr std::string_view doubt = "temporary 11 4.4.2 [lost connection with mx.
 } // namespace
 
 TEST_CASE("each accepted recipient has a reply of its own behind the dot") {
-    play({mail(1, {"b@y", "c@y", "d@y"}), mail(2)},
-         script({lhlo, offers, three, "S: 250 Ok\nS: 250 Ok\nS: 550 5.1.1 Who?\nS: 250 Ok\nS: 354 Go\n", body, group,
-                 "S: 250 2.0.0 Ok: queued as 1\nS: 452 4.2.2 Full\n", group_ok, body,
-                 "S: 250 2.0.0 Ok: queued as 1\n"}),
-         fmt::format("up\n1: {0}1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 Who? (in reply to RCPT "
-                     "TO command)]\n1: {1}2: {0}",
-                     delivered, at_end("temporary", "4.2.2", "452 4.2.2 Full")),
-         lmtp);
+    play(
+        {mail(1, {"b@y", "c@y", "d@y"}), mail(2)},
+        script({lhlo, offers, three, "S: 250 Ok\nS: 250 Ok\nS: 550 5.1.1 Who?\nS: 250 Ok\nS: 354 Go\n", body, group,
+                "S: 250 2.0.0 Ok: queued as 1\nS: 452 4.2.2 Full\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+        fmt::format("up\n1: {0}1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 Who? (in reply to RCPT "
+                    "TO command)]\n1: {1}2: {0}",
+                    delivered, at_end("temporary", "4.2.2", "452 4.2.2 Full")),
+        lmtp);
     // Without pipelining, the next waits for all of them.
     play({mail(1, {"b@y", "c@y"}), mail(2)},
          script({lhlo, plain,
@@ -92,7 +93,8 @@ TEST_CASE("an early answer in LMTP is the first recipient's alone") {
     driver.pump();
     driver.session.feed("552 5.2.3 Too large\r\n", driver.now);
     driver.pump();
-    CHECK(driver.log.find("1: permanent 10 5.2.3 [host mx.test[192.0.2.1] said: 552 5.2.3 Too large") != driver.log.npos);
+    CHECK(driver.log.find("1: permanent 10 5.2.3 [host mx.test[192.0.2.1] said: 552 5.2.3 Too large") !=
+          driver.log.npos);
     CHECK(driver.log.find("1: temporary 10 4.4.2 [early reply for another recipient from mx.test[192.0.2.1] while "
                           "sending message body]\n") != driver.log.npos);
 }

@@ -62,8 +62,7 @@ constexpr DeliveryFailure mishaps[] = {
 
 // One play: good as far as `place`, then the mishap, then good to the end or silence.
 struct Play {
-    Play(Way way, std::size_t bytes)
-        : way(way), driver({message()}, bytes, std::size_t{1} << 20, options(way)) {
+    Play(Way way, std::size_t bytes) : way(way), driver({message()}, bytes, std::size_t{1} << 20, options(way)) {
         driver.write();
     }
     static Mail message() {
@@ -181,7 +180,8 @@ TEST_CASE("a stage is told as it was, and doubt only behind the whole message") 
 TEST_CASE("replies without an end, and lines without an end, are cut off") {
     for (const auto way : ways)
         for (std::size_t place = 0; place < steps(way).size(); ++place)
-            for (const std::string_view piece : {"250-and another thing\r\n", "250 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
+            for (const std::string_view piece :
+                 {"250-and another thing\r\n", "250 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
                 Play play(way, 1 << 20);
                 const auto all = steps(way);
                 for (std::size_t i = 0; i < place; ++i) play.say(all[i].reply);

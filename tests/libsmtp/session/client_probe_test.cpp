@@ -15,8 +15,8 @@ Mail probe(std::uint64_t id, std::vector<std::string> to = {"b@y"}) {
 
 constexpr std::string_view accepted = "delivered 8 2.1.5 [250 2.1.5 Ok]\n";
 std::string refused(std::string_view outcome, std::string_view status, std::string_view line) {
-    return fmt::format("{} 8 {} [host mx.test[192.0.2.1] said: {} (in reply to RCPT TO command)]\n", outcome,
-                       status, line);
+    return fmt::format("{} 8 {} [host mx.test[192.0.2.1] said: {} (in reply to RCPT TO command)]\n", outcome, status,
+                       line);
 }
 
 } // namespace
@@ -26,10 +26,10 @@ TEST_CASE("a probe ends behind RCPT, with QUIT in DATA's place") {
          script({hello, offers, "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\n", "S: 250 2.1.0 Ok\nS: 250 2.1.5 Ok\n",
                  "C: QUIT\n"}),
          fmt::format("up\n1: {}ended well\n", accepted), {.quit = true});
-    play({probe(1)},
-         script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 2.1.0 Ok\nC: RCPT TO:<b@y>\nS: 250 2.1.5 Ok\n",
-                 "C: QUIT\n"}),
-         fmt::format("up\n1: {}ended well\n", accepted), {.quit = true});
+    play(
+        {probe(1)},
+        script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 2.1.0 Ok\nC: RCPT TO:<b@y>\nS: 250 2.1.5 Ok\n", "C: QUIT\n"}),
+        fmt::format("up\n1: {}ended well\n", accepted), {.quit = true});
 }
 
 TEST_CASE("a probe's recipients are each told what was said of them") {
@@ -69,8 +69,7 @@ TEST_CASE("mail that follows a probe begins with RSET") {
 }
 
 TEST_CASE("a connection lost while a probe is asked about") {
-    play({probe(1)},
-         script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 2.1.0 Ok\nC: RCPT TO:<b@y>\nS: (closes)\n"}),
+    play({probe(1)}, script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 2.1.0 Ok\nC: RCPT TO:<b@y>\nS: (closes)\n"}),
          "up\nended: temporary 8 4.4.2 [lost connection with mx.test[192.0.2.1] while sending RCPT TO]\n"
          "interrupted 1: temporary 8 4.4.2 [lost connection with mx.test[192.0.2.1] while sending RCPT TO]\n");
 }
@@ -84,8 +83,7 @@ TEST_CASE("a narrated conversation is told as it goes, each side's lines where t
             if (auto* sent = std::get_if<client_event::CommandSent>(&*event))
                 told += fmt::format("C {} {}\n", static_cast<int>(sent->stage), sent->text);
             if (auto* said = std::get_if<client_event::ReplyReceived>(&*event))
-                told += fmt::format("S {} {} {}\n", static_cast<int>(said->stage), said->recipient,
-                                    said->reply.line());
+                told += fmt::format("S {} {} {}\n", static_cast<int>(said->stage), said->recipient, said->reply.line());
             if (std::holds_alternative<client_event::Ready>(*event))
                 session.deliver(probe(1, {"b@y", "c@y"}).transaction, Monotonic{});
         }

@@ -36,18 +36,16 @@ TEST_CASE("HELO where EHLO is unknown; nothing is sent that was not offered") {
 
 TEST_CASE("the next message's commands follow the final dot") {
     play({mail(1), mail(2), mail(3)},
-         script({hello, offers, group, group_ok, body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok,
-                 body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body,
-                 "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+         script({hello, offers, group, group_ok, body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body, group,
+                 "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
          fmt::format("up\n1: {0}2: {0}3: {0}ended well\n", delivered), {.quit = true});
     // A refusal after the dot is the first one's alone.
     play({mail(1), mail(2)},
          script({hello, offers, group, group_ok, body, group, "S: 554 5.6.0 Spam\n", group_ok, body,
                  "S: 250 2.0.0 Ok: queued as 1\n"}),
-         fmt::format(
-             "up\n1: permanent 11 5.6.0 [host mx.test[192.0.2.1] said: 554 5.6.0 Spam (in reply to end of "
-             "DATA command)]\n2: {}",
-             delivered));
+         fmt::format("up\n1: permanent 11 5.6.0 [host mx.test[192.0.2.1] said: 554 5.6.0 Spam (in reply to end of "
+                     "DATA command)]\n2: {}",
+                     delivered));
     // Lost behind the dot: the first is in doubt, the second untouched.
     play({mail(1), mail(2)}, script({hello, offers, group, group_ok, body, group, "S: (closes)\n"}),
          "up\nended: temporary 11 4.4.2 [lost connection with mx.test[192.0.2.1] while sending end of data "
@@ -56,8 +54,7 @@ TEST_CASE("the next message's commands follow the final dot") {
          "mx.test[192.0.2.1] while sending end of data -- message may be sent more than once] in doubt\n");
     // Answered and then closed: the second was not begun for anybody to see.
     play({mail(1), mail(2)},
-         script({hello, offers, group, group_ok, body, group,
-                 "S: 250 2.0.0 Ok: queued as 1\nS: (closes)\nC: QUIT\n"}),
+         script({hello, offers, group, group_ok, body, group, "S: 250 2.0.0 Ok: queued as 1\nS: (closes)\nC: QUIT\n"}),
          fmt::format("up\n1: {}ended well\n", delivered));
     play({mail(1), mail(2)},
          script({hello, offers, group, group_ok, body, group,
@@ -71,9 +68,8 @@ TEST_CASE("the next message's commands follow the final dot") {
 }
 
 TEST_CASE("without pipelining, one command at a time, also between messages") {
-    const std::string one =
-        "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n" +
-        std::string(body) + "S: 250 2.0.0 Ok: queued as 1\n";
+    const std::string one = "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n" +
+                            std::string(body) + "S: 250 2.0.0 Ok: queued as 1\n";
     play({mail(1), mail(2)}, script({hello, plain, one, one}), fmt::format("up\n1: {0}2: {0}", delivered));
     play({mail(1), mail(2)}, script({hello, offers, one, one}), fmt::format("up\n1: {0}2: {0}", delivered),
          {.pipelining = ClientSession::Pipelining::never});
@@ -81,69 +77,60 @@ TEST_CASE("without pipelining, one command at a time, also between messages") {
 
 TEST_CASE("each recipient has its own verdict") {
     play({mail(1, {"b@y", "c@y", "d@y"})},
-         script({hello, offers,
-                 "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n",
-                 "S: 250 Ok\nS: 250 Ok\nS: 550-5.1.1 No\nS: 550 5.1.1 such user\nS: 250 Ok\nS: 354 Go\n",
-                 body, "S: 250 2.0.0 Ok: queued as 1\n"}),
-         fmt::format(
-             "up\n1: {0}1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 No such user (in reply "
-             "to RCPT TO command)]\n1: {0}",
-             delivered));
+         script({hello, offers, "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n",
+                 "S: 250 Ok\nS: 250 Ok\nS: 550-5.1.1 No\nS: 550 5.1.1 such user\nS: 250 Ok\nS: 354 Go\n", body,
+                 "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n1: {0}1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 No such user (in reply "
+                     "to RCPT TO command)]\n1: {0}",
+                     delivered));
 }
 
 TEST_CASE("nobody accepted: no content, and RSET before the next") {
-    const std::string_view refused =
-        "1: temporary 8 4.0.0 [host mx.test[192.0.2.1] said: 450 Later (in reply to RCPT "
-        "TO command)]\n";
+    const std::string_view refused = "1: temporary 8 4.0.0 [host mx.test[192.0.2.1] said: 450 Later (in reply to RCPT "
+                                     "TO command)]\n";
     play({mail(1), mail(2)},
-         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 554 No recipients\nC: RSET\n", group,
-                 "S: 250 Ok\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 554 No recipients\nC: RSET\n", group, "S: 250 Ok\n",
+                 group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("up\n{}2: {}", refused, delivered));
     // DATA taken for nobody (RFC 2920, 3.1) is answered with nothing.
     play({mail(1), mail(2)},
-         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 354 Go\nC: .\n", group,
-                 "S: 554 No recipients\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 354 Go\nC: .\n", group, "S: 554 No recipients\n",
+                 group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("up\n{}2: {}", refused, delivered));
     play({mail(1)}, script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 450 Later\n"}),
          fmt::format("up\n{}", refused));
     // No RSET after a refused MAIL: there is no transaction.
     play({mail(1), mail(2)},
-         script({hello, offers, group, "S: 550 5.7.1 No\nS: 503 Need MAIL\nS: 503 Need MAIL\n", group,
-                 group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
-         fmt::format(
-             "up\n1: permanent 7 5.7.1 [host mx.test[192.0.2.1] said: 550 5.7.1 No (in reply to MAIL FROM "
-             "command)]\n2: {}",
-             delivered));
+         script({hello, offers, group, "S: 550 5.7.1 No\nS: 503 Need MAIL\nS: 503 Need MAIL\n", group, group_ok, body,
+                 "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n1: permanent 7 5.7.1 [host mx.test[192.0.2.1] said: 550 5.7.1 No (in reply to MAIL FROM "
+                     "command)]\n2: {}",
+                     delivered));
 }
 
 TEST_CASE("too many recipients: the rest in a further transaction") {
-    const std::string_view first =
-        "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n"
-        "S: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 452 4.5.3 Too many\nS: 354 Go\n";
+    const std::string_view first = "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n"
+                                   "S: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 452 4.5.3 Too many\nS: 354 Go\n";
     play({mail(1, {"b@y", "c@y", "d@y"}), mail(2)},
          script({hello, offers, first, body,
-                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n", group_ok,
-                 body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body,
-                 "S: 250 2.0.0 Ok: queued as 1\n"}),
+                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n", group_ok, body, group,
+                 "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
          fmt::format("up\n1: {0}1: {0}1: {0}2: {0}", delivered));
     // Lost in the second round: the first round's are delivered.
     play({mail(1, {"b@y", "c@y", "d@y"})},
          script({hello, offers, first, body,
-                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n",
-                 "S: (closes)\n"}),
+                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n", "S: (closes)\n"}),
          fmt::format("up\nended: {1}\ninterrupted 1: {0}1: {0}1: {1}\n", delivered,
                      "temporary 7 4.4.2 [lost connection with mx.test[192.0.2.1] while sending MAIL FROM]"));
     // A full mailbox is not "too many"; nor is there a further round when none was taken.
     for (std::string_view reply : {"452 4.2.2 Full", "452 4.5.3 Too many"})
         play({mail(1)}, script({hello, offers, group, "S: 250 Ok\nS: ", reply, "\nS: 503 None\n"}),
-             fmt::format(
-                 "up\n1: temporary 8 {} [host mx.test[192.0.2.1] said: {} (in reply to RCPT TO command)]\n",
-                 reply.substr(4, 5), reply));
+             fmt::format("up\n1: temporary 8 {} [host mx.test[192.0.2.1] said: {} (in reply to RCPT TO command)]\n",
+                         reply.substr(4, 5), reply));
 }
 
 TEST_CASE("what a server cannot take is not offered to it") {
-    auto large = mail(1), eight = mail(2), odd = mail(3, {"b@y\r\nRCPT TO:<c@y>"}), foreign = mail(4),
-         secret = mail(5);
+    auto large = mail(1), eight = mail(2), odd = mail(3, {"b@y\r\nRCPT TO:<c@y>"}), foreign = mail(4), secret = mail(5);
     secret.transaction.require_tls = true;
     large.transaction.parameters.size = 1001;
     eight.transaction.parameters.body = Body::eight_bit_mime;
@@ -187,24 +174,20 @@ TEST_CASE("nothing that is no address gets into a command") {
 }
 
 TEST_CASE("SMTPUTF8 is asked for where the message needs it and the server has it") {
-    constexpr std::string_view utf8_offers =
-        "S: 250-mx.test\nS: 250-PIPELINING\nS: 250-DSN\nS: 250-8BITMIME\n"
-        "S: 250 SMTPUTF8\n";
-    auto ascii = mail(1), person = mail(1, {"j\xc3\xb6rg@b\xc3\xbc.example"}), header = mail(1),
-         parts = mail(1);
+    constexpr std::string_view utf8_offers = "S: 250-mx.test\nS: 250-PIPELINING\nS: 250-DSN\nS: 250-8BITMIME\n"
+                                             "S: 250 SMTPUTF8\n";
+    auto ascii = mail(1), person = mail(1, {"j\xc3\xb6rg@b\xc3\xbc.example"}), header = mail(1), parts = mail(1);
     ascii.transaction.parameters.smtputf8 = true; // its sender said so, and there is nothing that needs it
     person.transaction.recipients[0].parameters.orcpt = "utf-8;J\xc3\xb6rg+1@y";
     header.transaction.utf8_header = true;
     parts.transaction.parameters.smtputf8 = true;
     parts.transaction.parameters.body = Body::eight_bit_mime;
     const auto talk = [](std::string_view mail_from, std::string_view rcpt_to) {
-        return fmt::format(
-            "C: MAIL FROM:<a@x>{}\nC: RCPT TO:{}\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
-            "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n",
-            mail_from, rcpt_to);
+        return fmt::format("C: MAIL FROM:<a@x>{}\nC: RCPT TO:{}\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
+                           "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n",
+                           mail_from, rcpt_to);
     };
-    play({ascii}, script({hello, utf8_offers, talk("", "<b@y>")}),
-         "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
+    play({ascii}, script({hello, utf8_offers, talk("", "<b@y>")}), "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
     play({person},
          script({hello, utf8_offers,
                  talk(" SMTPUTF8", "<j\xc3\xb6rg@b\xc3\xbc.example> ORCPT=utf-8;J\xc3\xb6rg\\x{2B}1@y")}),
@@ -225,11 +208,10 @@ TEST_CASE("without SMTPUTF8 domains become A-labels, and what has no ASCII form 
     auto header = mail(2);
     header.transaction.utf8_header = true;
     play({person},
-         script(
-             {hello, offers,
-              "C: MAIL FROM:<ann@xn--b-eha.example>\nC: RCPT TO:<joe@xn--b-eha.example>\nC: RCPT TO:<joe@y>\n"
-              "C: DATA\nS: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
-              "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n"}),
+         script({hello, offers,
+                 "C: MAIL FROM:<ann@xn--b-eha.example>\nC: RCPT TO:<joe@xn--b-eha.example>\nC: RCPT TO:<joe@y>\n"
+                 "C: DATA\nS: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
+                 "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n"}),
          "up\n1: permanent 8 5.6.7 [recipient address is not ASCII, and SMTPUTF8 was not offered by host "
          "mx.test[192.0.2.1]]\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n"
          "1: permanent 8 5.6.7 [recipient address is not ASCII, and SMTPUTF8 was not offered by host "
@@ -246,14 +228,12 @@ TEST_CASE("replies out of step end the conversation") {
         std::string_view replies, stage;
         std::string_view code;
     };
-    for (auto [replies, stage, code] :
-         {Case{"S: 354 Go\n", "7", "354"}, Case{"S: 250 Ok\nS: 354 Go\n", "8", "354"},
-          Case{"S: 250 Ok\nS: 250 Ok\nS: 250 Ok\n", "9", "250"}}) {
+    for (auto [replies, stage, code] : {Case{"S: 354 Go\n", "7", "354"}, Case{"S: 250 Ok\nS: 354 Go\n", "8", "354"},
+                                        Case{"S: 250 Ok\nS: 250 Ok\nS: 250 Ok\n", "9", "250"}}) {
         const auto what = stage == "7" ? "MAIL FROM" : stage == "8" ? "RCPT TO" : "DATA command";
-        const auto verdict =
-            fmt::format("temporary {} 4.5.0 [protocol error from mx.test[192.0.2.1] while sending {}: "
-                        "unexpected reply {}]\n",
-                        stage, what, code);
+        const auto verdict = fmt::format("temporary {} 4.5.0 [protocol error from mx.test[192.0.2.1] while sending {}: "
+                                         "unexpected reply {}]\n",
+                                         stage, what, code);
         play({mail(1)}, script({hello, offers, group, replies}),
              fmt::format("up\nended: {0}interrupted 1: {0}no more pipelining\n", verdict));
     }
@@ -313,20 +293,16 @@ TEST_CASE("every stage and every mishap") {
                 }
                 const bool pipelined = pipelining == ClientSession::Pipelining::if_offered;
                 if (reply && !mishap.starts_with("421") && pipelined)
-                    for (int left = at.stage == Stage::mail   ? 2
-                                    : at.stage == Stage::rcpt ? 1
-                                                              : 0;
-                         left > 0; --left)
+                    for (int left = at.stage == Stage::mail ? 2 : at.stage == Stage::rcpt ? 1 : 0; left > 0; --left)
                         driver.feed("503 5.5.1 No\r\n");
                 driver.write();
                 CAPTURE(driver.log);
-                const auto wanted = fmt::format("{} {} ", mishap[0] == '5' ? "permanent" : "temporary",
-                                                static_cast<int>(at.stage));
+                const auto wanted =
+                    fmt::format("{} {} ", mishap[0] == '5' ? "permanent" : "temporary", static_cast<int>(at.stage));
                 CHECK(driver.log.find(wanted) != driver.log.npos);
                 const bool before_mail = at.stage < Stage::mail;
                 CHECK((driver.log.find("1: ") != driver.log.npos) == !before_mail);
-                CHECK((driver.log.find("in doubt") != driver.log.npos) ==
-                      (!reply && at.stage == Stage::final_dot));
+                CHECK((driver.log.find("in doubt") != driver.log.npos) == (!reply && at.stage == Stage::final_dot));
                 const bool goes_on = reply && !before_mail && !mishap.starts_with("421");
                 CHECK(driver.session.over() == !goes_on);
                 CHECK(driver.sent == (driver.session.over() && reply ? "QUIT\r\n" : ""));
@@ -374,9 +350,8 @@ TEST_CASE("a message that breaks off is never ended by a dot") {
     driver.session.content_broken("checksum is wrong");
     driver.write();
     CHECK(driver.sent == "");
-    CHECK(driver.log ==
-          "ended: temporary 10 4.3.0 [checksum is wrong]\ninterrupted 1: temporary 10 4.3.0 [checksum is "
-          "wrong]\n");
+    CHECK(driver.log == "ended: temporary 10 4.3.0 [checksum is wrong]\ninterrupted 1: temporary 10 4.3.0 [checksum is "
+                        "wrong]\n");
 }
 
 TEST_CASE("an answer before all of the message was sent cuts it short") {
@@ -390,8 +365,8 @@ TEST_CASE("an answer before all of the message was sent cuts it short") {
     driver.session.feed("552 5.3.4 Too big\r\n", driver.now);
     driver.write();
     CHECK(driver.sent == "");
-    CHECK(driver.log.find(
-              "interrupted 1: permanent 10 5.3.4 [host mx.test[192.0.2.1] said: 552 5.3.4 Too big (in reply "
-              "to end of DATA command)]") != driver.log.npos);
+    CHECK(
+        driver.log.find("interrupted 1: permanent 10 5.3.4 [host mx.test[192.0.2.1] said: 552 5.3.4 Too big (in reply "
+                        "to end of DATA command)]") != driver.log.npos);
     CHECK(driver.log.find("in doubt") == driver.log.npos);
 }

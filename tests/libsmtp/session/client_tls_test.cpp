@@ -19,12 +19,12 @@ TEST_CASE("STARTTLS where it is offered; what was offered before it is forgotten
 
 TEST_CASE("without STARTTLS mail goes in plain text, unless TLS is required") {
     using Tls = ClientSession::StartTls;
-    const auto in_plain =
-        script({group, group_ok, body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"});
+    const auto in_plain = script({group, group_ok, body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"});
     const auto sent = fmt::format("up\n1: {}ended well\n", delivered);
     play({mail(1)}, script({hello, offers, in_plain}), sent, {.quit = true, .tls = Tls::if_offered});
-    play({mail(1)}, script({hello, "S: 250-mx.test\nS: 250-STARTTLS\nS: 250 PIPELINING\n",
-                            "C: STARTTLS\nS: 454 4.7.0 No TLS today\n", in_plain}),
+    play({mail(1)},
+         script({hello, "S: 250-mx.test\nS: 250-STARTTLS\nS: 250 PIPELINING\n",
+                 "C: STARTTLS\nS: 454 4.7.0 No TLS today\n", in_plain}),
          sent, {.quit = true, .tls = Tls::if_offered});
 
     play({mail(1)}, script({hello, offers, "C: QUIT\n"}),
@@ -63,9 +63,9 @@ TEST_CASE("a handshake that fails, hangs or is cut off ends the conversation") {
 }
 
 TEST_CASE("plain text behind the reply to STARTTLS is never read") {
-    Driver driver({mail(1)}, 1 << 20, 1 << 20,
-                  {"client.test", "mx.test[192.0.2.1]", ClientSession::Pipelining::if_offered,
-                   ClientSession::StartTls::always});
+    Driver driver(
+        {mail(1)}, 1 << 20, 1 << 20,
+        {"client.test", "mx.test[192.0.2.1]", ClientSession::Pipelining::if_offered, ClientSession::StartTls::always});
     driver.play(script({hello, tls_offered, "C: STARTTLS\nS: 220 Go\nS: 250 AUTH PLAIN\n"}));
     CHECK(driver.log == "ended: temporary 5 4.5.0 [protocol error from mx.test[192.0.2.1] while performing "
                         "the TLS handshake: it continued in plain text]\n");
@@ -83,7 +83,8 @@ TEST_CASE("what requires TLS goes to who proves its name and promises the same")
          fmt::format("handshake\nup\n1: {}", delivered), proven);
     const auto refused = [](std::string_view why) {
         return fmt::format("handshake\nup\n1: permanent 7 5.7.30 [message requires TLS on the whole path "
-                           "(REQUIRETLS), and host mx.test[192.0.2.1] {}]\n", why);
+                           "(REQUIRETLS), and host mx.test[192.0.2.1] {}]\n",
+                           why);
     };
     play({secret}, script({begin, offers}), refused("does not offer REQUIRETLS"), proven);
     play({secret}, script({begin, promises}), refused("has no certificate that proves its name"),
@@ -92,15 +93,19 @@ TEST_CASE("what requires TLS goes to who proves its name and promises the same")
 
 TEST_CASE("wrapped: TLS comes first, then the greeting; STARTTLS is never said") {
     const Setup setup{.quit = true, .tls = ClientSession::StartTls::wrapped};
-    play({mail(1)}, script({hello, tls_offered, "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\n"
-                            "S: 354 Go\n", body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+    play({mail(1)},
+         script({hello, tls_offered,
+                 "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\n"
+                 "S: 354 Go\n",
+                 body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
          fmt::format("handshake\nup\n1: {}ended well\n", delivered), setup);
     play({mail(1)}, "", "handshake\nended: temporary 5 4.7.5 [no common cipher]\n",
          {.tls = ClientSession::StartTls::wrapped, .handshake = Handshake::fails});
 }
 
 TEST_CASE("wrapped: who speaks before TLS does is not believed") {
-    ClientSession session({.name = "client.test", .peer = "mx[192.0.2.1]", .tls = ClientSession::StartTls::wrapped}, {});
+    ClientSession session({.name = "client.test", .peer = "mx[192.0.2.1]", .tls = ClientSession::StartTls::wrapped},
+                          {});
     session.feed("220 mx.test\r\n", {});
     REQUIRE(std::holds_alternative<client_event::StartTls>(session.next().value()));
     const auto event = session.next();

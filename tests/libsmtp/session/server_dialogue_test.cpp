@@ -14,8 +14,8 @@
 //                 under TLS only
 //   # …           a remark
 // Every file is run with each group sent whole, in sevens and byte by byte, unless it says "whole only".
-#include "tests/libsmtp/text/pieces.h"
 #include "tests/libsmtp/session/server_peer.h"
+#include "tests/libsmtp/text/pieces.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -160,13 +160,11 @@ private:
         peer.sent.erase(0, end == peer.sent.npos ? end : end + 2);
     }
     void take(ServerPeer& peer, const Step& step) {
-        static constexpr std::string_view causes[] = {
-            "quit",     "lost",      "timed_out",   "too_many_errors",
-            "not_smtp", "too_early", "turned_away", "shut_down"};
+        static constexpr std::string_view causes[] = {"quit",     "lost",      "timed_out",   "too_many_errors",
+                                                      "not_smtp", "too_early", "turned_away", "shut_down"};
         if (step.kind == "set") return;
         if (step.kind == "C" || step.kind == "c") {
-            for (int i = 0; i < step.times; ++i)
-                group_ += step.kind == "C" ? step.text + "\r\n" : unescape(step.text);
+            for (int i = 0; i < step.times; ++i) group_ += step.kind == "C" ? step.text + "\r\n" : unescape(step.text);
             return;
         }
         flush(peer);

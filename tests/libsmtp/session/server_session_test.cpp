@@ -1,5 +1,5 @@
-#include "tests/libsmtp/text/pieces.h"
 #include "tests/libsmtp/session/server_peer.h"
+#include "tests/libsmtp/text/pieces.h"
 #include <doctest/doctest.h>
 
 using namespace smtp;
@@ -24,9 +24,7 @@ Spoken converse(const std::vector<std::string>& groups, std::size_t length, cons
     return {peer.sent, peer.log};
 }
 
-std::string greeting(const ServerSettings& settings) {
-    return "220 " + settings.hostname + " ESMTP Postrider\r\n";
-}
+std::string greeting(const ServerSettings& settings) { return "220 " + settings.hostname + " ESMTP Postrider\r\n"; }
 
 } // namespace
 
@@ -48,10 +46,9 @@ TEST_CASE("a conversation, whole, in sevens and byte by byte") {
               "250 2.1.0 Ok\r\n250 2.0.0 Ok\r\n503 5.5.1 Error: need MAIL command\r\n"
               "252 2.1.5 Send some mail, I will try my best\r\n502 5.5.2 Error: command not recognized\r\n"
               "250 2.0.0 Ok\r\n221 2.0.0 Bye\r\n");
-    CHECK(
-        whole.log ==
-        "ehlo client.example\nmail <a@x>\nrcpt <nobody@x>\nrcpt <b@x>\nmessage Subject: hi\r\n\r\n.dot\r\n\n"
-        "mail <>\nreset\nrefused RCPT: 503 5.5.1 Error: need MAIL command\nquit\ndisconnect 0\n");
+    CHECK(whole.log ==
+          "ehlo client.example\nmail <a@x>\nrcpt <nobody@x>\nrcpt <b@x>\nmessage Subject: hi\r\n\r\n.dot\r\n\n"
+          "mail <>\nreset\nrefused RCPT: 503 5.5.1 Error: need MAIL command\nquit\ndisconnect 0\n");
     for (std::size_t length : {1, 7}) CHECK(converse(groups, length, settings) == whole);
 }
 
@@ -197,7 +194,8 @@ TEST_CASE("recipients refused for the time being are errors too, a tenth of one 
     auto settings = test_settings();
     settings.soft_errors = 2;
     settings.hard_errors = 4;
-    const auto feed = [&](ServerPeer& peer, int most) { // how many were answered at once, before the first that was held
+    const auto feed = [&](ServerPeer& peer,
+                          int most) { // how many were answered at once, before the first that was held
         int at_once = 0;
         for (int i = 0; i < most && !peer.session.closed(); ++i) {
             peer.feed("RCPT TO:<someone@later.example>\r\n");
@@ -245,8 +243,8 @@ TEST_CASE("errors cost time, then the session") {
     peer.advance(1s);
     peer.feed("X\r\nNOOP\r\n");
     CHECK(peer.cause == Cause::too_many_errors);
-    CHECK(peer.sent.ends_with(
-        "502 5.5.2 Error: command not recognized\r\n421 4.7.0 mx.test Error: too many errors\r\n"));
+    CHECK(
+        peer.sent.ends_with("502 5.5.2 Error: command not recognized\r\n421 4.7.0 mx.test Error: too many errors\r\n"));
 }
 
 TEST_CASE("junk commands become errors") {
@@ -314,12 +312,11 @@ TEST_CASE("a message over the limit is read to its end, then refused; far over i
     settings.message_size = 100;
     settings.skipped = 1000;
     for (std::size_t length : {std::size_t{1}, std::size_t{7}, std::size_t{100000}}) {
-        const auto over = converse({"EHLO c\r\n", "MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\n",
-                                    std::string(99, 'x') + "\r\n.\r\nNOOP\r\n"},
-                                   length, settings);
+        const auto over = converse(
+            {"EHLO c\r\n", "MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\nDATA\r\n", std::string(99, 'x') + "\r\n.\r\nNOOP\r\n"},
+            length, settings);
         CHECK(over.sent.ends_with("552 5.3.4 Message size exceeds fixed limit\r\n250 2.0.0 Ok\r\n"));
-        CHECK(over.log.ends_with(
-            "refused END-OF-MESSAGE: 552 5.3.4 Message size exceeds fixed limit\nreset\n"));
+        CHECK(over.log.ends_with("refused END-OF-MESSAGE: 552 5.3.4 Message size exceeds fixed limit\nreset\n"));
     }
     ServerPeer peer(settings);
     peer.feed("EHLO c\r\n");
@@ -381,8 +378,8 @@ TEST_CASE("talking too early") {
 
 TEST_CASE("what is no SMTP gets one 5xx and is closed") {
     const auto settings = test_settings();
-    for (auto noise : {"GET / HTTP/1.1\r\nHost: x\r\n\r\n"s, "\x16\x03\x01\x02\0\x01"s, "\0\0\0"s,
-                       "\xff\xfd\x18"s, "POST /x HTTP/1.0\r\n\r\n"s, "EHLO \x01\x02\r\n"s, "abc\0def\n"s}) {
+    for (auto noise : {"GET / HTTP/1.1\r\nHost: x\r\n\r\n"s, "\x16\x03\x01\x02\0\x01"s, "\0\0\0"s, "\xff\xfd\x18"s,
+                       "POST /x HTTP/1.0\r\n\r\n"s, "EHLO \x01\x02\r\n"s, "abc\0def\n"s}) {
         for (auto& way : pieces::every_way(noise)) {
             ServerPeer peer(settings);
             for (auto piece : way) peer.feed(piece);
@@ -404,8 +401,8 @@ TEST_CASE("smuggling: refused after the true end, split at every byte, and the s
     };
     const auto settings = test_settings();
     for (auto& row : table) {
-        const auto content = "first" + row.sequence +
-                             "MAIL FROM:<evil@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nsmuggled\r\n.\r\nNOOP\r\n";
+        const auto content =
+            "first" + row.sequence + "MAIL FROM:<evil@x>\r\nRCPT TO:<b@x>\r\nDATA\r\nsmuggled\r\n.\r\nNOOP\r\n";
         for (auto& way : pieces::every_way(content)) {
             ServerPeer peer(settings);
             peer.feed("EHLO c\r\n");
@@ -414,10 +411,9 @@ TEST_CASE("smuggling: refused after the true end, split at every byte, and the s
             for (auto piece : way) peer.feed(piece);
             CHECK(peer.log.find("mail <evil@x>") == peer.log.npos);
             CHECK(peer.messages == (row.refused ? 0 : 1));
-            CHECK(peer.sent ==
-                  (row.refused
-                       ? "550 5.5.2 Message rejected: a line ends in a bare CR or LF\r\n250 2.0.0 Ok\r\n"
-                       : "250 2.0.0 Ok: queued as 0A1B2C3D4E5F01\r\n250 2.0.0 Ok\r\n"));
+            CHECK(peer.sent == (row.refused
+                                    ? "550 5.5.2 Message rejected: a line ends in a bare CR or LF\r\n250 2.0.0 Ok\r\n"
+                                    : "250 2.0.0 Ok: queued as 0A1B2C3D4E5F01\r\n250 2.0.0 Ok\r\n"));
         }
     }
 }
@@ -523,14 +519,9 @@ TEST_CASE("shutting down") {
 // Every string of up to six commands against a model that fits in a few lines.
 TEST_CASE("every short conversation, against a reference") {
     enum Word { ehlo, helo, mail, rcpt, bad_rcpt, data, rset, noop, count };
-    static const std::string lines[] = {"EHLO c\r\n",
-                                        "HELO c\r\n",
-                                        "MAIL FROM:<a@x>\r\n",
-                                        "RCPT TO:<b@x>\r\n",
-                                        "RCPT TO:<nobody@x>\r\n",
-                                        "DATA\r\n",
-                                        "RSET\r\n",
-                                        "NOOP\r\n"};
+    static const std::string lines[] = {
+        "EHLO c\r\n", "HELO c\r\n", "MAIL FROM:<a@x>\r\n", "RCPT TO:<b@x>\r\n", "RCPT TO:<nobody@x>\r\n", "DATA\r\n",
+        "RSET\r\n",   "NOOP\r\n"};
     struct Model {
         bool greeted = false, in_mail = false, recipient = false;
         int step(Word word) {

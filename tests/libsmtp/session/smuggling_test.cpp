@@ -1,8 +1,8 @@
 // Smuggling: bytes that one system takes for the end of a message and another does not. Every known sequence,
 // on every way in, cut at every place; and what a client of ours makes of content that holds them.
 #include "libsmtp/protocol/outgoing_content.h"
-#include "tests/libsmtp/text/pieces.h"
 #include "tests/libsmtp/session/server_peer.h"
+#include "tests/libsmtp/text/pieces.h"
 #include <doctest/doctest.h>
 #include <string>
 
@@ -13,10 +13,9 @@ using namespace std::literals;
 namespace {
 
 const std::string sequences[] = {
-    "\n.\n",        "\n.\r\n",      "\r\n.\n",     "\r.\r",         "\r.\r\n",    "\r\n.\r",
-    "\r.\n",        "\n.\r",        "\r\n.\r\r\n", "\r\r\n.\r\r\n", "\n\n.\n\n",  "\r\r.\r\r",
-    "\n\r.\n\r",    "\r\n\0.\r\n"s, "\n\0.\n"s,    "\r\n.\0\r\n"s,  "\0\r\n.\n"s, "\r\0\n.\r\0\n"s,
-    "\r\n.\r\0\n"s, "\r\n. \r\n",   "\r\n.\t\n",
+    "\n.\n",    "\n.\r\n",      "\r\n.\n",       "\r.\r",          "\r.\r\n",      "\r\n.\r",    "\r.\n",
+    "\n.\r",    "\r\n.\r\r\n",  "\r\r\n.\r\r\n", "\n\n.\n\n",      "\r\r.\r\r",    "\n\r.\n\r",  "\r\n\0.\r\n"s,
+    "\n\0.\n"s, "\r\n.\0\r\n"s, "\0\r\n.\n"s,    "\r\0\n.\r\0\n"s, "\r\n.\r\0\n"s, "\r\n. \r\n", "\r\n.\t\n",
 };
 constexpr std::string_view evil = "MAIL FROM:<evil@x>\r\nRCPT TO:<bob@x>\r\nDATA\r\nsmuggled\r\n";
 
@@ -83,8 +82,7 @@ TEST_CASE("by BDAT: in one chunk, and cut by chunks at every place") {
         }
         for (std::size_t at = 0; at <= 5 + sequence.size(); ++at) {
             const std::string_view whole = content;
-            const auto wire =
-                start + chunk(whole.substr(0, at), "") + chunk(whole.substr(at), " LAST") + "NOOP\r\n";
+            const auto wire = start + chunk(whole.substr(0, at), "") + chunk(whole.substr(at), " LAST") + "NOOP\r\n";
             for (std::size_t length : {std::size_t{1000}, std::size_t{1}}) {
                 INFO(sequence << " cut at " << at);
                 ServerPeer peer(rules);
@@ -108,8 +106,7 @@ TEST_CASE("what BDAT carries is not taken for DATA's end") {
 TEST_CASE("what was said in plain text behind STARTTLS is not heard under TLS") {
     const auto rules = settings();
     for (auto& way : pieces::every_way("STARTTLS\r\nMAIL FROM:<evil@x>\r\n")) {
-        if (way.size() > 1 && way[0].ends_with("\n"))
-            continue; // the client waited: those bytes are TLS' then
+        if (way.size() > 1 && way[0].ends_with("\n")) continue; // the client waited: those bytes are TLS' then
         ServerPeer peer(rules);
         peer.feed("EHLO c\r\n");
         for (auto piece : way) {

@@ -16,7 +16,6 @@ TEST_CASE("base64 there and back") { // RFC 4648, 10
         CHECK(encode_base64(bytes) == text);
         CHECK(decode_base64(text) == bytes);
     }
-    for (auto odd :
-         {"Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm 9", "Zm9v\n", "Zm-v", "=Zg="})
+    for (auto odd : {"Z", "Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zh==", "Zm9=", "Zm 9", "Zm9v\n", "Zm-v", "=Zg="})
         CHECK_MESSAGE(!decode_base64(odd), odd);
 }

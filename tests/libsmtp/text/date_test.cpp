@@ -3,9 +3,7 @@
 
 using namespace std::chrono;
 
-static smtp::WallTime at(int y, unsigned m, unsigned d, seconds s) {
-    return sys_days(year(y) / month(m) / day(d)) + s;
-}
+static smtp::WallTime at(int y, unsigned m, unsigned d, seconds s) { return sys_days(year(y) / month(m) / day(d)) + s; }
 
 TEST_CASE("dates are written as RFC 5322 has them") {
     CHECK(smtp::rfc5322_date(at(2026, 11, 20, 15h + 54min + 58s)) == "Fri, 20 Nov 2026 15:54:58 +0000");

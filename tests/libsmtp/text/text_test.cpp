@@ -6,8 +6,7 @@ using namespace smtp;
 TEST_CASE("numbers from outside are digits, bounded, and in range") {
     CHECK(parse_number("0") == 0);
     CHECK(parse_number("18446744073709551615") == 18446744073709551615u);
-    for (auto odd :
-         {"", "-1", "+1", " 1", "1 ", "1x", "0x10", "18446744073709551616", "000000000000000000001"})
+    for (auto odd : {"", "-1", "+1", " 1", "1 ", "1x", "0x10", "18446744073709551616", "000000000000000000001"})
         CHECK_MESSAGE(!parse_number(odd), odd);
     CHECK(!parse_number("256", 255));
 }

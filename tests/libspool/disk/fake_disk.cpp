@@ -49,12 +49,12 @@ Result<> FakeDisk::change(bool& torn) {
     return {};
 }
 
-#define CHANGE(action)                                                                                       \
-    bool torn;                                                                                               \
-    if (auto gate = change(torn); !gate) return std::unexpected(gate.error());                               \
-    const auto verdict = [&]() -> Result<> {                                                                 \
-        if (!torn) return {};                                                                                \
-        return failed(action, off_ ? EIO : fail_code_);                                                      \
+#define CHANGE(action)                                                                                                 \
+    bool torn;                                                                                                         \
+    if (auto gate = change(torn); !gate) return std::unexpected(gate.error());                                         \
+    const auto verdict = [&]() -> Result<> {                                                                           \
+        if (!torn) return {};                                                                                          \
+        return failed(action, off_ ? EIO : fail_code_);                                                                \
     };
 
 void FakeDisk::apply(Tree& tree, const Change& change) {
@@ -173,8 +173,7 @@ Result<> FakeDisk::punch_hole(const File& file, std::uint64_t offset, std::uint6
     CHANGE("punch hole");
     auto& bytes = handle(file).node->now;
     if (!torn && offset < bytes.size())
-        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset),
-                    std::min(size, bytes.size() - offset), '\0');
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), std::min(size, bytes.size() - offset), '\0');
     return verdict();
 }
 
@@ -194,8 +193,7 @@ Result<> FakeDisk::sync_any(const File& file, const char* kind, bool name_too) {
     ++syncs_done_;
     if (h.node->directory) {
         make_names_durable([&](const Change& c) {
-            return (!c.from.empty() && parent_of(c.from) == h.path) ||
-                   (!c.to.empty() && parent_of(c.to) == h.path);
+            return (!c.from.empty() && parent_of(c.from) == h.path) || (!c.to.empty() && parent_of(c.to) == h.path);
         });
         return {};
     }
@@ -273,8 +271,7 @@ Result<std::vector<std::string>> FakeDisk::list(const std::string& path) {
     if (!now_.contains(path)) return failed("list " + path, ENOENT);
     std::vector<std::string> names;
     for (const auto& [each, node] : now_)
-        if (each != "." && parent_of(each) == path)
-            names.push_back(path == "." ? each : each.substr(path.size() + 1));
+        if (each != "." && parent_of(each) == path) names.push_back(path == "." ? each : each.substr(path.size() + 1));
     return names;
 }
 

@@ -1,11 +1,11 @@
 // The spool on the file system of this machine, with threads, locks and links as they really are.
 #include "libspool/disk/file_system.h"
+#include "libspool/disk/real_disk.h"
+#include "libspool/disk/reserve.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/store/queue_id_source.h"
-#include "libspool/disk/real_disk.h"
 #include "libspool/store/recovery.h"
-#include "libspool/disk/reserve.h"
 #include "libspool/store/store.h"
 #include "tests/libspool/disk/waker.h"
 #include "tests/temporary_directory.h"

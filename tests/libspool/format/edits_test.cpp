@@ -97,8 +97,7 @@ TEST_CASE("edits are applied in order, by the numbers as they are then") {
     CHECK(edited({{What::insert, 99, "X: 0\r\n"}}) == "A: 1\r\nB: 2\r\n folded\r\nC: 3\r\nX: 0\r\n\r\n");
     CHECK(edited({{What::remove, 1, ""}, {What::replace, 1, "D: 4\r\n"}}) == "A: 1\r\nD: 4\r\n\r\n");
     CHECK(edited({{What::insert, 0, "X: 0\r\n"}, {What::remove, 0, ""}}) == header);
-    CHECK(edited({{What::replace, 1, "B: new\r\n\tfolded\r\n"}}) ==
-          "A: 1\r\nB: new\r\n\tfolded\r\nC: 3\r\n\r\n");
+    CHECK(edited({{What::replace, 1, "B: new\r\n\tfolded\r\n"}}) == "A: 1\r\nB: new\r\n\tfolded\r\nC: 3\r\n\r\n");
     CHECK(edited({{What::remove, 0, ""}, {What::remove, 0, ""}, {What::remove, 0, ""}}) == "\r\n");
 }
 
@@ -131,8 +130,8 @@ TEST_CASE("a small and a large message, edited: one content for every reader, an
                                {What::replace, 2, "B: \xc3\xa9\r\n"},
                                {What::insert, 99, "Z: last\r\n"}});
         message.commit();
-        const auto expected = "X-Long: " + std::string(200, 'x') +
-                              "\r\nA: 1\r\nB: \xc3\xa9\r\nC: 3\r\nZ: last\r\n\r\n" + body_of(size);
+        const auto expected =
+            "X-Long: " + std::string(200, 'x') + "\r\nA: 1\r\nB: \xc3\xa9\r\nC: 3\r\nZ: last\r\n\r\n" + body_of(size);
         CHECK(message.receipt_size == expected.size());
         auto reader = message.read();
         CHECK(reader.envelope() == message.envelope);
@@ -144,8 +143,7 @@ TEST_CASE("a small and a large message, edited: one content for every reader, an
         Store store(message.pool, {.log_limit = 2000, .long_log = 1000});
         for (int n = 0; n < 100; ++n)
             store.append(id, Location::incoming,
-                         {Attempt{{0}, {}, std::string(100, 'h'), {}, Outcome::deferred, false, {}, 1}},
-                         Sync::yes);
+                         {Attempt{{0}, {}, std::string(100, 'h'), {}, Outcome::deferred, false, {}, 1}}, Sync::yes);
         while (store.outstanding() > 0) {
             store.flush();
             message.pool.drain();

@@ -12,8 +12,7 @@ TEST_CASE("a queue id is written as 14 upper-case hexadecimal digits and read ba
 }
 
 TEST_CASE("what is not a queue id is refused") {
-    for (auto odd :
-         {"", "0", "123456789", "0a1b2c3d4e5f01", "0A1B2C3D4E5F012", "0A1B2C3D4E5F0G", "00000000000000"})
+    for (auto odd : {"", "0", "123456789", "0a1b2c3d4e5f01", "0A1B2C3D4E5F012", "0A1B2C3D4E5F0G", "00000000000000"})
         CHECK_FALSE(QueueId::parse(odd));
     CHECK(QueueId::parse("1234567890")->value == 0x1234567890);
 }

@@ -1,6 +1,6 @@
 // Memory of messages that are being written: counted to the last byte, put down into files when it gets short.
-#include "libspool/message/content_memory.h"
 #include "libspool/format/layout.h"
+#include "libspool/message/content_memory.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/store/store.h"

@@ -1,10 +1,10 @@
 // A spool looked over, and messages carried from one to another.
-#include "libspool/store/check.h"
-#include "libspool/message/message_writer.h"
-#include "libspool/store/queue_id_source.h"
 #include "libspool/disk/real_disk.h"
-#include "libspool/store/store.h"
 #include "libspool/message/export_format.h"
+#include "libspool/message/message_writer.h"
+#include "libspool/store/check.h"
+#include "libspool/store/queue_id_source.h"
+#include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -68,10 +68,9 @@ struct Place {
 Envelope envelope() {
     Envelope out;
     out.reverse_path = "ann@example.org";
-    out.recipients = {
-        {.address = "bob@example.net", .orcpt = "rfc822;bob@example.net", .notify = Notify::failure},
-        {.address = "list@example.net"},
-        {.address = "carol@example.net"}};
+    out.recipients = {{.address = "bob@example.net", .orcpt = "rfc822;bob@example.net", .notify = Notify::failure},
+                      {.address = "list@example.net"},
+                      {.address = "carol@example.net"}};
     out.arrival = noon;
     out.envid = "e1";
     out.retry_policy = "patient";
@@ -133,8 +132,7 @@ TEST_CASE("one changed byte anywhere is found") {
         CHECK(report->messages == 0);
         place.spoil(file, at);
     }
-    std::filesystem::rename(place.path + "/" + file,
-                            place.path + "/" + directory_of(id, Location::messages) + "/odd");
+    std::filesystem::rename(place.path + "/" + file, place.path + "/" + directory_of(id, Location::messages) + "/odd");
     place.spoil("incoming/01/writer", 10);
     place.spoil("incoming/01/writer", 522);
     const auto report = check_spool(*place.disk);
@@ -183,10 +181,8 @@ TEST_CASE("a copy is a message of its own, whole or not at all") {
 TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what was decided since") {
     Place place;
     const auto id = place.write(envelope(), "Subject: x\r\n\r\n");
-    place.append(id, Attempt{.recipients = {2},
-                             .time = noon,
-                             .reply = {250, "2.0.0", "ok", {}},
-                             .outcome = Outcome::delivered});
+    place.append(
+        id, Attempt{.recipients = {2}, .time = noon, .reply = {250, "2.0.0", "ok", {}}, .outcome = Outcome::delivered});
     place.append(id, Expanded{{1},
                               {{.origin = 1,
                                 .fate = Fate::local,

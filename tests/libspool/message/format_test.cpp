@@ -1,11 +1,11 @@
 // The bytes: envelope and properties, records, headers, whole files cut and corrupted at every offset.
 #include "libspool/format/content_scan.h"
 #include "libspool/format/crc32c.h"
+#include "libspool/format/record.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/message/message_writer.h"
-#include "libspool/format/record.h"
-#include "libspool/store/store.h"
 #include "libspool/message/writers.h"
+#include "libspool/store/store.h"
 #include "tests/libspool/disk/fake_disk.h"
 #include <doctest/doctest.h>
 
@@ -72,9 +72,10 @@ Envelope full_envelope() {
 std::vector<Property> every_property() {
     const Reply reply{451, "4.3.0", "try later", Stage::final_dot};
     return {
-        Expanded{{0},
-                 {{.origin = 0, .fate = Fate::local, .address = "bob", .user = "bob", .reverse_path = "<>"},
-                  {.origin = 0, .fate = Fate::remote, .address = "c@example.com", .reverse_path = "owner@example.com"}}},
+        Expanded{
+            {0},
+            {{.origin = 0, .fate = Fate::local, .address = "bob", .user = "bob", .reverse_path = "<>"},
+             {.origin = 0, .fate = Fate::remote, .address = "c@example.com", .reverse_path = "owner@example.com"}}},
         Categorized{{1, 2}, Fate::local, "bob"},
         Attempt{{1}, at(1), "mx[192.0.2.1]:25", reply, Outcome::deferred, true, at(61), 1},
         StatusChanged{{2}, Status::removed, at(2), reply, "root"},
@@ -390,8 +391,7 @@ TEST_CASE("a file with a bit turned at every offset: refused, or the same messag
             auto read = MessageReader::open(disk, id, Location::incoming);
             CAPTURE(n);
             if (!read) {
-                CHECK_FALSE(
-                    (n >= log_marks_offset && n < header_size)); // no marks there: nothing depends on it
+                CHECK_FALSE((n >= log_marks_offset && n < header_size)); // no marks there: nothing depends on it
                 continue;
             }
             CHECK(read->envelope() == full_envelope());
@@ -421,8 +421,8 @@ TEST_CASE("the log: unpromised records may be missing in the middle, promised on
         REQUIRE(log.records.size() == 4);
         // The third is zeroed: its page never reached the disk.
         const auto begin = static_cast<std::size_t>(log.records[2].payload.data() - bytes.data()) - 12;
-        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
-                    log.records[2].payload.size() + record_frame, '\0');
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(begin), log.records[2].payload.size() + record_frame,
+                    '\0');
         disk.set_contents(path, bytes);
         const auto again = MessageReader::open(disk, id, Location::incoming);
         if (sync == Sync::yes) {
@@ -460,11 +460,9 @@ TEST_CASE("a file of a later version: read if it allows it, else left alone with
         bytes[8] = 9; // version
         bytes[10] = static_cast<char>(readable);
         std::string seed(8, '\0');
-        for (int n = 0; n < 8; ++n)
-            seed[static_cast<std::size_t>(n)] = static_cast<char>(id.value >> (8 * n));
+        for (int n = 0; n < 8; ++n) seed[static_cast<std::size_t>(n)] = static_cast<char>(id.value >> (8 * n));
         const auto crc = crc32c(std::string_view(bytes).substr(0, 124), crc32c(seed));
-        for (int n = 0; n < 4; ++n)
-            bytes[static_cast<std::size_t>(124 + n)] = static_cast<char>(crc >> (8 * n));
+        for (int n = 0; n < 4; ++n) bytes[static_cast<std::size_t>(124 + n)] = static_cast<char>(crc >> (8 * n));
         disk.set_contents(path, bytes);
         const auto read = MessageReader::open(disk, id, Location::incoming);
         CHECK(read.has_value() == (readable == 1));

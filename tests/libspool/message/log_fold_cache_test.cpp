@@ -162,7 +162,7 @@ TEST_CASE("a log that is started anew while it is being read is not taken for da
     REQUIRE(header);
     // The head as it was, the rest as it is.
     const MessageFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size),
-                          message.disk.contents(path_of(id, Location::incoming)).size()};
+                            message.disk.contents(path_of(id, Location::incoming)).size()};
     const auto read = FoldedLog::read(begun);
     REQUIRE(read);
     CHECK(read->state == message.open().state());
@@ -181,7 +181,8 @@ TEST_CASE("a log that is started anew behind the end that was seen hides nothing
     const auto file = message.disk.open(path, Open::read);
     const auto header = decode_header(before);
     REQUIRE(header);
-    const MessageFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size), before.size()};
+    const MessageFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size),
+                            before.size()};
     REQUIRE(known->catch_up(begun));
     CHECK(known->state.held);
 }
@@ -214,9 +215,8 @@ TEST_CASE("what cannot be written together is reported to each who asked, and no
     message.expand(10);
     int failed = 0;
     for (std::uint32_t n = 0; n < 5; ++n)
-        message.store.append(id, Location::messages, {Held{true, {}, "root", "no room"}}, Sync::no, [&](Result<> r) {
-            failed += !r && r.error().code == ENOSPC ? 1 : 0;
-        });
+        message.store.append(id, Location::messages, {Held{true, {}, "root", "no room"}}, Sync::no,
+                             [&](Result<> r) { failed += !r && r.error().code == ENOSPC ? 1 : 0; });
     message.disk.fail_all(ENOSPC);
     while (message.store.outstanding() > 0) {
         message.store.flush();

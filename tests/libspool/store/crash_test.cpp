@@ -1,11 +1,11 @@
 // The promises, on a disk that forgets what was not synced: one day in the life of a spool, stopped after
 // every single operation, recovered, and the books compared. The same must find something wrong as soon as
 // any one sync is left out, and must hold when the disk fails instead of stopping.
+#include "libspool/disk/reserve.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/store/queue_id_source.h"
 #include "libspool/store/recovery.h"
-#include "libspool/disk/reserve.h"
 #include "libspool/store/snapshot.h"
 #include "libspool/store/store.h"
 #include "tests/libspool/disk/fake_disk.h"
@@ -63,8 +63,7 @@ public:
             const bool large = n == 1; // spilled piece by piece
             // The clock leaps in between, so that the ceiling has to be raised.
             const auto now = morning + std::chrono::minutes(n >= 3 ? 10 : 0);
-            if (auto id = accept(pool, **directory, **ids, now, n, large ? 900 : 300))
-                accepted.push_back(*id);
+            if (auto id = accept(pool, **directory, **ids, now, n, large ? 900 : 300)) accepted.push_back(*id);
         }
         for (std::size_t n = 0; n < accepted.size(); ++n) treat(pool, store, accepted[n], n);
 
@@ -72,8 +71,8 @@ public:
     }
 
 private:
-    std::optional<QueueId> accept(CommitPool& pool, SharedDirectory& directory, QueueIdSource& ids,
-                                  smtp::WallTime now, std::size_t number, std::size_t size) {
+    std::optional<QueueId> accept(CommitPool& pool, SharedDirectory& directory, QueueIdSource& ids, smtp::WallTime now,
+                                  std::size_t number, std::size_t size) {
         const auto id = ids.next(now);
         if (!id) return {};
         books_.highest_id = std::max(books_.highest_id, id->value);
@@ -172,8 +171,8 @@ std::string audit(FakeDisk& disk, const Books& books) {
         if (!content) return "content: " + id.text() + ": " + text_of(content.error());
         if (*content != entry.content) return "content differs: " + id.text();
         if (reader->state().recipients[0].failures < entry.synced_failures)
-            return fmt::format("promised record lost: {}: {} of {}", id.text(),
-                               reader->state().recipients[0].failures, entry.synced_failures);
+            return fmt::format("promised record lost: {}: {} of {}", id.text(), reader->state().recipients[0].failures,
+                               entry.synced_failures);
     }
     for (const auto& [id, entry] : books.messages) {
         if (!entry.acknowledged || entry.removal_asked || found.contains(id)) continue;
@@ -233,16 +232,14 @@ TEST_CASE("a day without misfortune ends with the books in order") {
         CHECK(books.messages.size() == 6);
         for (const auto& [id, entry] : books.messages) {
             CHECK(entry.acknowledged);
-            CHECK((entry.synced_failures == 9) ==
-                  (!entry.aside_asked && id != books.messages.begin()->first));
+            CHECK((entry.synced_failures == 9) == (!entry.aside_asked && id != books.messages.begin()->first));
         }
         disk.restart(Keep::everything);
         CHECK(audit(disk, books) == "");
     }
 }
 
-TEST_CASE(
-    "the power goes at any operation: nothing promised is lost, nothing comes twice, nothing is invented") {
+TEST_CASE("the power goes at any operation: nothing promised is lost, nothing comes twice, nothing is invented") {
     for (const bool keeps_name : {false, true}) {
         const auto all = operations_of_a_day(keeps_name);
         REQUIRE(all > 100);
@@ -332,7 +329,8 @@ TEST_CASE("the disk fails at any operation: refused or kept, and no failed file 
     }
 }
 
-TEST_CASE("a message whose record could not be written or synced: a copy takes its place, and what comes next is kept") {
+TEST_CASE(
+    "a message whose record could not be written or synced: a copy takes its place, and what comes next is kept") {
     for (std::uint64_t n = 0; n < 30; ++n) {
         FakeDisk disk;
         REQUIRE(prepare_spool(disk, {7}));
@@ -366,7 +364,7 @@ TEST_CASE("a message whose record could not be written or synced: a copy takes i
         const bool second = hold("second").has_value();
         CAPTURE(n);
         if (n < 2) CHECK(second);
-        CHECK((hold("third") || hold("third"))); // the fault may have waited for it
+        CHECK((hold("third") || hold("third")));             // the fault may have waited for it
         if (n < 3) CHECK_FALSE(disk.synced_after_failure()); // later ones: a directory's sync, which is tried again
         disk.restart(FakeDisk::Keep::nothing);
         auto reader = MessageReader::open(disk, id, Location::incoming);
@@ -473,7 +471,8 @@ TEST_CASE("what was removed is in removed/ or back in the queue, whenever the po
                 (void)disk.sync(*disk.open(
                     name == std::string("messages") ? directory_of(id, Location::messages) : name, Open::directory));
             disk.cut_power_after(n);
-            const bool promised = settled([&](auto done) { store.restore(id, "x", morning, std::move(done)); }).has_value();
+            const bool promised =
+                settled([&](auto done) { store.restore(id, "x", morning, std::move(done)); }).has_value();
             const bool whole = !disk.power_is_off();
             disk.restart(how.keep, how.seed);
             CAPTURE(n);

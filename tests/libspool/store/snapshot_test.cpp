@@ -112,14 +112,13 @@ TEST_CASE("snapshot: cut short or with any byte changed it is no snapshot, and g
 
 TEST_CASE("snapshot: more said of a message than is used is passed over; another version is left unread") {
     Spool spool;
-    const Messages messages{
-        {{.id = QueueId{0x1201}}, {.id = QueueId{0x1101}, .location = Location::incoming}}};
+    const Messages messages{{{.id = QueueId{0x1201}}, {.id = QueueId{0x1101}, .location = Location::incoming}}};
     spool.disk.set_contents(path, file_of({}, messages, {2}));
     const auto taken = spool.taken();
     REQUIRE(taken);
     CHECK(taken->state == "links and queues");
-    CHECK(taken->messages == std::vector<SnapshotMessage>{{QueueId{0x1201}, Location::messages},
-                                                          {QueueId{0x1101}, Location::incoming}});
+    CHECK(taken->messages ==
+          std::vector<SnapshotMessage>{{QueueId{0x1201}, Location::messages}, {QueueId{0x1101}, Location::incoming}});
     spool.disk.set_contents(path, file_of({.version = 2}, messages, {2}));
     CHECK(spool.taken() == std::nullopt);
     spool.disk.set_contents(path, file_of({}, messages, {3}));

@@ -85,9 +85,14 @@ TEST_CASE("an included file is named by its whole path") {
 TEST_CASE("a file is believed only if nobody else can have written it") {
     World w;
     const auto read = [](const std::string& path) { return user_file::read(path, geteuid()); };
-    for (const auto& [mode, said] : {std::pair{0600u, Status::found}, {0644, Status::found}, {0444, Status::found},
-                                    {0755, Status::found}, {0664, Status::refused}, {0646, Status::refused},
-                                    {0622, Status::refused}, {0777, Status::refused}}) {
+    for (const auto& [mode, said] : {std::pair{0600u, Status::found},
+                                     {0644, Status::found},
+                                     {0444, Status::found},
+                                     {0755, Status::found},
+                                     {0664, Status::refused},
+                                     {0646, Status::refused},
+                                     {0622, Status::refused},
+                                     {0777, Status::refused}}) {
         CAPTURE(mode);
         CHECK(read(w.file("file", "x", mode)).status == said);
     }

@@ -1,7 +1,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/local/as_user/user_files.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/local/as_user/user_files.h"
 #include "tests/common/ipc/fake_queue_manager.h"
 #include <csignal>
 #include <fmt/format.h>
@@ -47,15 +47,16 @@ struct World {
     UnreapedProcesses unreaped;
     UserFiles files{context, unreaped, std::chrono::seconds(4)};
     std::map<std::uint64_t, Answer> heard;
-    ipc::Connector<uf::Message> categorizer{premises.loop,
-                                            premises.log,
-                                            premises.directory + "/run/private/local",
-                                            uf::conversation,
-                                            {Role::categorizer, 0, {{"local", ipc::token_of("key", Role::categorizer, 0)}}},
-                                            {[this](uf::Message&& message) {
-                                                auto& answer = std::get<Answer>(message);
-                                                heard.emplace(answer.request, std::move(answer));
-                                            }}};
+    ipc::Connector<uf::Message> categorizer{
+        premises.loop,
+        premises.log,
+        premises.directory + "/run/private/local",
+        uf::conversation,
+        {Role::categorizer, 0, {{"local", ipc::token_of("key", Role::categorizer, 0)}}},
+        {[this](uf::Message&& message) {
+            auto& answer = std::get<Answer>(message);
+            heard.emplace(answer.request, std::move(answer));
+        }}};
 };
 
 } // namespace
@@ -88,11 +89,13 @@ TEST_CASE("users below the least uid have no files") {
 TEST_CASE("many questions are answered, each once; a categorizer that has gone is not answered") {
     World w("[mta]\nmulti_user = false\n");
     for (int n = 0; n < 40; ++n) w.premises.temporary.write(fmt::format("user{}", n), fmt::format("text {}", n));
-    for (std::uint64_t n = 0; n < 40; ++n) static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
+    for (std::uint64_t n = 0; n < 40; ++n)
+        static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
     const auto said = w.await(40);
     for (const auto& [n, answer] : said) CHECK(answer.text == fmt::format("text {}", n));
 
-    for (std::uint64_t n = 0; n < 40; ++n) static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
+    for (std::uint64_t n = 0; n < 40; ++n)
+        static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
     w.categorizer.fail("test");
     while (!w.categorizer.up()) uv_run(&w.premises.loop.uv(), UV_RUN_ONCE);
     CHECK(w.answers_to({{100, "user1", "", ""}})[100].text == "text 1");

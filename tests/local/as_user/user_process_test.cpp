@@ -93,7 +93,8 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
     SUBCASE("whose process does not answer, of a message, or of its end: it is killed") {
         REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
         for (const bool whole : {false, true}) {
-            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(1), w.unreaped);
+            UserProcess process({as_user::identity_of(w.nobody), w.request, {}, false}, std::chrono::seconds(1),
+                                w.unreaped);
             REQUIRE_FALSE(process.open());
             const auto pid = only_child();
             REQUIRE(kill(pid, SIGSTOP) == 0);

@@ -68,8 +68,8 @@ TEST_CASE("a command reads the message, where its user is at home") {
 
 TEST_CASE("what a command finds around it") {
     World w;
-    w.run.environment = command::environment({"ann", w.run.person.home, "o'neil$(x)@far.example",
-                                              "ann+lists@here.example", "team@here.example", '+'});
+    w.run.environment = command::environment(
+        {"ann", w.run.person.home, "o'neil$(x)@far.example", "ann+lists@here.example", "team@here.example", '+'});
     CHECK(w.said("env > environment; exec 3<&0; ls /proc/self/fd > open; umask > mask; ulimit -c > core")
               .starts_with("delivered"));
     const auto environment = w.place.text("environment");

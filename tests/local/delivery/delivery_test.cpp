@@ -1,15 +1,15 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
 #include "daemons/local/delivery/delivery.h"
-#include "libspool/message/message_writer.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_writer.h"
 #include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <semaphore>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <semaphore>
 
 using namespace local;
 using proto::delivery::Deliver;
@@ -146,9 +146,9 @@ TEST_CASE("what the spool says is not believed: no command, file or mailbox that
     const std::string owned = w.place.path() / "owned", forward = w.place.path() / "forward";
     w.place.write("aliases", "nobody: root\n");
     const auto file = (w.place.path() / "postrider.toml").string();
-    const auto config = config::parse(fmt::format("[local]\naliases = [\"{0}/aliases\"]\nforward = [\"{0}/forward\"]\n",
-                                                  w.place.path().string()),
-                                      file, {"here.example", "ann", 1});
+    const auto config = config::parse(
+        fmt::format("[local]\naliases = [\"{0}/aliases\"]\nforward = [\"{0}/forward\"]\n", w.place.path().string()),
+        file, {"here.example", "ann", 1});
     REQUIRE(config);
     w.settings.local = config->local;
     w.settings.switch_users = true;
@@ -185,6 +185,6 @@ TEST_CASE("the words around a message") {
     CHECK(prefix_fields("", "a@x", "b@y") == "Return-Path: <>\nX-Original-To: a@x\nDelivered-To: b@y\n");
     CHECK(from_line("", smtp::WallTime{}).starts_with("From MAILER-DAEMON  "));
     CHECK(from_line("\"a b\"@x", smtp::WallTime{}).starts_with("From \"a-b\"@x  "));
-    CHECK(maildir_name(spool::QueueId{0x0A1B2C3D4E5F01}, 3, smtp::WallTime(std::chrono::seconds(5)),
-                       "a/b:c") == "5.Q0A1B2C3D4E5F01R3.a\\057b\\072c");
+    CHECK(maildir_name(spool::QueueId{0x0A1B2C3D4E5F01}, 3, smtp::WallTime(std::chrono::seconds(5)), "a/b:c") ==
+          "5.Q0A1B2C3D4E5F01R3.a\\057b\\072c");
 }

@@ -1,7 +1,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/local/delivery/target_check.h"
 #include "daemons/common/lookup/aliases/include_file.h"
+#include "daemons/local/delivery/target_check.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -43,7 +43,8 @@ struct World {
 TEST_CASE("what an alias file names is named, for that address and that user, as it stands there now") {
     World w;
     if (geteuid() != 0) return; // whose the files are is whom they run as
-    w.place.write("aliases", "Robot: \"|prog -x\", /var/file, ann\nlist: :include:" + w.place.path().string() + "/more\n");
+    w.place.write("aliases",
+                  "Robot: \"|prog -x\", /var/file, ann\nlist: :include:" + w.place.path().string() + "/more\n");
     CHECK(w.find("robot@here.example", "daemon", "|prog -x") == "named");
     CHECK(w.find("ROBOT+any@localhost", "daemon", "/var/file") == "named");
     CHECK(w.find("robot@here.example", "games", "|prog -x") == "elsewhere"); // in games' own file, if anywhere
@@ -78,14 +79,15 @@ TEST_CASE("tables name commands, and rules never with parts of the address") {
 }
 
 TEST_CASE("a virtual mailbox is where the configuration has it") {
-    World w(
-        "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"maildir:/srv/{domain}/{user}/\"\nuser = \"daemon\"\n");
+    World w("[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"maildir:/srv/{domain}/{user}/\"\nuser = "
+            "\"daemon\"\n");
     CHECK(w.find("Ann+x@Boxes.example", "daemon", "maildir:/srv/boxes.example/ann/") == "named");
     CHECK(w.find("ann@boxes.example", "games", "maildir:/srv/boxes.example/ann/") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "maildir:/srv/boxes.example/bob/") == "refused");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/etc/passwd") == "refused");
     w.configure(
-        "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"mbox:/srv/{value}/{user}/{value}\"\nuser = \"daemon\"\n"
+        "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"mbox:/srv/{value}/{user}/{value}\"\nuser = "
+        "\"daemon\"\n"
         "recipients = [\"text:/etc/hostname\"]\n");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/b/ann/a/b") == "named");
     CHECK(w.find("ann@boxes.example", "daemon", "mbox:/srv/a/ann/b") == "refused");

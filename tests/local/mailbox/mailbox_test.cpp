@@ -3,10 +3,9 @@
 #include "tests/temporary_directory.h"
 #include <cerrno>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-#include <fcntl.h>
 #include <thread>
 #include <unistd.h>
 
@@ -101,8 +100,7 @@ TEST_CASE("what is not committed leaves nothing") {
 TEST_CASE("an mbox grows by one message, its From lines quoted") {
     TemporaryDirectory place;
     const auto l = request(place, Format::mbox);
-    const std::string one =
-        "From a@x  Fri Nov 20 15:54:58 2026\nReturn-Path: <a@x>\nSubject: s\n\n>From here\n\n";
+    const std::string one = "From a@x  Fri Nov 20 15:54:58 2026\nReturn-Path: <a@x>\nSubject: s\n\n>From here\n\n";
     CHECK(deliver(l).text == "delivered to mailbox");
     CHECK(place.text("box") == one);
     CHECK(deliver(l).outcome == Outcome::delivered);
@@ -117,7 +115,7 @@ TEST_CASE("an mbox delivery that is repeated is there once, unless the first was
     TemporaryDirectory place;
     auto l = request(place, Format::mbox);
     for (const std::string& content : {std::string("Subject: s\r\n\r\nFrom here\r\n"),
-                                      "Subject: large\r\n\r\n" + std::string(700'000, 'x') + "\r\n"}) {
+                                       "Subject: large\r\n\r\n" + std::string(700'000, 'x') + "\r\n"}) {
         place.write("box", "From old\n\nof another\n\n");
         l.may_be_delivered = true;
         CHECK(deliver(l, content).text == "delivered to mailbox");
@@ -143,8 +141,8 @@ TEST_CASE("an mbox that another holds is left alone") {
     place.write("box.lock", "1\n");
     CHECK(deliver(l).status == "4.2.0");
     CHECK(place.text("box") == "");
-    std::filesystem::last_write_time(place.path() / "box.lock", std::filesystem::file_time_type::clock::now() -
-                                                                  std::chrono::minutes(10));
+    std::filesystem::last_write_time(place.path() / "box.lock",
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::minutes(10));
     CHECK(deliver(l).outcome == Outcome::delivered); // its maker is long gone
 
     const int fd = open((place.path() / "box").c_str(), O_RDWR);
@@ -186,8 +184,7 @@ TEST_CASE("deliveries to one mbox side by side do not mix") {
     for (std::size_t at = 0; (at = text.find("From a@x", at)) != text.npos; ++at) ++count;
     CHECK(count == 20);
     CHECK(text.size() == 20 * (l.from_line.size() + 1 + l.prefix.size() + 100'002));
-    for (char c : {'a', 'b', 'c', 'd'})
-        CHECK(text.find("\n" + std::string(100'000, c) + "\n\n") != text.npos);
+    for (char c : {'a', 'b', 'c', 'd'}) CHECK(text.find("\n" + std::string(100'000, c) + "\n\n") != text.npos);
 }
 
 TEST_CASE("links and other people's files are not written to") {

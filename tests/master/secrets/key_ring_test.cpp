@@ -44,8 +44,7 @@ struct Rig {
 
 TEST_CASE_FIXTURE(Rig, "each role is handed its own") {
     REQUIRE(ring.load(config, now));
-    const auto smtpd = text_of(ring.file_for(Role::smtpd)),
-               client = text_of(ring.file_for(Role::smtp_client));
+    const auto smtpd = text_of(ring.file_for(Role::smtpd)), client = text_of(ring.file_for(Role::smtp_client));
     const auto server_side = ipc::decode<proto::secrets::Message>(smtpd);
     const auto client_side = ipc::decode<proto::secrets::Message>(client);
     REQUIRE(server_side);
@@ -74,7 +73,8 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
     CHECK(text_of(ring.file_for(Role::smtp_client)).find("crayon") != std::string::npos);
     CHECK(ring.refresh(config, now)->empty()); // said once
     CHECK(ring.renewed().empty());
-    CHECK(ring.problem().starts_with(odd.error().what + ": the previous certificates")); // and shown as long as it lasts
+    CHECK(
+        ring.problem().starts_with(odd.error().what + ": the previous certificates")); // and shown as long as it lasts
     write(config.smtp_client.credentials, "relay.example.net alice:crayon, longer\n");
     CHECK(ring.refresh(config, now)->empty()); // back to what it was
     CHECK(ring.problem().empty());
@@ -83,8 +83,7 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
     const auto open = ring.refresh(config, now);
     REQUIRE(!open);
     CHECK(open.error().what.find("chmod 600") != std::string::npos);
-    REQUIRE(::chmod(config.smtp_client.credentials.c_str(), 0600) ==
-            0); // nothing but the mode: seen all the same
+    REQUIRE(::chmod(config.smtp_client.credentials.c_str(), 0600) == 0); // nothing but the mode: seen all the same
     CHECK(*ring.refresh(config, now) == std::vector{Role::smtp_client});
 
     write(config.auth.passwords, "bob:$6$other::\n");

@@ -60,7 +60,7 @@ struct Rig {
         tokens.ask(account, refused, now, [this](const Tokens::Answer& answer) {
             if (answer.number != 0) number = answer.number;
             answered.push_back(answer.problem.empty() ? std::string(answer.text) + (answer.fresh ? " fresh" : "")
-                                                  : answer.problem);
+                                                      : answer.problem);
         });
     }
     // Until so many have been told.
@@ -81,8 +81,7 @@ struct Rig {
 
 } // namespace
 
-TEST_CASE_FIXTURE(Rig,
-                  "one run for all who ask, kept for those who ask later, made anew when refused or old") {
+TEST_CASE_FIXTURE(Rig, "one run for all who ask, kept for those who ask later, made anew when refused or old") {
     use("echo token; echo 100");
     ask();
     ask();

@@ -79,7 +79,8 @@ TEST_CASE("what fits nowhere is refused, with what to do") {
         REQUIRE(!placed);
         return placed.error().what;
     };
-    auto text = said(one("realy", listening("127.0.0.1", at)), {section("relay", {at}), section("submission", {other})});
+    auto text =
+        said(one("realy", listening("127.0.0.1", at)), {section("relay", {at}), section("submission", {other})});
     CHECK(text.find("\"realy\", but there is no [listen.realy] (there is: relay, submission)") != text.npos);
     CHECK(text.find("FileDescriptorName=") != text.npos);
     text = said(one("relay", listening("127.0.0.1", at)), {section("relay", {{at.address, 1}})});

@@ -10,7 +10,8 @@ using master::Notifier;
 namespace {
 
 struct Systemd {
-    explicit Systemd(const std::string& path) : socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    explicit Systemd(const std::string& path)
+        : socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
         sockaddr_un at{};
         at.sun_family = AF_UNIX;
         path.copy(at.sun_path, sizeof at.sun_path - 1);

@@ -28,6 +28,7 @@ TEST_CASE("the line has an end, and never half a character") {
         const auto text = master::text_of({running, 1, "", std::string(n, 'x') + "\u00e4\u20ac\U0001f4ec\u00e4\u20ac"});
         CHECK(text.size() <= master::max_status_text);
         const auto kept = text.ends_with("...") ? text.substr(0, text.size() - 3) : text;
-        CHECK((kept.back() == 'x' || kept.ends_with("\u00e4") || kept.ends_with("\u20ac") || kept.ends_with("\U0001f4ec")));
+        CHECK((kept.back() == 'x' || kept.ends_with("\u00e4") || kept.ends_with("\u20ac") ||
+               kept.ends_with("\U0001f4ec")));
     }
 }

@@ -7,8 +7,7 @@ using nlohmann::json;
 TEST_CASE("the status page says what is wrong first") {
     StatusData data;
     data.master = {{"state", "running"}, {"since", 1000}, {"pid", 7}, {"file", "p.toml"}, {"generation", 2}};
-    data.processes =
-        json::array({{{"process", "smtpd 1"}, {"pid", 8}, {"state", "ready"}, {"since", 1000}}});
+    data.processes = json::array({{{"process", "smtpd 1"}, {"pid", 8}, {"state", "ready"}, {"since", 1000}}});
     data.queue = {
         {"messages", 12},
         {"accepting", false},
@@ -59,8 +58,7 @@ Links, most overdue first:
   smtpd 1    8  ready  16 min         0
 )");
     data.queue["drain_seconds"] = 90;
-    CHECK(status_page(data, 2000, 0).find("last minute; estimated drain time: 90 s\n") !=
-          std::string::npos);
+    CHECK(status_page(data, 2000, 0).find("last minute; estimated drain time: 90 s\n") != std::string::npos);
     data.queue["drain_seconds"] = 0;
     data.queue["states"] = {{"retrying", 12}};
     CHECK(status_page(data, 2000, 0).find("last minute; nothing is due\n") != std::string::npos);

@@ -45,7 +45,8 @@ TEST_CASE("each word once, in alphabetical order") {
         std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
         return out;
     };
-    for (std::size_t i = 1; i < glossary().size(); ++i) CHECK(lower(glossary()[i - 1].name) < lower(glossary()[i].name));
+    for (std::size_t i = 1; i < glossary().size(); ++i)
+        CHECK(lower(glossary()[i - 1].name) < lower(glossary()[i].name));
 }
 
 TEST_CASE("wrapped for the terminal") {

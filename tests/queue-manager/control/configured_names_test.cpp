@@ -1,5 +1,5 @@
-#include "daemons/queue-manager/control/configured_names.h"
 #include "daemons/common/config/config.h"
+#include "daemons/queue-manager/control/configured_names.h"
 #include <doctest/doctest.h>
 
 using namespace queue_manager;

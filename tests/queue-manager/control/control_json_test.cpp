@@ -1,6 +1,6 @@
 // What operators are told: where each closed gate comes from, and the tries of a link.
-#include "daemons/queue-manager/control/control_json.h"
 #include "daemons/decide/queue/filter.h"
+#include "daemons/queue-manager/control/control_json.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -46,8 +46,7 @@ TEST_CASE("explain: where each gate comes from") {
     }
     SUBCASE("pause: the command, by whom and why") {
         const queue_manager::Pauses pauses = {{Scope::queue, "remote.example", "ann", "their move", noon}};
-        const auto gate =
-            said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
+        const auto gate = said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
         CHECK(gate["origin"] == "command: pause queue remote.example: their move");
         CHECK(gate["by"] == "ann");
         CHECK(gate["advice"] == "\"postrider resume queue remote.example\" ends the pause.");
@@ -67,10 +66,11 @@ TEST_CASE("explain: where each gate comes from") {
         };
         CHECK(advice(Gate::route, {"4.4.3", "try again", "", ""}).find("/etc/resolv.conf") != std::string::npos);
         const auto not_found = [&](std::string status, std::string name, bool by_srv) {
-            return advice(Gate::route, {.status = std::move(status),
-                                        .text = "Name service error for name=words.example type=SRV: they decide nothing",
-                                        .at = std::move(name),
-                                        .by_srv = by_srv});
+            return advice(Gate::route,
+                          {.status = std::move(status),
+                           .text = "Name service error for name=words.example type=SRV: they decide nothing",
+                           .at = std::move(name),
+                           .by_srv = by_srv});
         };
         CHECK(not_found("4.4.3", "other.example", false).find("dig MX other.example.") != std::string::npos);
         CHECK(not_found("4.4.3", "provider.example", true).find("dig SRV _submissions._tcp.provider.example.") !=
@@ -80,8 +80,15 @@ TEST_CASE("explain: where each gate comes from") {
         CHECK(not_found("4.4.3", "", false).find("dig MX") != std::string::npos);
         using smtp::Stage;
         const std::string at = "mx[192.0.2.1]:25";
-        CHECK(advice(Gate::link, {"4.7.4", "there is an account, but AUTH was not offered by host mx[192.0.2.1]", "", "",
-                                  Stage::auth, 0, {}, false, at})
+        CHECK(advice(Gate::link, {"4.7.4",
+                                  "there is an account, but AUTH was not offered by host mx[192.0.2.1]",
+                                  "",
+                                  "",
+                                  Stage::auth,
+                                  0,
+                                  {},
+                                  false,
+                                  at})
                   .find("offers no AUTH") != std::string::npos);
         CHECK(advice(Gate::link,
                      {"4.7.4", "TLS is required, but AUTH was not offered", "", "", Stage::tls, 0, {}, false, at})

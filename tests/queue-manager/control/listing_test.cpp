@@ -1,15 +1,15 @@
 // The listing's readers: each gets the whole queue in parts, whoever reads nothing is let go, and nothing is gathered
 // without bound.
-#include "daemons/queue-manager/control/listing.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/runtime/wake.h"
+#include "daemons/queue-manager/control/listing.h"
 #include "libspool/format/layout.h"
 #include "libspool/message/message_writer.h"
 #include "libspool/store/store.h"
 #include "tests/libspool/disk/fake_disk.h"
 #include "tests/temporary_directory.h"
-#include <doctest/doctest.h>
 #include <cerrno>
+#include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 // What waits because somebody wanted it to says so in every listing, with who and why.
-#include "daemons/queue-manager/control/pause_text.h"
 #include "daemons/queue-manager/control/control_json.h"
 #include "daemons/queue-manager/control/listing.h"
+#include "daemons/queue-manager/control/pause_text.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 

@@ -41,17 +41,17 @@ TEST_CASE("what does not change does nothing, whatever else does") {
     CHECK(effects(relay, relay, queue("x.example")) == Texts{});
     CHECK(effects("", "[route.\"x.example\"]\nnext_hop = \"mx\"\n", queue("x.example")) == Texts{});
     CHECK(effects("", "[route.\"y.example\"]\nnext_hop = \"[192.0.2.1]\"\n", queue("x.example")) == Texts{});
-    CHECK(effects("", relay, queue("x.example", 0)) == Texts{}); // nothing is queued
-    CHECK(effects("", relay, queue("store:local")) == Texts{});  // it goes nowhere
-    CHECK(effects("", relay, queue("via:[192.0.2.9]:25")) == Texts{}); // an operator's word
+    CHECK(effects("", relay, queue("x.example", 0)) == Texts{});                // nothing is queued
+    CHECK(effects("", relay, queue("store:local")) == Texts{});                 // it goes nowhere
+    CHECK(effects("", relay, queue("via:[192.0.2.9]:25")) == Texts{});          // an operator's word
     CHECK(effects("", "queue.expiry = \"1d\"", queue("x.example")) == Texts{}); // recorded at acceptance
 }
 
 TEST_CASE("mail that would be rerouted") {
     CHECK(effects("", "[route.\"*\"]\nnext_hop = \"[192.0.2.1]:587\"\n", queue("x.example")) ==
           Texts{"rerouted: from its own MX hosts to [192.0.2.1]:587"});
-    CHECK(effects("[route.\".example\"]\nnext_hop = [\"[192.0.2.1]\", \"[192.0.2.2]\"]\n", "", queue("x.example@bulk")) ==
-          Texts{"rerouted: from [192.0.2.1], [192.0.2.2] to its own MX hosts"});
+    CHECK(effects("[route.\".example\"]\nnext_hop = [\"[192.0.2.1]\", \"[192.0.2.2]\"]\n", "",
+                  queue("x.example@bulk")) == Texts{"rerouted: from [192.0.2.1], [192.0.2.2] to its own MX hosts"});
     CHECK(effects("[route.\"*\"]\nnext_hop = \"[192.0.2.1]\"\n",
                   "[route.\"*\"]\nnext_hop = \"[192.0.2.1]\"\n[route.\"x.example\"]\nnext_hop = \"mx\"\n",
                   queue("x.example")) == Texts{"rerouted: from [192.0.2.1] to its own MX hosts"});

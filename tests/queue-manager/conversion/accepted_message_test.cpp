@@ -1,5 +1,5 @@
-#include "daemons/queue-manager/conversion/accepted_message.h"
 #include "daemons/decide/queue/ladder.h"
+#include "daemons/queue-manager/conversion/accepted_message.h"
 #include "daemons/queue-manager/conversion/retry_values.h"
 #include <doctest/doctest.h>
 

@@ -85,11 +85,20 @@ TEST_CASE("a local user is written down, without a sync") {
 TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
     auto state = message({"list@example.org"});
     const auto subject = CategorizationInput::of(state, 1000);
-    const spool::ResolvedRecipient good{.origin = 0, .fate = spool::Fate::remote, .changed = true, .list = true,
-                               .address = "x@example.com", .reverse_path = "owner-list@example.org"};
-    const spool::ResolvedRecipient bad{.origin = 0, .fate = spool::Fate::failed, .changed = true, .list = true,
-                              .address = "gone@example.org", .reverse_path = "owner-list@example.org",
-                              .status = "5.1.1", .text = "unknown user"};
+    const spool::ResolvedRecipient good{.origin = 0,
+                                        .fate = spool::Fate::remote,
+                                        .changed = true,
+                                        .list = true,
+                                        .address = "x@example.com",
+                                        .reverse_path = "owner-list@example.org"};
+    const spool::ResolvedRecipient bad{.origin = 0,
+                                       .fate = spool::Fate::failed,
+                                       .changed = true,
+                                       .list = true,
+                                       .address = "gone@example.org",
+                                       .reverse_path = "owner-list@example.org",
+                                       .status = "5.1.1",
+                                       .text = "unknown user"};
     auto judgement = judge(subject, softened({1, {good, bad}}));
     REQUIRE(judgement);
     CHECK(judgement->expanded);
@@ -111,8 +120,10 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(judgement->recipients[1].number == 2);
     CHECK(judgement->recipients[1].fate == Fate::unknown);
     // It is a member of the list still when it is found.
-    judgement = judge(again, {1, {{.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "new@example.net"},
-                                  {.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"}}});
+    judgement =
+        judge(again, {1,
+                      {{.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "new@example.net"},
+                       {.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 2); // x has it
     CHECK(judgement->recipients[1].destination == "example.net");
@@ -150,17 +161,15 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
     auto state = message({"list@example.org", "ann@example.org"});
     std::uint32_t index = 0;
     const auto of_list = [&](spool::Fate fate, std::string address, std::string status = "") {
-        return spool::ResolvedRecipient{.origin = index,
-                                        .fate = fate,
-                                        .changed = true,
-                                        .address = std::move(address),
-                                        .status = std::move(status)};
+        return spool::ResolvedRecipient{
+            .origin = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
     };
     // What is categorized again and again; `more` is what the mended list has.
     const auto whole = [&](std::vector<spool::ResolvedRecipient> more) {
-        auto out = std::vector{of_list(spool::Fate::remote, "x@example.com"), of_list(spool::Fate::remote, "y@example.com"),
-                               of_list(spool::Fate::failed, "gone@example.org", "5.1.1"),
-                               of_list(spool::Fate::discard, "list@example.org", "2.0.0")};
+        auto out =
+            std::vector{of_list(spool::Fate::remote, "x@example.com"), of_list(spool::Fate::remote, "y@example.com"),
+                        of_list(spool::Fate::failed, "gone@example.org", "5.1.1"),
+                        of_list(spool::Fate::discard, "list@example.org", "2.0.0")};
         out.insert(out.end(), more.begin(), more.end());
         return out;
     };
@@ -227,9 +236,9 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
                                         .delivered_to = std::move(by)};
     };
     const auto judgement = judge(CategorizationInput::of(state, 1000), {1,
-                                                            {sent_on(0, "ann@example.org", "a@example.com"),
-                                                             sent_on(1, "bob@example.org", "b@example.com"),
-                                                             {.origin = 2, .fate = spool::Fate::remote}}});
+                                                                        {sent_on(0, "ann@example.org", "a@example.com"),
+                                                                         sent_on(1, "bob@example.org", "b@example.com"),
+                                                                         {.origin = 2, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     const auto again = CategorizationInput::of(state, 1000);
@@ -237,7 +246,8 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
         std::set<std::uint32_t> groups;
         for (const auto& each : final_recipients(*recipients))
             if (each.fate == Fate::remote) groups.insert(each.sender_group);
-        CHECK(groups == (recipients == &again.settled ? std::set<std::uint32_t>{1, 2} : std::set<std::uint32_t>{0, 1, 2}));
+        CHECK(groups ==
+              (recipients == &again.settled ? std::set<std::uint32_t>{1, 2} : std::set<std::uint32_t>{0, 1, 2}));
     }
     CHECK(state.recipients[3].delivered_to == "ann@example.org");
 }
@@ -298,22 +308,21 @@ TEST_CASE("who failed without a try has failed in the file, with the reason, and
 
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
     auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
-    auto judgement =
-        judge(CategorizationInput::of(state, 1000),
-              {1,
-               {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
-                {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
-                {.origin = 2,
-                 .fate = spool::Fate::local,
-                 .changed = true,
-                 .address = "list@example.org",
-                 .user = "ann",
-                 .target = "|/usr/bin/vacation"},
-                {.origin = 2,
-                 .fate = spool::Fate::remote,
-                 .changed = true,
-                 .address = "c@example.com",
-                 .transport = "[relay.example]:26"}}});
+    auto judgement = judge(CategorizationInput::of(state, 1000),
+                           {1,
+                            {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
+                             {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
+                             {.origin = 2,
+                              .fate = spool::Fate::local,
+                              .changed = true,
+                              .address = "list@example.org",
+                              .user = "ann",
+                              .target = "|/usr/bin/vacation"},
+                             {.origin = 2,
+                              .fate = spool::Fate::remote,
+                              .changed = true,
+                              .address = "c@example.com",
+                              .transport = "[relay.example]:26"}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     CHECK(state.recipients[0].target == "maildir:/mail/ann/");
@@ -334,10 +343,10 @@ TEST_CASE("who waits for another answer still counts among who has the message")
     const std::vector<std::uint32_t> only = {1}; // bob is in his queue, and nothing is written of him
     const auto subject = CategorizationInput::of(state, 1000, false, only);
     REQUIRE(subject.open.size() == 1);
-    auto judgement = judge(
-        subject, {1,
-                  {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
-                   {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "carol@far.example"}}});
+    auto judgement =
+        judge(subject, {1,
+                        {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
+                         {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "carol@far.example"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 1);
     CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
@@ -346,12 +355,12 @@ TEST_CASE("who waits for another answer still counts among who has the message")
 TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
     auto judgement = judge(CategorizationInput::of(state, 1000), {1,
-                                                      {{.origin = 0,
-                                                        .fate = spool::Fate::failed,
-                                                        .changed = true,
-                                                        .address = "nobody@example.org",
-                                                        .status = "5.1.1",
-                                                        .text = "no such user"}}});
+                                                                  {{.origin = 0,
+                                                                    .fate = spool::Fate::failed,
+                                                                    .changed = true,
+                                                                    .address = "nobody@example.org",
+                                                                    .status = "5.1.1",
+                                                                    .text = "no such user"}}});
     REQUIRE(judgement);
     for (auto& record : judgement->records) REQUIRE(state.apply(record));
     auto again = CategorizationInput::of(state, 1000);
@@ -364,10 +373,10 @@ TEST_CASE("that an address is on the suppression list outlives a restart, whatev
     auto state = message({"b@example.net", "c@example.net"});
     const auto failed = [](std::uint32_t number, bool suppressed) {
         return spool::ResolvedRecipient{.origin = number,
-                               .fate = Fate::failed,
-                               .status = "5.7.1",
-                               .text = "no mail for that address",
-                               .suppressed = suppressed};
+                                        .fate = Fate::failed,
+                                        .status = "5.7.1",
+                                        .text = "no mail for that address",
+                                        .suppressed = suppressed};
     };
     const auto judgement = judge(CategorizationInput::of(state, 1000), {1, {failed(0, true), failed(1, false)}});
     REQUIRE(judgement);
@@ -380,18 +389,19 @@ TEST_CASE("that an address is on the suppression list outlives a restart, whatev
     CHECK_FALSE(again.settled[1].reason.suppressed);
 
     auto former = message({"b@example.net"}); // as files were written before there was the field
-    REQUIRE(former.apply(spool::StatusChanged{.recipients = {0},
-                                        .status = spool::Status::failed,
-                                        .reply = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22"},
-                                        .who = "categorizer"}));
+    REQUIRE(former.apply(
+        spool::StatusChanged{.recipients = {0},
+                             .status = spool::Status::failed,
+                             .reply = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22"},
+                             .who = "categorizer"}));
     CHECK(CategorizationInput::of(former, 1000).settled[0].reason.suppressed);
 }
 
 TEST_CASE("an answer that does not fit the question is not believed") {
     auto subject = CategorizationInput::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
-    CHECK_FALSE(judge(subject,
-                      {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
+    CHECK_FALSE(
+        judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
 }
 
 TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the origin of what an expansion brought") {
@@ -484,8 +494,8 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
         CHECK(state.recipients[6].user == "list");
     }
     SUBCASE("the table does not answer: what was found before waits, and is asked about again") {
-        auto judgement = judge(
-            subject, {1, {{.origin = 0, .fate = spool::Fate::unknown, .status = "4.3.0", .text = "no answer"}}});
+        auto judgement =
+            judge(subject, {1, {{.origin = 0, .fate = spool::Fate::unknown, .status = "4.3.0", .text = "no answer"}}});
         REQUIRE(judgement);
         CHECK(judgement->records.empty());
         REQUIRE(judgement->recipients.size() == 2);

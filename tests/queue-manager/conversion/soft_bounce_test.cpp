@@ -26,7 +26,8 @@ TEST_CASE("with soft_bounce nothing fails for good, and why stays readable") {
     proto::delivery::Done done;
     done.replies = {{.status = "5.7.1", .text = "host mx said: 550 5.7.1 no", .code = 550},
                     {.status = "2.0.0", .code = 250}};
-    done.results = {{0, proto::delivery::Outcome::failed, 0, false}, {1, proto::delivery::Outcome::delivered, 1, false}};
+    done.results = {{0, proto::delivery::Outcome::failed, 0, false},
+                    {1, proto::delivery::Outcome::delivered, 1, false}};
     done = softened(std::move(done));
     CHECK(done.results[0].outcome == proto::delivery::Outcome::deferred);
     CHECK(done.replies[0].status == "4.7.1");

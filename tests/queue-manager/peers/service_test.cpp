@@ -1,7 +1,7 @@
 // Questions to a service: long ones in parts and in turns, short ones between them.
-#include "daemons/queue-manager/peers/service.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/proto/categorize.h"
+#include "daemons/queue-manager/peers/service.h"
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
@@ -19,16 +19,16 @@ struct World {
         REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
         peer = std::make_unique<ipc::Channel<Message>>(
             std::make_unique<ipc::Connection>(loop, common::Fd(fds[1]), nullptr),
-            ipc::Channel<Message>::Callbacks{[this](Message&& message) {
-                                                 if (auto whole = joined.add(std::get<Categorize>(std::move(message)))) {
-                                                     CHECK(whole->complete);
-                                                     whole_ones.push_back({whole->message.request,
-                                                                           whole->message.recipients.size()});
-                                                     if (whole_ones.size() == awaited) loop.stop();
-                                                 }
-                                             },
-                                             [](const std::string& why) { FAIL(why); },
-                                             {}});
+            ipc::Channel<Message>::Callbacks{
+                [this](Message&& message) {
+                    if (auto whole = joined.add(std::get<Categorize>(std::move(message)))) {
+                        CHECK(whole->complete);
+                        whole_ones.push_back({whole->message.request, whole->message.recipients.size()});
+                        if (whole_ones.size() == awaited) loop.stop();
+                    }
+                },
+                [](const std::string& why) { FAIL(why); },
+                {}});
         service.attach(std::make_unique<ipc::Channel<Message>>(
             std::make_unique<ipc::Connection>(loop, common::Fd(fds[0]), nullptr)));
     }

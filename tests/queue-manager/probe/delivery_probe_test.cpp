@@ -19,7 +19,7 @@ struct Bench {
     std::vector<std::string> obstacles;
     bool agent = true;
     smtp::RemoteReply failed = {.stage = delivery::Stage::rcpt}; // how
-    std::string advice; // the last
+    std::string advice;                                          // the last
     std::string pool;
     std::string told; // a line per step: "finding step text"
     DeliveryProbes trials{{
@@ -44,12 +44,12 @@ struct Bench {
 
     std::uint64_t begin(DeliveryProbes::Order order) {
         return trials.begin(std::move(order), {[this](const ProbeLine& line) {
-                                            told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
-                                                                line.step, line.text);
-                                            advice = line.advice;
-                                        },
-                                        [this] { told += "over\n"; },
-                                        [this](auto error) { told += fmt::format("refused: {}\n", error); }});
+                                                   told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
+                                                                       line.step, line.text);
+                                                   advice = line.advice;
+                                               },
+                                               [this] { told += "over\n"; },
+                                               [this](auto error) { told += fmt::format("refused: {}\n", error); }});
     }
     void found(std::vector<RouteQuery::RecipientRoute> routes, std::string error = "") {
         REQUIRE(!inquiries.empty());
@@ -98,16 +98,17 @@ TEST_CASE("a host is named as in a route, with or without brackets") {
         std::string_view text, name;
         std::uint16_t port;
     };
-    const Row rows[] = {{"mx.y.example", "mx.y.example", 25},     {"mx.y.example:2525", "mx.y.example", 2525},
+    const Row rows[] = {{"mx.y.example", "mx.y.example", 25},        {"mx.y.example:2525", "mx.y.example", 2525},
                         {"[mx.y.example]:587", "mx.y.example", 587}, {"192.0.2.1", "192.0.2.1", 25},
-                        {"192.0.2.1:26", "192.0.2.1", 26},        {"2001:db8::1", "2001:db8::1", 25},
+                        {"192.0.2.1:26", "192.0.2.1", 26},           {"2001:db8::1", "2001:db8::1", 25},
                         {"[2001:db8::1]:26", "2001:db8::1", 26}};
     for (const auto& [text, name, port] : rows) {
         const auto host = host_named(text);
         REQUIRE_MESSAGE(host, text);
         CHECK(*host == route::Host{std::string(name), port, 0});
     }
-    for (std::string_view bad : {"", "[", "[]", "a b", "mx:0", "mx:99999", "mx:", "[mx]x", "mx.y.example:25:26", "mx/24"})
+    for (std::string_view bad :
+         {"", "[", "[]", "a b", "mx:0", "mx:99999", "mx:", "[mx]x", "mx.y.example:25:26", "mx/24"})
         CHECK_MESSAGE(!host_named(bad), bad);
 }
 

@@ -1,6 +1,6 @@
 // One failure has one answer, in whichever view an operator meets it.
-#include "daemons/queue-manager/probe/operator_advice.h"
 #include "daemons/queue-manager/conversion/records.h"
+#include "daemons/queue-manager/probe/operator_advice.h"
 #include <cerrno>
 #include <doctest/doctest.h>
 
@@ -60,8 +60,8 @@ TEST_CASE("a failure is answered alike on a link, of a message's own try, and by
         const auto probe = advice_on(reason, {"y.example", link, "mail"}, at);
         CHECK(probe != "");
         for (const auto gate : {Gate::link, Gate::queue}) // explain
-            CHECK(advice_on(GateInfo{.gate = gate, .open = false, .reason = reason}, {},
-                            {"y.example", link, "mail"}) == probe);
+            CHECK(advice_on(GateInfo{.gate = gate, .open = false, .reason = reason}, {}, {"y.example", link, "mail"}) ==
+                  probe);
         DeliveryInfo delivery{.waiting = Waiting::link, .queue = "y.example", .link = link, .reason = reason};
         CHECK(advice_on(delivery, {}, "mail") == probe); // message show
 
@@ -70,7 +70,8 @@ TEST_CASE("a failure is answered alike on a link, of a message's own try, and by
         auto& attempt = recipient.attempts.emplace_back();
         attempt.host = at;
         attempt.reply = {reply.code, reply.status, reply.text, reply.stage, reply.details};
-        CHECK(advice_on(GateInfo{.gate = Gate::ladder, .open = false}, recipient, {"y.example", link, "mail"}) == probe);
+        CHECK(advice_on(GateInfo{.gate = Gate::ladder, .open = false}, recipient, {"y.example", link, "mail"}) ==
+              probe);
         delivery.reason = {};
         CHECK(advice_on(delivery, recipient, "mail") == probe);
     }

@@ -13,7 +13,7 @@ struct Bench {
     bool categorizer = true, router = true;
     std::vector<RouteQuery::Findings> found;
     RouteQuery inquiry{{[this](const auto& q) { return asked.push_back(q), categorizer; },
-                     [this](const auto& q) { return routes.push_back(q), router; }}};
+                        [this](const auto& q) { return routes.push_back(q), router; }}};
     void ask(const std::string& address) {
         inquiry.ask(address, "", [this](const auto& findings) { found.push_back(findings); });
     }
@@ -44,11 +44,10 @@ TEST_CASE("an address becomes its final recipients, each with its route") {
     const auto number = b.asked[0].request;
     CHECK(b.asked[0].recipients.at(0).address == "list@here.example");
     CHECK(number > spool::QueueId::max);
-    CHECK(b.inquiry.answered(categorize::Categorized{number,
-                                                     {outcome(spool::Fate::local, ""),
-                                                      outcome(spool::Fate::remote, "a@One.example"),
-                                                      outcome(spool::Fate::remote, "b@one.example"),
-                                                      outcome(spool::Fate::remote, "c@two.example")}}));
+    CHECK(b.inquiry.answered(categorize::Categorized{
+        number,
+        {outcome(spool::Fate::local, ""), outcome(spool::Fate::remote, "a@One.example"),
+         outcome(spool::Fate::remote, "b@one.example"), outcome(spool::Fate::remote, "c@two.example")}}));
     CHECK(b.routes.size() == 2); // one for each destination
     CHECK(b.found.empty());
     CHECK(b.inquiry.answered(routed(number, "one.example")));
@@ -85,8 +84,7 @@ TEST_CASE("who is not there or goes away is named") {
     b.categorizer = true;
     b.router = false;
     b.ask("a@one.example");
-    b.inquiry.answered(
-        categorize::Categorized{b.asked[1].request, {outcome(spool::Fate::remote, "a@one.example")}});
+    b.inquiry.answered(categorize::Categorized{b.asked[1].request, {outcome(spool::Fate::remote, "a@one.example")}});
     CHECK(b.found.at(1).error.find("router") != std::string::npos);
     b.ask("a@one.example");
     b.inquiry.lost("categorizer");

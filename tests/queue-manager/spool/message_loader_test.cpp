@@ -39,7 +39,8 @@ struct World {
     spool::test::FakeDisk disk;
     spool::Result<> prepared = spool::prepare_spool(disk, {3});
     spool::CommitPool pool{disk, 0, [] {}};
-    MessageLoader readings{pool, [this] { ++asked_for; }, [this](QueueId, const std::string&) { told += "unreadable "; }};
+    MessageLoader readings{pool, [this] { ++asked_for; },
+                           [this](QueueId, const std::string&) { told += "unreadable "; }};
 };
 
 } // namespace

@@ -84,10 +84,10 @@ struct Load {
          std::vector<spool::SnapshotMessage> first = {}) {
         spool::test::Waker waker;
         spool::CommitPool pool(disk, threads, [&] { waker.wake(); });
-        SpoolScanner loader(pool, {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
+        SpoolScanner loader(pool,
+                            {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
                              [this](const spool::QuarantinedFile& each) { aside.push_back(each); },
-                             [this](const spool::Error& error) { unreadable.push_back(error); },
-                             [this] { ++ended; }});
+                             [this](const spool::Error& error) { unreadable.push_back(error); }, [this] { ++ended; }});
         for (const auto id : finished) loader.finished(id);
         loader.load_everything(std::move(first));
         while (loader.loading()) {
@@ -216,7 +216,7 @@ TEST_CASE("a scan that is quicker than the message's writer: what the writer tel
     CHECK(loader.found_already(durable));
     CHECK_FALSE(loader.found_already(durable)); // told once
     file_of(spool.disk, *ids, *directory, later);
-    CHECK_FALSE(loader.found_already(later)); // no scan has seen it
+    CHECK_FALSE(loader.found_already(later));         // no scan has seen it
     CHECK_FALSE(loader.found_already(spool.good[0])); // its writer has died: nobody will tell
     loader.load_writer(7);
     pool.drain();

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-using queue_manager::Suppressions;
 using decide::Suppression;
+using queue_manager::Suppressions;
 using namespace std::chrono_literals;
 
 namespace {
@@ -115,7 +115,8 @@ TEST_CASE("refusals are gathered; what an operator put there stays") {
     Keeper k(place.path());
     k.change({.entries = {entry("ann@example.org")}});
     k.added.clear();
-    for (const auto* each : {"ann@example.org", "bob@example.org", "bob@example.org"}) k.list.refused(entry(each, true));
+    for (const auto* each : {"ann@example.org", "bob@example.org", "bob@example.org"})
+        k.list.refused(entry(each, true));
     CHECK(k.added.empty());
     k.list.flush();
     k.drain();
@@ -127,7 +128,9 @@ TEST_CASE("refusals are gathered; what an operator put there stays") {
 
 TEST_CASE("a list that was damaged is put aside, and that is said until its file has gone") {
     TemporaryDirectory place;
-    { Keeper(place.path()).change({.entries = {entry("ann@example.org")}}); }
+    {
+        Keeper(place.path()).change({.entries = {entry("ann@example.org")}});
+    }
     const auto file = place.path() / "suppression/data.mdb";
     const auto size = std::filesystem::file_size(file);
     std::ofstream(file) << std::string(size, 'x');

@@ -25,8 +25,7 @@ TEST_CASE("replies, silence, refusals and lost connections, each at its stage") 
          FaultKind::replies, Stage::mail, 552},
         {"host mx.a[192.0.2.1] said: 554 5.7.1 spam (in reply to end of DATA command)", FaultKind::replies,
          Stage::final_dot, 554},
-        {"host mx.a[192.0.2.1] said: 451 4.3.0 later (in reply to DATA command)", FaultKind::replies, Stage::data,
-         451},
+        {"host mx.a[192.0.2.1] said: 451 4.3.0 later (in reply to DATA command)", FaultKind::replies, Stage::data, 451},
         {"lost connection with mx.a[192.0.2.1] while receiving the initial server greeting", FaultKind::drops,
          Stage::banner},
         {"lost connection with mx.a[192.0.2.1] while performing the EHLO handshake", FaultKind::drops, Stage::ehlo},
@@ -57,7 +56,8 @@ TEST_CASE("greylisting and unknown users are distinguished from other replies") 
     CHECK_FALSE(parse_failure("host a[b] said: 450 4.2.0 mailbox busy (in reply to RCPT TO command)")->greylisting);
     CHECK(parse_failure("host a[b] said: 550 5.1.1 no such user (in reply to RCPT TO command)")->unknown_user);
     CHECK_FALSE(parse_failure("host a[b] said: 550 5.7.1 spam (in reply to RCPT TO command)")->unknown_user);
-    CHECK_FALSE(parse_failure("host a[b] said: 550 5.1.1 no such user (in reply to end of DATA command)")->unknown_user);
+    CHECK_FALSE(
+        parse_failure("host a[b] said: 550 5.1.1 no such user (in reply to end of DATA command)")->unknown_user);
 }
 
 TEST_CASE("replies are kept so that a scenario can hold them") {

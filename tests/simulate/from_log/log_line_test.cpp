@@ -38,8 +38,9 @@ TEST_CASE("timestamps of traditional syslog and of RFC 3339") {
     CHECK(time->time == 19h + 52min + 2s + 250ms);
     CHECK(time->zone == -(5h + 30min));
 
-    for (std::string_view bad : {"", "Nov", "Nov 32 09:05:02", "Nov  3 24:05:02", "Nop  3 09:05:02", "2026-13-01T00:00:00Z",
-                                 "2026-01-01 ", "9999999-01-01T00:00:00Z", "2026-11-23T19:52:02+99:00", "Nov  3 9:5"})
+    for (std::string_view bad :
+         {"", "Nov", "Nov 32 09:05:02", "Nov  3 24:05:02", "Nop  3 09:05:02", "2026-13-01T00:00:00Z", "2026-01-01 ",
+          "9999999-01-01T00:00:00Z", "2026-11-23T19:52:02+99:00", "Nov  3 9:5"})
         CHECK_FALSE(read_time(bad));
 }
 
@@ -75,9 +76,8 @@ TEST_CASE("the other lines about a message") {
     read<Reported>("4ABCDE12: sender non-delivery notification: 5FFFF01");
     read<HostFailure>("connect to mx.example.net[192.0.2.1]:25: Connection refused", "");
     read<HostFailure>("4ABCDE12: host mx.example.net[192.0.2.1] said: 450 4.2.0 later (in reply to RCPT TO command)");
-    CHECK(
-        std::get<Queued>(read_line("Nov  3 09:05:02 a b[1]: 4ABCDE12: from=<>, size=1, nrcpt=1 (queue active)")->what)
-            .sender.empty());
+    CHECK(std::get<Queued>(read_line("Nov  3 09:05:02 a b[1]: 4ABCDE12: from=<>, size=1, nrcpt=1 (queue active)")->what)
+              .sender.empty());
 }
 
 TEST_CASE("relays with a port, without one, and invalid ones") {
@@ -89,15 +89,15 @@ TEST_CASE("relays with a port, without one, and invalid ones") {
 }
 
 TEST_CASE("irrelevant and malformed lines are ignored") {
-    for (
-        const char* line :
-        {"", "Nov  3 09:05:02 mx postfix/smtpd[1]: connect from a[192.0.2.1]",
-         "Nov  3 09:05:02 mx sshd[1]: Accepted password for bob",
-         "Nov  3 09:05:02 mx postfix/smtpd[1]: NOQUEUE: reject: RCPT from a[192.0.2.1]: 554 5.7.1 no; from=<a@b> to=<c@d>",
-         "Nov  3 09:05:02 mx postfix/qmgr[1]: 4ABCDE12: removed",
-         "4ABCDE12: to=<bob@example.net>, relay=none, delay=1, status=sent (x)",
-         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=-1, status=sent (x)",
-         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=nan, status=sent (x)",
-         "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net, relay=none, delay=1, status=sent (x)"})
+    for (const char* line :
+         {"", "Nov  3 09:05:02 mx postfix/smtpd[1]: connect from a[192.0.2.1]",
+          "Nov  3 09:05:02 mx sshd[1]: Accepted password for bob",
+          "Nov  3 09:05:02 mx postfix/smtpd[1]: NOQUEUE: reject: RCPT from a[192.0.2.1]: 554 5.7.1 no; from=<a@b> "
+          "to=<c@d>",
+          "Nov  3 09:05:02 mx postfix/qmgr[1]: 4ABCDE12: removed",
+          "4ABCDE12: to=<bob@example.net>, relay=none, delay=1, status=sent (x)",
+          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=-1, status=sent (x)",
+          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net>, relay=none, delay=nan, status=sent (x)",
+          "Nov  3 09:05:02 mx postfix/smtp[1]: 4ABCDE12: to=<bob@example.net, relay=none, delay=1, status=sent (x)"})
         CHECK_FALSE(read_line(line));
 }

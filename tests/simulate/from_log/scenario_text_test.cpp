@@ -1,7 +1,7 @@
 // Scenarios derived from logs: valid, and true to the log.
 #include "daemons/simulate/from_log/comparison.h"
-#include "daemons/simulate/from_log/scenario_text.h"
 #include "daemons/simulate/from_log/incidents.h"
+#include "daemons/simulate/from_log/scenario_text.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,8 +15,8 @@ namespace {
 constexpr std::chrono::year_month_day today{std::chrono::year(2026), std::chrono::November, std::chrono::day(23)};
 
 std::string line(int second, std::string_view rest) {
-    return fmt::format("Nov 22 {:02}:{:02}:{:02} mx postfix/smtp[2]: {}", second / 3600, second / 60 % 60,
-                       second % 60, rest);
+    return fmt::format("Nov 22 {:02}:{:02}:{:02} mx postfix/smtp[2]: {}", second / 3600, second / 60 % 60, second % 60,
+                       rest);
 }
 std::string delivery(int second, std::string_view id, std::string_view to, int delay, std::string_view status,
                      std::string_view text, std::string_view relay = "mx.example.net[192.0.2.1]:25") {
@@ -93,9 +93,9 @@ TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
         log.take(delivery(41000 + n, fmt::format("BBBBB{}", n), "a@example.net", 1000 - n * 29, "sent", "250 ok"));
     log.take(delivery(42000, "CCCCC1", "nobody@example.net", 0, "bounced",
                       "host mx.example.net[192.0.2.1] said: 550 5.1.1 who? (in reply to RCPT TO command)"));
-    log.take(delivery(
-        42001, "DDDDD1", "x@gone.example", 1, "bounced",
-        "Host or domain name not found. Name service error for name=gone.example type=A: Host not found", "none"));
+    log.take(delivery(42001, "DDDDD1", "x@gone.example", 1, "bounced",
+                      "Host or domain name not found. Name service error for name=gone.example type=A: Host not found",
+                      "none"));
     log.take(line(42002, "EEEEE1: from=<>, size=900, nrcpt=1 (queue active)"));
     log.take(delivery(42003, "EEEEE1", "b@example.net", 1, "sent", "250 ok"));
     log.end();
@@ -141,8 +141,7 @@ TEST_CASE("the scenario is valid whatever names and replies the log contains") {
             const auto id = fmt::format("AAAAA{}", ++second);
             log.take(line(second, fmt::format("{}: from=<{}>, size=0, nrcpt=1 (queue active)", id, to)));
             log.take(delivery(second, id, to, 1, "deferred",
-                              "host q\"\\[1] said: 450 4.2.0 \"\\ \x01\x7f\xff (in reply to RCPT TO command)",
-                              relay));
+                              "host q\"\\[1] said: 450 4.2.0 \"\\ \x01\x7f\xff (in reply to RCPT TO command)", relay));
             log.take(delivery(second, id, to, 1, "deferred", "connect to [2001:db8::1]:25: \"\\", relay));
         }
     log.end();

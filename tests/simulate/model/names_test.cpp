@@ -22,8 +22,7 @@ Scenario scenario_of(std::string_view text) {
 
 } // namespace
 
-TEST_CASE(
-    "a route's next hops: the preferred one, the next while that is down, the preferred one if all are") {
+TEST_CASE("a route's next hops: the preferred one, the next while that is down, the preferred one if all are") {
     const auto config =
         config_of("[route.\"*\"]\nconnections = 7\n"
                   "next_hop = [\"[one.example]:25\", [\"[two.example]:25\", \"[three.example]:26\"]]\n");
@@ -54,11 +53,10 @@ TEST_CASE("a pool has links of its own, each down for itself; the mail's own com
 
 TEST_CASE("without a route: MX hosts as the scenario has them") {
     const auto config = config_of("");
-    const auto scenario =
-        scenario_of("[domain.\"a.example\"]\nmx = [\"mx1.example\", \"mx2.example\"]\nttl = \"5m\"\n"
-                    "[domain.\"ours.example\"]\nmx = [\"h.example\"]\n"
-                    "[fault.servfail]\nhow = \"no_dns\"\ndomains = [\"a.example\"]\nfrom = \"1h\"\n"
-                    "[fault.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
+    const auto scenario = scenario_of("[domain.\"a.example\"]\nmx = [\"mx1.example\", \"mx2.example\"]\nttl = \"5m\"\n"
+                                      "[domain.\"ours.example\"]\nmx = [\"h.example\"]\n"
+                                      "[fault.servfail]\nhow = \"no_dns\"\ndomains = [\"a.example\"]\nfrom = \"1h\"\n"
+                                      "[fault.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
     const SimulatedRouter router(config, scenario);
     const auto found = router.find("a.example", 0s);
     CHECK(found.destination.kind == decide::RouteKind::mx);

@@ -1,7 +1,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
-#include "daemons/simulate/report/report.h"
 #include "daemons/simulate/model/simulation.h"
+#include "daemons/simulate/report/report.h"
 #include <doctest/doctest.h>
 
 using namespace std::chrono_literals;
@@ -11,8 +11,8 @@ namespace {
 
 // What came of it; also that no message is lost or made up.
 simulate::Timeline play(std::string_view scenario, std::string_view configuration = "") {
-    const auto config = config::parse(std::string("[queue]\njitter = 0\n") + std::string(configuration),
-                                      "c.toml", {"h.example", "user", 2});
+    const auto config = config::parse(std::string("[queue]\njitter = 0\n") + std::string(configuration), "c.toml",
+                                      {"h.example", "user", 2});
     REQUIRE(config);
     const auto read = simulate::parse(scenario, "s.toml");
     REQUIRE_MESSAGE(read, (read ? "" : read.error().front().to_string()));
@@ -42,24 +42,22 @@ constexpr std::string_view relay = "[route.\"*\"]\nnext_hop = \"[relay.example]:
 constexpr std::string_view traffic =
     "[world]\nduration = \"12h\"\ninterval = \"1h\"\n[traffic.t]\ndomains = [\"a.example\"]\n";
 // One message, at the beginning.
-constexpr std::string_view one =
-    "[world]\nduration = \"10d\"\n"
-    "[traffic.t]\ndomains = [\"a.example\"]\nprofile = \"burst\"\nmessages = 1\n";
+constexpr std::string_view one = "[world]\nduration = \"10d\"\n"
+                                 "[traffic.t]\ndomains = [\"a.example\"]\nprofile = \"burst\"\nmessages = 1\n";
 
 // When a link's tries failed, in whole seconds.
 std::vector<long> tries(const simulate::Timeline& timeline, const std::string& name) {
     std::vector<long> out;
     for (const auto& each : timeline.events())
-        if (each.link == name &&
-            (each.kind == simulate::EventKind::glitch || each.kind == simulate::EventKind::retry))
+        if (each.link == name && (each.kind == simulate::EventKind::glitch || each.kind == simulate::EventKind::retry))
             out.push_back(std::chrono::floor<std::chrono::seconds>(each.at).count());
     return out;
 }
 
 // The link that has this host among its own.
 const simulate::Timeline::Link& of_host(const simulate::Timeline& timeline, std::string_view host) {
-    const auto found = std::ranges::find_if(timeline.links(),
-                                            [&](auto& each) { return each.first.find(host) != std::string::npos; });
+    const auto found =
+        std::ranges::find_if(timeline.links(), [&](auto& each) { return each.first.find(host) != std::string::npos; });
     REQUIRE(found != timeline.links().end());
     return found->second;
 }
@@ -68,8 +66,7 @@ const simulate::Timeline::Link& of_host(const simulate::Timeline& timeline, std:
 std::string order(const simulate::Timeline& timeline, const std::string& name) {
     std::string out;
     for (const auto& each : timeline.events())
-        if (each.link == name && each.in_summary)
-            out += (out.empty() ? "" : " ") + std::string(name_of(each.kind));
+        if (each.link == name && each.in_summary) out += (out.empty() ? "" : " ") + std::string(name_of(each.kind));
     return out;
 }
 
@@ -89,8 +86,7 @@ TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is 
     for (const char* how : {"refuses", "silent"}) {
         const auto timeline =
             play(std::string(traffic) +
-                     "[fault.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\nhow = \"" + how +
-                     "\"\n",
+                     "[fault.x]\nhosts = \"relay.example\"\nfrom = \"2h\"\nlasts = \"3h\"\nhow = \"" + how + "\"\n",
                  relay);
         const auto& to = link(timeline, "[relay.example]");
         CHECK(to.rows.at(1).state == "ready");
@@ -108,9 +104,8 @@ TEST_CASE("a relay that is down: mail waits, on the ladder, and goes when it is 
 }
 
 TEST_CASE("the configuration's numbers are what is played") {
-    const auto timeline =
-        play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"11h\"\n",
-             "expiry = \"4h\"\ndelay_notice = \"1h\"\n" + std::string(relay));
+    const auto timeline = play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"11h\"\n",
+                               "expiry = \"4h\"\ndelay_notice = \"1h\"\n" + std::string(relay));
     const auto& to = link(timeline, "[relay.example]");
     CHECK(to.returned() > 3000);
     CHECK(to.notices > 5000);
@@ -132,15 +127,13 @@ TEST_CASE("servers' ways: unknown users, limits, greylists, refusals") {
     CHECK(link(limited, "[relay.example]").queued < 100);
     for (const char* how : {"busy", "defers", "drops"}) {
         const auto timeline =
-            play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"" +
-                     how + "\"\n",
+            play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"" + how + "\"\n",
                  relay);
         CHECK(link(timeline, "[relay.example]").rows.at(1).backlog > 500);
         CHECK(link(timeline, "[relay.example]").rows.at(4).backlog < 20);
     }
-    const auto rejected = play(
-        std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"rejects\"\n",
-        relay);
+    const auto rejected =
+        play(std::string(traffic) + "[fault.x]\nhosts = \"relay.example\"\nfrom = \"1h\"\nhow = \"rejects\"\n", relay);
     CHECK(link(rejected, "[relay.example]").returned() > 500);
     CHECK(link(rejected, "[relay.example]").returned() < 700);
 }
@@ -169,8 +162,7 @@ lasts = "2h"
 
 TEST_CASE("what no mail had to do with is named") {
     const auto config = config::parse(relay, "c.toml", {"h.example", "user", 2});
-    const auto read =
-        simulate::parse(std::string(traffic) + "[fault.x]\nhosts = \"rely.example\"\n", "s.toml");
+    const auto read = simulate::parse(std::string(traffic) + "[fault.x]\nhosts = \"rely.example\"\n", "s.toml");
     REQUIRE(config);
     REQUIRE(read);
     simulate::Simulation simulation(*config, *read);
@@ -179,8 +171,7 @@ TEST_CASE("what no mail had to do with is named") {
 }
 
 TEST_CASE("the ladder of a link, with jitter 0: 0, 1, 2, 12, 22, 32, 47, 62 minutes") {
-    const auto timeline =
-        play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"61m\"\n", relay);
+    const auto timeline = play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"61m\"\n", relay);
     const std::vector<long> expected{0, 60, 120, 720, 1320, 1920, 2820};
     CHECK(tries(timeline, "[relay.example]") == expected);
     CHECK(link(timeline, "[relay.example]").delivered == 1);
@@ -188,10 +179,9 @@ TEST_CASE("the ladder of a link, with jitter 0: 0, 1, 2, 12, 22, 32, 47, 62 minu
 }
 
 TEST_CASE("a route's own ladder, and its named policy") {
-    const auto own =
-        play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10m\"\n",
-             std::string(relay) + "glitch_interval = \"10s\"\nretry_interval = \"1m\"\nretry_count = 2\n"
-                                  "retry_interval_after = \"5m\"\n");
+    const auto own = play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nlasts = \"10m\"\n",
+                          std::string(relay) + "glitch_interval = \"10s\"\nretry_interval = \"1m\"\nretry_count = 2\n"
+                                               "retry_interval_after = \"5m\"\n");
     CHECK(tries(own, "[relay.example]") == std::vector<long>{0, 10, 20, 80, 140, 440});
     const std::string_view greeted = "[host.\"relay.example\"]\ngreylist = \"1h\"\n";
     const auto steps = play(std::string(one) + std::string(greeted),
@@ -202,15 +192,14 @@ TEST_CASE("a route's own ladder, and its named policy") {
     CHECK(link(steps, "[relay.example]").last_return < 17min);
     const auto usual = play(std::string(one) + std::string(greeted), relay);
     CHECK(link(usual, "[relay.example]").delivered == 1);
-    const auto of_traffic =
-        play(std::string(one) + "retry_policy = \"exchange\"\n" + std::string(greeted), relay);
+    const auto of_traffic = play(std::string(one) + "retry_policy = \"exchange\"\n" + std::string(greeted), relay);
     CHECK(link(of_traffic, "[relay.example]").attempts == link(usual, "[relay.example]").attempts);
 }
 
 TEST_CASE("a route's rate: what waits drains in the time it takes") {
     const auto timeline = play("[world]\nduration = \"12h\"\n[traffic.t]\ndomains = \"a.example\"\nprofile "
-                                "= \"burst\"\nmessages = 600\n",
-                                std::string(relay) + "messages_per_hour = 100\n");
+                               "= \"burst\"\nmessages = 600\n",
+                               std::string(relay) + "messages_per_hour = 100\n");
     const auto& to = link(timeline, "[relay.example]");
     CHECK(to.delivered == 600);
     CHECK(to.delay(1) == doctest::Approx(599 * 36).epsilon(0.001));
@@ -238,14 +227,12 @@ TEST_CASE("several next hops: the backup takes over, and the first comes back af
             CHECK(each.at < 3h + 21min);
         }
     }
-    CHECK(std::ranges::count(timeline.events(), simulate::EventKind::reset, &simulate::TimelineEvent::kind) ==
-          2);
+    CHECK(std::ranges::count(timeline.events(), simulate::EventKind::reset, &simulate::TimelineEvent::kind) == 2);
 }
 
 TEST_CASE("equals share a link; one of them down is no trouble") {
-    const auto timeline =
-        play(std::string(traffic) + "[fault.x]\nhosts = \"one.example\"\nfrom = \"1h\"\n",
-             "[route.\"*\"]\nnext_hop = [[\"[one.example]:25\", \"[two.example]:25\"]]\n");
+    const auto timeline = play(std::string(traffic) + "[fault.x]\nhosts = \"one.example\"\nfrom = \"1h\"\n",
+                               "[route.\"*\"]\nnext_hop = [[\"[one.example]:25\", \"[two.example]:25\"]]\n");
     const auto& both = link(timeline, "[one.example],[two.example]");
     CHECK(both.queued < 5);
     CHECK(both.failures == 0);
@@ -253,12 +240,10 @@ TEST_CASE("equals share a link; one of them down is no trouble") {
 }
 
 TEST_CASE("a route's own reading of a reply") {
-    const auto refused = std::string(one) +
-                         "[fault.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"MAIL\"\n"
-                         "reply = \"550 5.7.1 not from you\"\nlasts = \"5m\"\n";
+    const auto refused = std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"MAIL\"\n"
+                                            "reply = \"550 5.7.1 not from you\"\nlasts = \"5m\"\n";
     CHECK(link(play(refused, relay), "[relay.example]").rejected == 1);
-    const auto reread =
-        play(refused, std::string(relay) + "reply_overrides = [\"550 5.7.1 at MAIL is temporary\"]\n");
+    const auto reread = play(refused, std::string(relay) + "reply_overrides = [\"550 5.7.1 at MAIL is temporary\"]\n");
     CHECK(link(reread, "[relay.example]").delivered == 1);
 }
 
@@ -288,13 +273,13 @@ TEST_CASE("time is up after five days, and the report is mail of its own") {
 
 TEST_CASE("bulk does not delay transactional mail; one sender's flood does not starve the others") {
     const auto longest_wait = [](std::string_view flood, std::string_view single) {
-        const auto timeline = play(
-            "[world]\nduration = \"6h\"\n[host.\"relay.example\"]\ntransaction = \"1s\"\n"
-            "[traffic.flood]\ndomains = \"a.example\"\nprofile = \"burst\"\nmessages = 30000\n" +
-                std::string(flood) +
-                "[traffic.single]\ndomains = \"a.example\"\nmessages = 60\nfrom = \"2m\"\nuntil = \"3m\"\n" +
-                std::string(single),
-            std::string(relay) + "connections = 10\n");
+        const auto timeline =
+            play("[world]\nduration = \"6h\"\n[host.\"relay.example\"]\ntransaction = \"1s\"\n"
+                 "[traffic.flood]\ndomains = \"a.example\"\nprofile = \"burst\"\nmessages = 30000\n" +
+                     std::string(flood) +
+                     "[traffic.single]\ndomains = \"a.example\"\nmessages = 60\nfrom = \"2m\"\nuntil = \"3m\"\n" +
+                     std::string(single),
+                 std::string(relay) + "connections = 10\n");
         CHECK(timeline.traffic().at("flood").delay(1) > 2000);
         return timeline.traffic().at("single").delay(1);
     };
@@ -305,8 +290,7 @@ TEST_CASE("bulk does not delay transactional mail; one sender's flood does not s
 
 TEST_CASE("rate refusals of a server: 452 puts messages off, nobody is returned") {
     const auto timeline =
-        play(std::string(traffic) + "messages = 1200\n[host.\"relay.example\"]\nmessages_per_minute = 15\n",
-             relay);
+        play(std::string(traffic) + "messages = 1200\n[host.\"relay.example\"]\nmessages_per_minute = 15\n", relay);
     const auto& to = link(timeline, "[relay.example]");
     CHECK(to.returned() == 0);
     CHECK(to.failures > 500);
@@ -314,8 +298,7 @@ TEST_CASE("rate refusals of a server: 452 puts messages off, nobody is returned"
     CHECK(to.delivered > 12 * 60 * 8);
 }
 
-TEST_CASE(
-    "what a stage's failure costs: at RCPT one recipient, at DATA the message, at the banner the link") {
+TEST_CASE("what a stage's failure costs: at RCPT one recipient, at DATA the message, at the banner the link") {
     const auto at = [](std::string_view stage, std::string_view reply) {
         return play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nhow = \"replies\"\nat = \"" +
                         std::string(stage) + "\"\nreply = \"" + std::string(reply) + "\"\nlasts = \"5m\"\n",
@@ -327,10 +310,9 @@ TEST_CASE(
     CHECK(order(at("DATA", "451 4.3.0 later"), "[relay.example]") == "queue queue");
     CHECK(order(at("RCPT", "550 5.1.1 no"), "[relay.example]") == "first_return");
     for (const char* how : {"silent", "drops"}) {
-        const auto timeline =
-            play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nat = \"DATA\"\nhow = \"" + how +
-                     "\"\nlasts = \"90s\"\n",
-                 relay);
+        const auto timeline = play(std::string(one) + "[fault.x]\nhosts = \"relay.example\"\nat = \"DATA\"\nhow = \"" +
+                                       how + "\"\nlasts = \"90s\"\n",
+                                   relay);
         CHECK(link(timeline, "[relay.example]").delivered == 1);
         CHECK(link(timeline, "[relay.example]").failures >= 1);
     }
@@ -346,7 +328,7 @@ TEST_CASE("hosts past those that one attempt may try are owed to the next attemp
     for (const std::string how : {"refuses", "silent", "replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed"}) {
         CAPTURE(how);
         const auto timeline = play(world + "[fault.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
-                                    "[smtp_client]\nworkers = 1\n");
+                                   "[smtp_client]\nworkers = 1\n");
         const auto& to = of_host(timeline, "mx1.example");
         CHECK(to.delivered == 1);
         CHECK(to.delay(1) < 600);
@@ -358,12 +340,12 @@ TEST_CASE("hosts to fall back on come behind all others, with as many tries of t
     const std::string world = std::string(one) + "[domain.\"a.example\"]\nmx = [\"m1.example\", \"m2.example\"]\n";
     const auto well = play(world + "[host.\"spare.example\"]\nunknown = 1.0\n", route);
     CHECK(of_host(well, "m1.example").delivered == 1);
-    const auto ill = play(world + "[fault.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n",
-                                  route);
+    const auto ill = play(world + "[fault.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n", route);
     CHECK(of_host(ill, "m1.example").delivered == 1);
     CHECK(of_host(ill, "m1.example").delay(1) < 2);
     // One that says 5xx has spoken for the destination: nothing is to be got round.
     const auto closed = play(world + "[fault.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n"
-                                     "how = \"replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed\"\n", route);
+                                     "how = \"replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed\"\n",
+                             route);
     CHECK(of_host(closed, "m1.example").delivered == 0);
 }

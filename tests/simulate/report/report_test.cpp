@@ -1,8 +1,8 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/config/load.h"
+#include "daemons/simulate/model/simulation.h"
 #include "daemons/simulate/report/ascii_chart.h"
 #include "daemons/simulate/report/report.h"
-#include "daemons/simulate/model/simulation.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,9 +13,8 @@ namespace simulate = postrider::simulate;
 namespace {
 
 simulate::Timeline play(std::string_view more = "", std::uint32_t seed = 1, std::size_t width = 80) {
-    const auto config =
-        config::parse("[queue]\njitter = 0\n[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n", "c.toml",
-                      {"h.example", "user", 2});
+    const auto config = config::parse("[queue]\njitter = 0\n[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n",
+                                      "c.toml", {"h.example", "user", 2});
     REQUIRE(config);
     const auto scenario = simulate::parse("[world]\nduration = \"12h\"\ninterval = \"1h\"\n"
                                           "[traffic.t]\ndomains = \"a.example\"\n" +

@@ -39,8 +39,9 @@ TEST_CASE("messages that are listed, one by one") {
     const std::string listed = std::string(mail) + "profile = \"listed\"\n";
     CHECK(problem(listed).find("traffic.t.arrivals is missing: expected the times of arrival") != std::string::npos);
     CHECK(problem(listed + "arrivals = \"soon\"\n").find("\"soon\" is not a time") != std::string::npos);
-    CHECK(problem(listed + "arrivals = \"0:01\"\nmessages = 7\n").find("traffic.t.messages is for profiles other than") !=
-          std::string::npos);
+    CHECK(
+        problem(listed + "arrivals = \"0:01\"\nmessages = 7\n").find("traffic.t.messages is for profiles other than") !=
+        std::string::npos);
     CHECK(problem(std::string(mail) + "arrivals = \"0:01\"\n")
               .find("traffic.t.arrivals is for profile = \"listed\" only") != std::string::npos);
 }
@@ -100,25 +101,22 @@ TEST_CASE("what is wrong is named with its place and what was probably meant") {
           "s.toml:1:2: unknown section wrld: did you mean [world]?");
     CHECK(problem(std::string(mail) + "messages = 0\n") ==
           "s.toml:3:12: traffic.t.messages: 0 is out of range: expected 1 to 100000000");
-    CHECK(problem(std::string(mail) + "[fault.x]\nhosts = \"a b\"\n").find("is not a host") !=
-          std::string::npos);
+    CHECK(problem(std::string(mail) + "[fault.x]\nhosts = \"a b\"\n").find("is not a host") != std::string::npos);
     CHECK(problem(std::string(mail) + "[fault.x]\nhosts = \"a.example:0\"\n").find("is not a host") !=
           std::string::npos);
     CHECK(problem(std::string(mail) + "[fault.x]\nhow = \"dies\"\nhosts = \"a.example\"\n")
               .find("is not a valid value") != std::string::npos);
     CHECK(problem(std::string(mail) + "[trouble.x]\n") == "s.toml:3:2: [trouble] is now called [fault]");
     CHECK(problem(std::string(mail) + "[fault.x]\n").find("expected what is affected") != std::string::npos);
-    CHECK(problem(std::string(mail) +
-                  "[fault.x]\nhow = \"no_dns\"\ndomains = \"a.example\"\nhosts = \"b.example\"\n")
+    CHECK(problem(std::string(mail) + "[fault.x]\nhow = \"no_dns\"\ndomains = \"a.example\"\nhosts = \"b.example\"\n")
               .find("no_dns") != std::string::npos);
-    CHECK(problem(std::string(mail) + "from = \"2h\"\nuntil = \"1h\"\n").find("later than from") !=
-          std::string::npos);
+    CHECK(problem(std::string(mail) + "from = \"2h\"\nuntil = \"1h\"\n").find("later than from") != std::string::npos);
     CHECK(problem(std::string(mail) + "messages = 100000000\n").find("more than can be simulated") !=
           std::string::npos);
     CHECK(problem("[traffic.t]\ndomains = []\n").find("is empty") != std::string::npos);
     CHECK(problem("").find("a scenario needs mail") != std::string::npos);
-    CHECK(problem("[world]\nduration = \"1h\"\ninterval = \"2h\"\n" + std::string(mail))
-              .find("longer than duration") != std::string::npos);
+    CHECK(problem("[world]\nduration = \"1h\"\ninterval = \"2h\"\n" + std::string(mail)).find("longer than duration") !=
+          std::string::npos);
     CHECK(problem("[world\n").starts_with("s.toml:1:"));
 }
 

@@ -66,8 +66,16 @@ struct Caller : Connector::Owner {
         };
         config::SmtpClient settings;
         settings.connection_attempt_delay = 10ms;
-        context.emplace(ClientContext{loop, log, deadlines, *disk, 1, settings,
-                              std::make_shared<dns::Resolver>(loop, names.settings()), {}, std::mt19937(seed++), 0});
+        context.emplace(ClientContext{loop,
+                                      log,
+                                      deadlines,
+                                      *disk,
+                                      1,
+                                      settings,
+                                      std::make_shared<dns::Resolver>(loop, names.settings()),
+                                      {},
+                                      std::mt19937(seed++),
+                                      0});
     }
     // Until it is reached or nobody is left; everything that was said.
     std::string connector(std::vector<proto::route::Host> hosts) {
@@ -220,7 +228,8 @@ TEST_CASE("an address that failed lately comes last") {
     caller.a["mx.test"] = {"127.0.0.1", "127.0.0.2"};
     for (int i = 0; i < 20; ++i) {
         caller.context->peer_history = {};
-        caller.context->peer_history.record_failure(*common::IpAddress::parse("127.0.0.1"), common::Loop::now().monotonic);
+        caller.context->peer_history.record_failure(*common::IpAddress::parse("127.0.0.1"),
+                                                    common::Loop::now().monotonic);
         CHECK(caller.connector({host("mx.test", one.port, 10)}).starts_with("ask 127.0.0.2"));
     }
 }
@@ -353,8 +362,8 @@ TEST_CASE("what is remembered of an address fades") {
     CHECK(!peer_history.failed_lately(address, now));
     for (std::uint32_t i = 0; i < 2 * PeerHistory::max_entries; ++i) {
         common::IpAddress other;
-        other.bytes[0] = static_cast<std::uint8_t>(i >> 16),
-        other.bytes[1] = static_cast<std::uint8_t>(i >> 8), other.bytes[2] = static_cast<std::uint8_t>(i);
+        other.bytes[0] = static_cast<std::uint8_t>(i >> 16), other.bytes[1] = static_cast<std::uint8_t>(i >> 8),
+        other.bytes[2] = static_cast<std::uint8_t>(i);
         peer_history.record_failure(other, now);
     }
     CHECK(peer_history.failed_lately(common::IpAddress{{0, 0x4e, 0x1f}}, now)); // the last one

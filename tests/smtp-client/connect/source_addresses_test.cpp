@@ -47,7 +47,8 @@ TEST_CASE("the family of the server decides, and what was chosen for it stays") 
 
 TEST_CASE("connections share the addresses by weight") {
     std::mt19937 random(1);
-    const auto weighted = pool({"192.0.2.1 a.example.com 1", "192.0.2.2 b.example.com 3", "2001:db8::1 a.example.com 1000"});
+    const auto weighted =
+        pool({"192.0.2.1 a.example.com 1", "192.0.2.2 b.example.com 3", "2001:db8::1 a.example.com 1000"});
     std::map<std::string, int> count;
     for (int i = 0; i < 40'000; ++i) ++count[text(SourceAddresses(weighted, {}, 5, random).source_for(v4))];
     CHECK(count.size() == 2);
@@ -147,7 +148,7 @@ TEST_CASE("after a refusal by the site only one that does not rest is another") 
     CHECK(sources.current_text() == "192.0.2.2");
     CHECK_FALSE(sources.rejected_by_site());
     CHECK(text(sources.source_for(v4)) == "192.0.2.2"); // it stays with what it has
-    CHECK(sources.take_rejections().empty());         // nothing more is to be told of those
+    CHECK(sources.take_rejections().empty());           // nothing more is to be told of those
     // At another server of the site it rests still, and may be refused there at the door.
     sources.next_server();
     sources.reached(sources.source_for(v4));

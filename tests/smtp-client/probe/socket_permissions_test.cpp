@@ -17,13 +17,13 @@ TEST_CASE("what stands where a socket was to be") {
     const std::string folder = here.path(), path = folder + "/lmtp";
     const auto we = fmt::format("this process runs as user {}, group {}", geteuid(), getegid());
     CHECK(describe_socket(path) == fmt::format("{}: No such file or directory; {}", path, we));
-    CHECK(describe_socket(folder + "/dovecot/lmtp") == fmt::format("{}/dovecot: No such file or directory; {}", folder, we));
+    CHECK(describe_socket(folder + "/dovecot/lmtp") ==
+          fmt::format("{}/dovecot: No such file or directory; {}", folder, we));
 
     std::ofstream(path) << "no socket";
     REQUIRE(chmod(path.c_str(), 0640) == 0);
     CHECK(describe_socket(path) ==
-          fmt::format("{} is not a socket (mode 0640, user {}, group {}); {}",
-                      path, geteuid(), getegid(), we));
+          fmt::format("{} is not a socket (mode 0640, user {}, group {}); {}", path, geteuid(), getegid(), we));
     CHECK(describe_socket(path + "/x").starts_with(path + " is not a directory; "));
 
     std::filesystem::remove(path);

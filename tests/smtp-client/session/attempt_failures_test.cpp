@@ -9,7 +9,8 @@ using Hosts = AttemptFailures::Hosts;
 using MayExist = AttemptFailures::MayExist;
 using SoftBounce = AttemptFailures::SoftBounce;
 
-AttemptFailure failure(std::string text, smtp::Outcome outcome = smtp::Outcome::deferred, std::string status = "4.4.1") {
+AttemptFailure failure(std::string text, smtp::Outcome outcome = smtp::Outcome::deferred,
+                       std::string status = "4.4.1") {
     AttemptFailure out;
     out.why.text = std::move(text);
     out.why.outcome = outcome;

@@ -9,10 +9,9 @@ using namespace smtp_client::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("deliveries go one behind the other over one connection") {
-    Server server(
-        {hello() + transaction + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: DATA\n" +
-         "S: 250 2.0.0 Ok: queued as 1\nS: 250 Ok\nS: 550 5.1.1 No\nS: 250 Ok\nS: 354 Go\nC: <message>\n"
-         "S: 250 2.0.0 Ok: queued as 2\nC: QUIT\nclose"});
+    Server server({hello() + transaction + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: DATA\n" +
+                   "S: 250 2.0.0 Ok: queued as 1\nS: 250 Ok\nS: 550 5.1.1 No\nS: 250 Ok\nS: 354 Go\nC: <message>\n"
+                   "S: 250 2.0.0 Ok: queued as 2\nC: QUIT\nclose"});
     World world;
     const auto first = world.write("Subject: 1\r\n\r\n.\r\n"), second = world.write("2\r\n", {"b@y", "c@y"});
     auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
@@ -30,16 +29,14 @@ TEST_CASE("deliveries go one behind the other over one connection") {
     CHECK(log.find(first.text() + ": to=<b@y>, relay=" + relay + ", delay=0") != log.npos);
     CHECK(log.find(", dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as 1)") != log.npos);
     CHECK(log.find(second.text() + ": to=<b@y>, relay=" + relay + ", conn_use=2, delay=0") != log.npos);
-    CHECK(log.find("dsn=5.1.1, status=bounced (host " + std::string(peer) + " said: 550 5.1.1 No") !=
-          log.npos);
+    CHECK(log.find("dsn=5.1.1, status=bounced (host " + std::string(peer) + " said: 550 5.1.1 No") != log.npos);
 }
 
 TEST_CASE("a large message goes out piece by piece") {
     Server server({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
     World world;
     std::string content = "Subject: large\r\n\r\n";
-    for (int i = 0; i < 50'000; ++i)
-        content += "line " + std::to_string(i) + " of a message that is large\r\n";
+    for (int i = 0; i < 50'000; ++i) content += "line " + std::to_string(i) + " of a message that is large\r\n";
     auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
     world.deliver(world.write(content));
     connection.close();
@@ -133,12 +130,11 @@ TEST_CASE("push-back, and failures of the message, do not send it round the host
     for (const auto& [script, told] :
          {Case{hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 421 4.7.0 Slow\nclose",
                "failed: host " + peer + " said: 421 4.7.0 Slow (in reply to MAIL FROM command)\n"},
-          Case{
-              hello() + transaction + "close",
-              "done 1 0=1:lost connection with " + peer +
-                  " while sending end of data -- message may be sent more than once (in doubt)\nfailed: lost "
-                  "connection with " +
-                  peer + " while sending end of data -- message may be sent more than once\n"},
+          Case{hello() + transaction + "close",
+               "done 1 0=1:lost connection with " + peer +
+                   " while sending end of data -- message may be sent more than once (in doubt)\nfailed: lost "
+                   "connection with " +
+                   peer + " while sending end of data -- message may be sent more than once\n"},
           Case{hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nclose",
                "done 1 0=1:lost connection with " + peer +
                    " while sending DATA command\nfailed: lost connection with " + peer +
@@ -164,9 +160,8 @@ TEST_CASE("a session that had accepted MAIL is no failed link when no host is le
 
 TEST_CASE("replies out of step: without pipelining the next time") {
     Server server({hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 250 Ok\nC: <end>",
-                   hello() +
-                       "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\nC: "
-                       "<message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"});
+                   hello() + "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\nC: "
+                             "<message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"});
     World world;
     const auto id = world.write("x\r\n");
     world.connect({{"127.0.0.1", server.port, 0}});
@@ -209,8 +204,8 @@ TEST_CASE("what an address refuses only until it is tried in another way does no
                    "close"});
     Server relay({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
     World world;
-    auto& connection = world.connect({{"127.0.0.1", server.port, 0},
-                                      {"127.0.0.1", relay.port, 0, 0, decide::Tier::fallback}});
+    auto& connection =
+        world.connect({{"127.0.0.1", server.port, 0}, {"127.0.0.1", relay.port, 0, 0, decide::Tier::fallback}});
     world.deliver(world.write("x\r\n"));
     connection.close();
     CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");

@@ -134,8 +134,9 @@ TEST_CASE("what came of every try to have TLS is told, for reports") {
         {decide::TlsLevel::may, starttls + "C: QUIT\nclose", TlsResult::success},
         {decide::TlsLevel::may, no_tls, TlsResult::starttls_not_supported},
         {decide::TlsLevel::encrypt, no_tls, TlsResult::starttls_not_supported},
-        {decide::TlsLevel::encrypt, "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\n"
-                                    "C: STARTTLS\nS: 220 Go\nclose",
+        {decide::TlsLevel::encrypt,
+         "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\n"
+         "C: STARTTLS\nS: 220 Go\nclose",
          TlsResult::validation_failure},
         {decide::TlsLevel::verify, starttls, TlsResult::certificate_not_trusted},
     };
@@ -169,8 +170,8 @@ struct Onlooker final : SessionObserver {
     void authenticating(const std::string&) override {}
     void sent(const std::string&, const smtp::client_event::CommandSent&) override {}
     void received(const std::string&, const smtp::client_event::ReplyReceived&) override {}
-    void handshake_done(const std::string&, const tls::ConnectionInfo&, const tls::CertificateVerdict&, std::string_view,
-                     decide::TlsLevel) override {}
+    void handshake_done(const std::string&, const tls::ConnectionInfo&, const tls::CertificateVerdict&,
+                        std::string_view, decide::TlsLevel) override {}
     void failed(const std::string&, const smtp::Verdict& why) override { failure = why.text; }
     void probed(const std::string&, const smtp::TransactionResult&) override {}
     std::string failure;
@@ -210,7 +211,8 @@ const std::string served = "C: MAIL FROM:<a@x> REQUIRETLS\nS: 250 Ok\nC: RCPT TO
 // A host whose certificate proves its name to us.
 struct Trusted {
     proto::secrets::Certificate certificate = tls::testing::make_certificate("mx", "IP:127.0.0.1");
-    std::shared_ptr<const tls::Context> server = server_context(certificate), client = client_context(certificate.chain);
+    std::shared_ptr<const tls::Context> server = server_context(certificate),
+                                        client = client_context(certificate.chain);
 };
 
 } // namespace
@@ -261,7 +263,8 @@ TEST_CASE("the policy of the domain vouches for its hosts, too") {
     CHECK(server.problems() == "");
 }
 
-TEST_CASE("mail that requires what no reachable host promises waits while another cannot be reached, and fails no link") {
+TEST_CASE(
+    "mail that requires what no reachable host promises waits while another cannot be reached, and fails no link") {
     const Trusted trusted;
     Server server({takes_on("8BITMIME", "C: QUIT\nclose")}, trusted.server);
     World world;
@@ -270,10 +273,8 @@ TEST_CASE("mail that requires what no reachable host promises waits while anothe
     world.connect({{"127.0.0.1", closed_port(), 10}, {"127.0.0.1", server.port, 20}}, {.mx = true});
     world.deliver(world.write("x\r\n"));
     const auto told = world.run();
-    CHECK(
-        told.find(
-            "done 1 0=1:message requires TLS on the whole path (REQUIRETLS), and host 127.0.0.1[127.0.0.1] "
-            "does not offer REQUIRETLS; other hosts cannot be reached") != std::string::npos);
+    CHECK(told.find("done 1 0=1:message requires TLS on the whole path (REQUIRETLS), and host 127.0.0.1[127.0.0.1] "
+                    "does not offer REQUIRETLS; other hosts cannot be reached") != std::string::npos);
     CHECK(told.ends_with("closed\n"));
     CHECK(server.problems() == "");
 }

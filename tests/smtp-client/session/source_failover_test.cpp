@@ -128,8 +128,8 @@ TEST_CASE("mail that is refused because of the address it comes from goes from t
 
 TEST_CASE("those behind it go from there, too") {
     // The second one's commands are under way when the first one's content is refused.
-    Server server({piped + transaction + "S: " + listed + "\nC: <end>",
-                   taken + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    Server server(
+        {piped + transaction + "S: " + listed + "\nC: <end>", taken + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
     TwoAddresses world;
     const auto told = world.run_with(server, 2);
     CHECK(told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.3 0=0:250 2.0.0 Ok\n"
@@ -144,8 +144,9 @@ TEST_CASE("where every other address rests, the server's word is the verdict") {
         world.order.resting = {"127.0.0.3"};
         Server server({refusal});
         const auto told = world.run_with(server);
-        CHECK(told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.2 0=2:host 127.0.0.1[127.0.0.1] "
-                               "said: 554 5.7.1 Service"));
+        CHECK(
+            told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.2 0=2:host 127.0.0.1[127.0.0.1] "
+                             "said: 554 5.7.1 Service"));
         CHECK(server.problems() == "");
         CHECK(world.log_text().find("and all other usable addresses of the pool bulk are backing off") !=
               std::string::npos);
@@ -160,13 +161,14 @@ TEST_CASE("where every other address rests, the server's word is the verdict") {
     SUBCASE("one rests, and its mail is taken") {
         world.order.resting = {"127.0.0.2", "127.0.0.3"};
         Server server({taken + "C: QUIT\nclose"});
-        CHECK(world.run_with(server).starts_with("connected\ntaken 127.0.0.2\ndone 1 from 127.0.0.2 0=0:250 2.0.0 Ok\n"));
+        CHECK(
+            world.run_with(server).starts_with("connected\ntaken 127.0.0.2\ndone 1 from 127.0.0.2 0=0:250 2.0.0 Ok\n"));
     }
 }
 
 TEST_CASE("who has the mail does not get it again: the others wait") {
-    Server server({plain + "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: RCPT TO:<c@y>\nS: " + listed +
-                   "\nC: DATA\nS: 354 Go\nC: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    Server server({plain + "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: RCPT TO:<c@y>\nS: " +
+                   listed + "\nC: DATA\nS: 354 Go\nC: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"});
     TwoAddresses world;
     const auto told = world.run_with(server, 1, {"b@y", "c@y"});
     CHECK(told.starts_with("connected\nrefused 127.0.0.2 (mail)\ndone 1 from 127.0.0.2 0=0:250 2.0.0 Ok 1=1:host"));

@@ -5,8 +5,8 @@
 #include "daemons/common/runtime/loop.h"
 #include "daemons/smtp-client/session/connection.h"
 #include "libspool/disk/commit_pool.h"
-#include "libspool/message/message_writer.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_writer.h"
 #include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <arpa/inet.h>
@@ -155,15 +155,15 @@ public:
         config::SmtpClient client;
         client.helo = "client.test";
         context_.emplace(ClientContext{loop_,
-                               log_,
-                               deadlines_,
-                               *disk_,
-                               1,
-                               client,
-                               std::make_shared<dns::Resolver>(loop_, config::Dns{}),
-                               {},
-                               std::mt19937(1),
-                               0});
+                                       log_,
+                                       deadlines_,
+                                       *disk_,
+                                       1,
+                                       client,
+                                       std::make_shared<dns::Resolver>(loop_, config::Dns{}),
+                                       {},
+                                       std::mt19937(1),
+                                       0});
     }
     ~World() {
         connection_.reset();
@@ -267,9 +267,11 @@ private:
         on_connected();
     }
     void source_refused(Connection&, delivery::SourceRefused refused) override {
-        told += "refused " + refused.source + (refused.by == delivery::SourceRefused::By::us     ? " (ours)"
-                                             : refused.by == delivery::SourceRefused::By::mail ? " (mail)"
-                                                                                               : "") + "\n";
+        told += "refused " + refused.source +
+                (refused.by == delivery::SourceRefused::By::us     ? " (ours)"
+                 : refused.by == delivery::SourceRefused::By::mail ? " (mail)"
+                                                                   : "") +
+                "\n";
     }
     void source_taken(Connection&, delivery::SourceAccepted taken) override { told += "taken " + taken.source + "\n"; }
     void done(Connection&, delivery::Done done, std::optional<spool::MessageReader>) override {
@@ -278,13 +280,14 @@ private:
         if (done.gone) told += " gone";
         if (done.unreadable) told += " unreadable";
         for (auto& r : done.results)
-            told += " " + std::to_string(r.recipient) + "=" + std::to_string(static_cast<int>(r.outcome)) +
-                    ":" + done.replies.at(r.reply).text +
-                    (done.replies.at(r.reply).in_doubt ? " (in doubt)" : "");
+            told += " " + std::to_string(r.recipient) + "=" + std::to_string(static_cast<int>(r.outcome)) + ":" +
+                    done.replies.at(r.reply).text + (done.replies.at(r.reply).in_doubt ? " (in doubt)" : "");
         told += "\n";
     }
     void closed(Connection&, delivery::Closed closed) override {
-        told += closed.failed ? "failed: " + closed.reason.text + "\n" : closed.at_address_limit ? "crowded\n" : "closed\n";
+        told += closed.failed             ? "failed: " + closed.reason.text + "\n"
+                : closed.at_address_limit ? "crowded\n"
+                                          : "closed\n";
         loop_.stop();
     }
     std::string log_file() const { return directory_ + "/log"; }

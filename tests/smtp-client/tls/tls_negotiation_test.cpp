@@ -12,7 +12,8 @@ using Available = TlsNegotiation::Available;
 using Fallback = TlsNegotiation::Fallback;
 
 TlsNegotiation negotiation(TlsLevel level, Fallback fallback = Fallback::none, std::string name = "mx.test") {
-    return {{.name = name, .text = name + "[192.0.2.1]", .of_mx = true}, {.level = level, .domain = "b.test"}, fallback};
+    return {
+        {.name = name, .text = name + "[192.0.2.1]", .of_mx = true}, {.level = level, .domain = "b.test"}, fallback};
 }
 
 proto::route::StsPolicy policy(decide::sts::Mode mode) {
@@ -65,7 +66,8 @@ TEST_CASE("a host that the policy in force does not name is refused, and reporte
     CHECK(decision.refusal == "host other.test[192.0.2.1] is none of those in the MTA-STS policy of b.test (id 1)");
     const auto outcome = other.outcome(decision.result, decision.refusal, enforced);
     REQUIRE(outcome);
-    CHECK((outcome->domain == "b.test" && outcome->host == "other.test" && outcome->policy == decide::TlsPolicyType::sts));
+    CHECK((outcome->domain == "b.test" && outcome->host == "other.test" &&
+           outcome->policy == decide::TlsPolicyType::sts));
 }
 
 TEST_CASE("a certificate is judged by what was demanded") {
@@ -104,7 +106,8 @@ TEST_CASE("a session is reported by what a policy in testing would have made of 
     CHECK(unproven.judge({}, certificate(decide::TlsState::Proof::none)));
     CHECK(unproven.finding_of_session(testing)->result == TlsResult::validation_failure);
     CHECK(unproven.finding_of_session({})->result == TlsResult::success);
-    CHECK_FALSE(negotiation(TlsLevel::may, Fallback::plain_text).finding_of_session(testing)); // reported when it failed
+    CHECK_FALSE(
+        negotiation(TlsLevel::may, Fallback::plain_text).finding_of_session(testing)); // reported when it failed
 
     const TlsNeeds of_report{.level = TlsLevel::may, .domain = "b.test", .of_report = true};
     auto report = TlsNegotiation({.name = "mx.test", .text = {}}, of_report, Fallback::none);

@@ -1,6 +1,6 @@
 // What came of TLS is told in parts: no batch is too long for a message, whatever domains and records it names.
-#include "daemons/smtp-client/tls/tls_results.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/smtp-client/tls/tls_results.h"
 #include "tests/common/ipc/fake_queue_manager.h"
 
 using namespace smtp_client;

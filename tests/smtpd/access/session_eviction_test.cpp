@@ -32,12 +32,14 @@ TEST_CASE("the network with most sessions gives up the one least was heard of") 
 }
 
 TEST_CASE("idle ones before those that send, and nobody who waits for us") {
-    const std::vector<SessionInfo> all = {
-        {"a", now, Activity::in_transaction}, {"a", now - 9s, Activity::awaiting_reply}, {"a", now, Activity::idle},
-        {"a", now - 8s, Activity::in_transaction}};
+    const std::vector<SessionInfo> all = {{"a", now, Activity::in_transaction},
+                                          {"a", now - 9s, Activity::awaiting_reply},
+                                          {"a", now, Activity::idle},
+                                          {"a", now - 8s, Activity::in_transaction}};
     CHECK(giving_way(all, "c", 1) == "a2");
     CHECK(giving_way(all, "c", 3) == "a2 a3 a0");
-    CHECK(giving_way({{"a", now, Activity::awaiting_reply}, {"a", now, Activity::awaiting_reply}, {"b", now}}, "c") == "");
+    CHECK(giving_way({{"a", now, Activity::awaiting_reply}, {"a", now, Activity::awaiting_reply}, {"b", now}}, "c") ==
+          "");
 }
 
 TEST_CASE("who was told to go already goes first") {

@@ -16,7 +16,8 @@ TEST_CASE("one user's wrong passwords lock out one user, there") {
     CHECK(lockouts.user_locked_for("net", "ann", limits, now + 4min) == 6min);
     CHECK_FALSE(lockouts.user_locked_for("net", "bob", limits, now));
     CHECK_FALSE(lockouts.user_locked_for("other", "ann", limits, now));
-    for (int n = 0; n < 100; ++n) CHECK_FALSE(lockouts.record_failure("net", "ann", limits, now).network); // not counted
+    for (int n = 0; n < 100; ++n)
+        CHECK_FALSE(lockouts.record_failure("net", "ann", limits, now).network); // not counted
     CHECK_FALSE(lockouts.network_locked_for("net", limits, now));
     CHECK_FALSE(lockouts.user_locked_for("net", "ann", limits, now + 10min));
 }
@@ -29,7 +30,8 @@ TEST_CASE("a right password clears what its user did wrong, and nothing else") {
     lockouts.record_success("net", "nobody");
     CHECK_FALSE(lockouts.record_failure("net", "ann", limits, now).user);
     CHECK(lockouts.record_failure("net", "bob", limits, now).user);
-    for (int n = 0; n < 3; ++n) CHECK(lockouts.record_failure("net", std::to_string(n), limits, now).network == (n == 2));
+    for (int n = 0; n < 3; ++n)
+        CHECK(lockouts.record_failure("net", std::to_string(n), limits, now).network == (n == 2));
     CHECK(lockouts.network_locked_for("net", limits, now));
 }
 

@@ -140,8 +140,8 @@ TEST_CASE("questions that are not answered do not keep others from being asked")
     w.ask("good");
     w.run_until_said(5);
     // Those before it had their time, the last two of them have the lines to themselves.
-    CHECK(w.said == std::vector<std::string>{"hangs a: none", "hangs b: none", "hangs c: none", "hangs d: none",
-                                             "good: DUNNO"});
+    CHECK(w.said ==
+          std::vector<std::string>{"hangs a: none", "hangs b: none", "hangs c: none", "hangs d: none", "good: DUNNO"});
     CHECK(w.logged().find("no answer in time, while further requests are waiting") != std::string::npos);
 }
 

@@ -30,10 +30,9 @@ State run(PolicyAnswer& answer, std::string_view text, std::size_t piece) {
 TEST_CASE("a question, line by line") {
     const auto text = policy_request(Stage::rcpt, facts());
     CHECK(text.starts_with("request=smtpd_access_policy\nprotocol_state=RCPT\nprotocol_name=ESMTP\n"));
-    for (auto line :
-         {"helo_name=client.example\n", "sender=ann@client.example\n", "recipient=bob@here.example\n",
-          "client_address=203.0.113.5\n", "client_name=mail.client.example\n", "size=1000\n",
-          "recipient_count=0\n", "instance=1.2\n"})
+    for (auto line : {"helo_name=client.example\n", "sender=ann@client.example\n", "recipient=bob@here.example\n",
+                      "client_address=203.0.113.5\n", "client_name=mail.client.example\n", "size=1000\n",
+                      "recipient_count=0\n", "instance=1.2\n"})
         CHECK_MESSAGE(text.find(line) != text.npos, line);
     CHECK(text.ends_with("\n\n"));
 }
@@ -93,7 +92,8 @@ TEST_CASE("what actions mean") {
           "X-Greylist: delayed 5 s");
     CHECK(parse_policy_action("HOLD look at it", Stage::rcpt, facts())->hold == "look at it");
     CHECK(parse_policy_action("DISCARD", Stage::data, facts())->discard == "discarded by policy");
-    CHECK(parse_policy_action("BCC spy@here.example", Stage::data, facts())->added_recipients.at(0) == "spy@here.example");
+    CHECK(parse_policy_action("BCC spy@here.example", Stage::data, facts())->added_recipients.at(0) ==
+          "spy@here.example");
     CHECK(parse_policy_action("WARN careful", Stage::connect, facts())->warning == "careful");
     for (auto odd : {"", "FROBNICATE", "PREPEND nonsense", "PREPEND : x", "600 x", "99", "HOLD"}) {
         const auto stage = std::string_view(odd) == "HOLD" ? Stage::connect : Stage::rcpt;

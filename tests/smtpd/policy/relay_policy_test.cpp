@@ -23,12 +23,10 @@ std::shared_ptr<const Rules> rules(config::Service service) {
 
 Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }
 
-RelayDecision to(std::string_view client, std::string_view path,
-             config::Service service = config::Service::relay) {
+RelayDecision to(std::string_view client, std::string_view path, config::Service service = config::Service::relay) {
     return evaluate_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
 }
-RelayDecision sender(std::string_view client, std::string_view path,
-                 config::Service service = config::Service::relay) {
+RelayDecision sender(std::string_view client, std::string_view path, config::Service service = config::Service::relay) {
     return evaluate_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
 }
 
@@ -37,9 +35,9 @@ constexpr auto stranger = "203.0.113.5", ours = "192.0.2.7", submitter = "198.51
 } // namespace
 
 TEST_CASE("nobody relays by accident") {
-    for (auto path : {"user@remote.example", "user%remote.example@elsewhere.example",
-                      "\"user@remote.example\"@elsewhere.example", "user@[203.0.113.9]",
-                      "user@sub.here.example", "user@nothere.example", "user@ere.example"}) {
+    for (auto path :
+         {"user@remote.example", "user%remote.example@elsewhere.example", "\"user@remote.example\"@elsewhere.example",
+          "user@[203.0.113.9]", "user@sub.here.example", "user@nothere.example", "user@ere.example"}) {
         const auto judged = to(stranger, path);
         CHECK_MESSAGE(judged.kind == Kind::reject, path);
         CHECK(judged.reply.code == 554);
@@ -47,8 +45,7 @@ TEST_CASE("nobody relays by accident") {
     }
     CHECK(to(stranger, "user@remote.example").reply.text == "<user@remote.example>: Relay access denied");
     CHECK(to(ours, "user@remote.example").kind == Kind::accept);
-    CHECK(to(submitter, "user@remote.example").kind ==
-          Kind::reject); // a submitter only on the submission listener
+    CHECK(to(submitter, "user@remote.example").kind == Kind::reject); // a submitter only on the submission listener
 }
 
 TEST_CASE("our own domains are asked about, relay domains are taken") {
@@ -122,7 +119,6 @@ TEST_CASE("XCLIENT makes it another client, of whom only what is said is known")
     const auto nobody = *described("ADDR=[UNAVAILABLE]");
     CHECK(nobody.peer() == "unknown[unknown]");
     CHECK_FALSE(nobody.has_address());
-    CHECK(evaluate_recipient(*rules(config::Service::relay), nobody,
-                          *smtp::ForwardPath::parse("user@remote.example"))
+    CHECK(evaluate_recipient(*rules(config::Service::relay), nobody, *smtp::ForwardPath::parse("user@remote.example"))
               .kind == Kind::reject);
 }

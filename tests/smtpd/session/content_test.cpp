@@ -8,9 +8,9 @@ using namespace smtpd::testing;
 TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
     Worker worker([](config::Config& config) {
         config.smtpd.complete_headers.clear();
-        config.content.header_checks = {"/^Subject: .*lottery/ REJECT no lotteries",
-                                        "/^Subject: wait/ HOLD look at it", "/^Received: from c / IGNORE",
-                                        "/^X-Old:/ REPLACE X-New: y", "/^Subject: hide/ DISCARD"};
+        config.content.header_checks = {"/^Subject: .*lottery/ REJECT no lotteries", "/^Subject: wait/ HOLD look at it",
+                                        "/^Received: from c / IGNORE", "/^X-Old:/ REPLACE X-New: y",
+                                        "/^Subject: hide/ DISCARD"};
     });
     std::string refused, edited, held, gone;
     worker.with([&] {
@@ -47,9 +47,8 @@ TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
 }
 
 TEST_CASE("a redirection to what is no address does not happen, and the log does not say it did") {
-    Worker worker([](config::Config& config) {
-        config.content.header_checks = {"/^X-To: (.*)/ REDIRECT $1@archive.example"};
-    });
+    Worker worker(
+        [](config::Config& config) { config.content.header_checks = {"/^X-To: (.*)/ REDIRECT $1@archive.example"}; });
     worker.with([&] {
         Client client(worker.port);
         client.reply();

@@ -32,9 +32,7 @@ void wait_for_queue_manager(Worker& worker) {
     });
 }
 
-void etrn_by_anybody(config::Listener& listener) {
-    listener.etrn_networks = {*common::Network::parse("127.0.0.0/8")};
-}
+void etrn_by_anybody(config::Listener& listener) { listener.etrn_networks = {*common::Network::parse("127.0.0.0/8")}; }
 
 } // namespace
 
@@ -54,11 +52,10 @@ TEST_CASE("VRFY that verifies says what RCPT would") {
             config.relay.networks.clear();
         },
         config::Service::relay, vrfy(config::Vrfy::verify));
-    const auto said =
-        said_to(worker, {"VRFY <bob@here.example>", "VRFY bob@here.example", "VRFY nobody@here.example",
-                         "VRFY far@remote.example", "VRFY ann@relay.example", "VRFY Bob Smith",
-                         "VRFY <bob@here.example> x", "VRFY later@here.example",
-                         "VRFY b\xc3\xb6\x62@here.example SMTPUTF8"});
+    const auto said = said_to(worker, {"VRFY <bob@here.example>", "VRFY bob@here.example", "VRFY nobody@here.example",
+                                       "VRFY far@remote.example", "VRFY ann@relay.example", "VRFY Bob Smith",
+                                       "VRFY <bob@here.example> x", "VRFY later@here.example",
+                                       "VRFY b\xc3\xb6\x62@here.example SMTPUTF8"});
     CHECK(said[0] == "250 2.1.5 <bob@here.example>");
     CHECK(said[1] == said[0]);
     CHECK(said[2] == "550 5.1.1 <nobody@here.example>: User unknown");
@@ -86,9 +83,8 @@ TEST_CASE("ETRN: not for everybody") {
     Worker others({}, config::Service::relay, [](config::Listener& listener) { listener.etrn_users = true; });
     CHECK(said_to(others, {"ETRN here.example"}).at(0) == "459 4.7.1 Node here.example not allowed");
     CHECK(others.wishes.empty());
-    CHECK(others.logged().find(
-              "NOQUEUE: reject: ETRN from localhost[127.0.0.1]: 459 4.7.1 Node here.example not "
-              "allowed; proto=ESMTP") != std::string::npos);
+    CHECK(others.logged().find("NOQUEUE: reject: ETRN from localhost[127.0.0.1]: 459 4.7.1 Node here.example not "
+                               "allowed; proto=ESMTP") != std::string::npos);
 }
 
 TEST_CASE("ETRN: what the queue-manager found") {
@@ -111,8 +107,7 @@ TEST_CASE("ETRN: what the queue-manager found") {
     CHECK(worker.wishes[0].domain == "remote.example");
     CHECK_FALSE(worker.wishes[0].with_subdomains);
     CHECK(worker.wishes[5].with_subdomains);
-    CHECK(worker.logged().find("etrn: remote.example from localhost[127.0.0.1]: 7 deliveries") !=
-          std::string::npos);
+    CHECK(worker.logged().find("etrn: remote.example from localhost[127.0.0.1]: 7 deliveries") != std::string::npos);
 }
 
 TEST_CASE("ETRN: too often, and without a queue-manager") {
@@ -159,10 +154,8 @@ TEST_CASE("an international message: what is kept of it, and what its Received f
 TEST_CASE("a domain that has no form in the DNS") {
     Worker worker;
     const auto said =
-        said_to(worker, {"MAIL FROM:<ann@\xe2\x80\xa8.example> SMTPUTF8",
-                         "MAIL FROM:<ann@client.example> SMTPUTF8", "RCPT TO:<bob@\xe2\x80\xa8.example>"});
-    CHECK(
-        said[0] ==
-        "550 5.1.8 <ann@\xe2\x80\xa8.example>: Sender address rejected: Domain not found");
+        said_to(worker, {"MAIL FROM:<ann@\xe2\x80\xa8.example> SMTPUTF8", "MAIL FROM:<ann@client.example> SMTPUTF8",
+                         "RCPT TO:<bob@\xe2\x80\xa8.example>"});
+    CHECK(said[0] == "550 5.1.8 <ann@\xe2\x80\xa8.example>: Sender address rejected: Domain not found");
     CHECK(said[2] == "550 5.1.2 <bob@\xe2\x80\xa8.example>: Recipient address rejected: Domain not found");
 }

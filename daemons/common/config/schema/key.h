@@ -1,8 +1,8 @@
 // The table of keys: the name of each, where its value is stored, which values are valid, and what it
 // means. Reading a file, the annotated sample and the manual page are all derived from it. Knows no TOML.
 #pragma once
-#include "daemons/decide/routing/routing.h"
 #include "daemons/common/config/schema/quantities.h"
+#include "daemons/decide/routing/routing.h"
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -1,26 +1,23 @@
 #include "daemons/common/config/schema/value_types.h"
-#include "daemons/common/text/units.h"
 #include "daemons/common/text/idn.h"
+#include "daemons/common/text/units.h"
 #include <fmt/ranges.h>
 
 namespace config {
 
 TextKey any_text(std::string& value) {
-    return {
-        [&](std::string_view text) -> Refusal {
-            if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-                return "control characters are not allowed";
-            value = text;
-            return std::nullopt;
-        },
-        [&] { return value; }};
+    return {[&](std::string_view text) -> Refusal {
+                if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+                    return "control characters are not allowed";
+                value = text;
+                return std::nullopt;
+            },
+            [&] { return value; }};
 }
 
 TextKey non_empty_text(std::string& value) {
     return {[&](std::string_view text) -> Refusal {
-                const auto odd = [](unsigned char c) {
-                    return c <= 0x20 || c >= 0x7f || c == ':' || c == '[';
-                };
+                const auto odd = [](unsigned char c) { return c <= 0x20 || c >= 0x7f || c == ':' || c == '['; };
                 if (text.empty() || std::any_of(text.begin(), text.end(), odd))
                     return "expected one word of ASCII characters, without \":\" and \"[\"";
                 value = text;
@@ -34,7 +31,8 @@ TextKey domain(std::string& value) {
                 const auto name = domain_name(text);
                 if (name.empty() || (name.find('.') == name.npos && name != "localhost"))
                     return fmt::format("\"{}\" is not a fully qualified host name: expected one such as "
-                                       "\"mail.example.com\"", text);
+                                       "\"mail.example.com\"",
+                                       text);
                 value = name;
                 return std::nullopt;
             },
@@ -60,44 +58,46 @@ TextKey service_address(common::ServiceAddress& value) {
 }
 
 TextKey duration_or_never(Duration& value, Duration min, Duration max) {
-    return {[&value, min, max](std::string_view text) -> Refusal {
-                if (text == "never") { value = decide::queue::Settings::never; return std::nullopt; }
-                const auto read = parse_duration(text);
-                if (!read || *read < min || *read > max)
-                    return fmt::format("\"{}\" is not valid: expected a duration from \"{}\" to \"{}\", or \"never\"", text,
-                                       print_duration(min), print_duration(max));
-                value = *read;
+    return {
+        [&value, min, max](std::string_view text) -> Refusal {
+            if (text == "never") {
+                value = decide::queue::Settings::never;
                 return std::nullopt;
-            },
-            [&value] { return value == decide::queue::Settings::never ? std::string("never") : print_duration(value); }};
+            }
+            const auto read = parse_duration(text);
+            if (!read || *read < min || *read > max)
+                return fmt::format("\"{}\" is not valid: expected a duration from \"{}\" to \"{}\", or \"never\"", text,
+                                   print_duration(min), print_duration(max));
+            value = *read;
+            return std::nullopt;
+        },
+        [&value] { return value == decide::queue::Settings::never ? std::string("never") : print_duration(value); }};
 }
 
 ListKey networks(std::vector<common::Network>& values) {
     return list_of<common::Network>(values, [](std::string_view text, common::Network& value) -> Refusal {
         const auto read = common::Network::parse(text);
         if (!read)
-            return fmt::format("\"{}\" is not a valid network: expected one such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}",
-                               text,
-                               text.find('/') == text.npos ? "" : " (bits beyond the prefix must be zero)");
+            return fmt::format(
+                "\"{}\" is not a valid network: expected one such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}", text,
+                text.find('/') == text.npos ? "" : " (bits beyond the prefix must be zero)");
         value = *read;
         return std::nullopt;
     });
 }
 
 ListKey endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port) {
-    return list_of<common::Endpoint>(
-        values, [=](std::string_view text, common::Endpoint& value) -> Refusal {
-            std::string plain(text);
-            if (default_port == 0 && text.starts_with("*:")) plain = "[::]" + plain.substr(1);
-            const auto read = common::Endpoint::parse(plain, default_port);
-            if (!read)
-                return fmt::format("\"{}\" is not a valid address{}: expected one such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
-                                   text, default_port == 0 ? " with a port" : "",
-                                   default_port == 0 ? 25 : default_port,
-                                   default_port == 0 ? 25 : default_port);
-            value = *read;
-            return std::nullopt;
-        });
+    return list_of<common::Endpoint>(values, [=](std::string_view text, common::Endpoint& value) -> Refusal {
+        std::string plain(text);
+        if (default_port == 0 && text.starts_with("*:")) plain = "[::]" + plain.substr(1);
+        const auto read = common::Endpoint::parse(plain, default_port);
+        if (!read)
+            return fmt::format("\"{}\" is not a valid address{}: expected one such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
+                               text, default_port == 0 ? " with a port" : "", default_port == 0 ? 25 : default_port,
+                               default_port == 0 ? 25 : default_port);
+        value = *read;
+        return std::nullopt;
+    });
 }
 
 static Refusal read_domain(std::string_view text, std::string& value) {
@@ -153,8 +153,7 @@ std::string domain_name(std::string_view as_written) {
     if (text.empty() || text.size() > 253) return "";
     std::size_t label = 0;
     for (const char c : text) {
-        const bool letter =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
         if (!letter && !((c == '-' || c == '.') && label > 0)) return "";
         label = c == '.' ? 0 : label + 1;
         if (label > 63) return "";

@@ -5,8 +5,8 @@
 #include "daemons/common/net/network.h"
 #include "daemons/common/net/service_address.h"
 #include <algorithm>
-#include <set>
 #include <fmt/format.h>
+#include <set>
 
 namespace config {
 
@@ -46,8 +46,7 @@ template <class E, std::size_t N> TextKey one_of(E& value, const EnumValue<E> (&
             }};
 }
 
-template <class T>
-ListKey list_of(std::vector<T>& values, std::function<Refusal(std::string_view, T&)> read) {
+template <class T> ListKey list_of(std::vector<T>& values, std::function<Refusal(std::string_view, T&)> read) {
     return {[&] { values.clear(); },
             [&values, read](std::string_view text) -> Refusal {
                 T value;

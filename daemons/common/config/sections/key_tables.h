@@ -11,7 +11,7 @@ struct SigningRule;
 namespace queue {
 struct RetryPolicy;
 struct Settings;
-}
+} // namespace queue
 } // namespace decide
 
 namespace config {
@@ -58,7 +58,7 @@ Section section_for(Spool&);
 Section section_for(Log&);
 Section section_for(Local&);
 std::vector<Key> delivery_keys(LocalDelivery&); // more of [local]
-std::vector<Key> alias_keys(AliasRules&); // more of [local]
+std::vector<Key> alias_keys(AliasRules&);       // more of [local]
 Section section_for(Listener&);
 Section section_for(PolicyService&);
 Section section_for(DnsList&);

@@ -1,6 +1,6 @@
 #include "daemons/common/crypto/auth/credentials.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/net/network.h"
+#include "daemons/common/text/idn.h"
 #include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
 #include <algorithm>

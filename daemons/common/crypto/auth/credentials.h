@@ -14,7 +14,7 @@
 namespace auth {
 
 struct Account {
-    std::string host; // lower case, as the DNS has it; an address in its shortest form, without brackets
+    std::string host;       // lower case, as the DNS has it; an address in its shortest form, without brackets
     std::uint16_t port = 0; // 0: any
     std::string user;
     smtp::Secret password;

@@ -16,16 +16,14 @@ namespace {
 
 std::string sha256(std::string_view text) {
     std::string out(32, '\0');
-    EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr, EVP_sha256(),
-               nullptr);
+    EVP_Digest(text.data(), text.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr, EVP_sha256(), nullptr);
     return out;
 }
 
 std::string hmac_sha256(std::string_view key, std::string_view text) {
     std::string out(32, '\0');
-    HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-         reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-         reinterpret_cast<unsigned char*>(out.data()), nullptr);
+    HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+         text.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr);
     return out;
 }
 
@@ -91,8 +89,7 @@ std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_vie
         while (!line.empty())
             if (const auto address = take_until(line, ','); !address.empty())
                 entry.addresses.push_back(smtp::lowered(address));
-        if (!file.users.emplace(std::move(user), std::move(entry)).second)
-            return bad("this user is already listed");
+        if (!file.users.emplace(std::move(user), std::move(entry)).second) return bad("this user is already listed");
     }
     return file;
 }
@@ -106,10 +103,9 @@ smtp::Secret salted_password(std::string_view password, std::string_view salt, s
     const smtp::Secret prepared(saslprep(password));
     const auto text = prepared.reveal();
     std::string salted(32, '\0');
-    PKCS5_PBKDF2_HMAC(text.data(), static_cast<int>(text.size()),
-                      reinterpret_cast<const unsigned char*>(salt.data()), static_cast<int>(salt.size()),
-                      static_cast<int>(iterations), EVP_sha256(), static_cast<int>(salted.size()),
-                      reinterpret_cast<unsigned char*>(salted.data()));
+    PKCS5_PBKDF2_HMAC(text.data(), static_cast<int>(text.size()), reinterpret_cast<const unsigned char*>(salt.data()),
+                      static_cast<int>(salt.size()), static_cast<int>(iterations), EVP_sha256(),
+                      static_cast<int>(salted.size()), reinterpret_cast<unsigned char*>(salted.data()));
     return smtp::Secret(std::move(salted));
 }
 

@@ -21,9 +21,7 @@ using Bio = std::unique_ptr<BIO, Deleter<BIO_free>>;
 using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
-Bio reading(const std::string& text) {
-    return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
+Bio reading(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
 // A key behind a pass phrase cannot be used by a daemon: it must not ask the terminal.
 int no_pass_phrase(char*, int, int, void*) { return 0; }
@@ -53,8 +51,7 @@ Result<> use(SSL_CTX* context, const proto::secrets::Certificate& from) {
 }
 
 // Every certificate of the text goes to `take`, which says whether it could be used. How many there were.
-template <class Take>
-Result<int> each_certificate(const std::string& text, const std::string& source, Take take) {
+template <class Take> Result<int> each_certificate(const std::string& text, const std::string& source, Take take) {
     const auto bytes = reading(text);
     int found = 0;
     while (true) {
@@ -100,9 +97,8 @@ std::optional<smtp::WallTime> certificate_expiry(const std::string& chain) {
 
 Result<> check_authorities(const std::string& text, const std::string& file) {
     const SslContext context(SSL_CTX_new(TLS_server_method()));
-    TRY(each_certificate(text, file, [&](X509* one) {
-        return X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one) == 1;
-    }));
+    TRY(each_certificate(
+        text, file, [&](X509* one) { return X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one) == 1; }));
     return {};
 }
 
@@ -129,9 +125,8 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
     auto* const ssl = context->contexts_.emplace_back(SSL_CTX_new(TLS_client_method())).get();
     TRY(harden(ssl, options.minimum, options.ciphers, "smtp_client.tls_ciphers"));
     if (!options.authorities.empty())
-        TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file", [&](X509* one) {
-            return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1;
-        }));
+        TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file",
+                             [&](X509* one) { return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1; }));
     if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "is not available");
     SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged nevertheless: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
@@ -141,10 +136,9 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
 
 Result<> Context::harden(SSL_CTX* context, Version minimum, const std::string& ciphers, std::string_view key) {
     SSL_CTX_set_min_proto_version(context, minimum == Version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
-    SSL_CTX_set_options(context,
-                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(context,
+                     SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
         return failed(std::string(key), "no TLS 1.2 cipher is listed");
     return {};
@@ -197,8 +191,8 @@ int Context::choose(SSL* ssl, int*, void* self) {
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
-                        EVP_MAC_CTX* mac, int sealing) {
+int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
+                        int sealing) {
     const auto& keys = static_cast<const Context*>(SSL_get_app_data(ssl))->ticket_keys_;
     const auto* key = &keys.front();
     if (sealing) {
@@ -206,14 +200,13 @@ int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CI
         if (RAND_bytes(iv, 16) != 1) return -1;
     } else {
         while (std::memcmp(name, key->name.data(), 16) != 0)
-            if (++key == keys.data() + keys.size())
-                return 0; // too old, or of somebody else: a whole handshake
+            if (++key == keys.data() + keys.size()) return 0; // too old, or of somebody else: a whole handshake
     }
     auto* secret = const_cast<char*>(key->mac.data());
     char digest[] = "SHA256";
-    const OSSL_PARAM parameters[] = {
-        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, secret, key->mac.size()),
-        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+    const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, secret, key->mac.size()),
+                                     OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                                     OSSL_PARAM_construct_end()};
     const auto* bytes = reinterpret_cast<const unsigned char*>(key->cipher.data());
     if (EVP_MAC_CTX_set_params(mac, parameters) != 1 ||
         EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, bytes, iv, sealing) != 1)

@@ -52,13 +52,12 @@ public:
 
 private:
     Context() = default;
-    static spool::Result<> harden(SSL_CTX* context, Version minimum, const std::string& ciphers,
-                                  std::string_view key);
+    static spool::Result<> harden(SSL_CTX* context, Version minimum, const std::string& ciphers, std::string_view key);
     spool::Result<> add(const proto::secrets::Certificate& certificate, const ServerOptions& options,
                         const std::string& authorities);
     static int choose(SSL* ssl, int*, void* self);
-    static int ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
-                          EVP_MAC_CTX* mac, int sealing);
+    static int ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
+                          int sealing);
 
     std::vector<SslContext> contexts_; // one per certificate
     std::vector<proto::secrets::TicketKey> ticket_keys_;

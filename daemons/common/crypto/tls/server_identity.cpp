@@ -13,9 +13,7 @@ using decide::TlsResult;
 
 namespace {
 
-const unsigned char* bytes_of(const std::string& text) {
-    return reinterpret_cast<const unsigned char*>(text.data());
-}
+const unsigned char* bytes_of(const std::string& text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 bool expect_records(SSL* ssl, const ServerIdentity& identity) {
     // Sets the name to be proven, and the one said to the server.

@@ -27,8 +27,7 @@ BIO_METHOD* Session::method() {
             static_cast<Session*>(BIO_get_data(bio))->out_.append(from, static_cast<std::size_t>(size));
             return size;
         });
-        BIO_meth_set_ctrl(m,
-                          [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH; });
+        BIO_meth_set_ctrl(m, [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH; });
         return m;
     }();
     return made;
@@ -135,8 +134,8 @@ ConnectionInfo Session::info() const {
         facts.server_name = smtp::printable(name, 255);
     auto* const peer = SSL_get0_peer_certificate(ssl_.get());
     if (!peer) return facts;
-    facts.peer =
-        SSL_get_verify_result(ssl_.get()) == X509_V_OK ? ConnectionInfo::Peer::trusted : ConnectionInfo::Peer::untrusted;
+    facts.peer = SSL_get_verify_result(ssl_.get()) == X509_V_OK ? ConnectionInfo::Peer::trusted
+                                                                : ConnectionInfo::Peer::untrusted;
     if (facts.peer != ConnectionInfo::Peer::trusted) return facts;
     char name[256] = "";
     const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
@@ -153,8 +152,8 @@ std::string Session::channel_binding(std::string_view type) const {
         return done == 1 ? out : "";
     }
     if (type != "tls-server-end-point") return "";
-    auto* const server = SSL_is_server(ssl_.get()) ? SSL_get_certificate(ssl_.get())
-                                                  : SSL_get0_peer_certificate(ssl_.get());
+    auto* const server =
+        SSL_is_server(ssl_.get()) ? SSL_get_certificate(ssl_.get()) : SSL_get0_peer_certificate(ssl_.get());
     int digest_id = NID_undef;
     if (!server || X509_get_signature_info(server, &digest_id, nullptr, nullptr, nullptr) != 1) return "";
     if (digest_id == NID_md5 || digest_id == NID_sha1) digest_id = NID_sha256; // RFC 5929, 4.1

@@ -73,8 +73,8 @@ void Client::send(bool word_follows) {
     if (!bytes.empty()) stream_->send(std::move(bytes));
     if (word_follows)
         timeout_.start(phase_ == Phase::negotiating      ? milter_.connect_timeout
-                        : phase_ == Phase::end_of_message ? milter_.message_timeout
-                                                          : milter_.timeout);
+                       : phase_ == Phase::end_of_message ? milter_.message_timeout
+                                                         : milter_.timeout);
 }
 
 void Client::on_data(std::string_view bytes) {
@@ -109,8 +109,7 @@ void Client::on_response(Response word) {
         break;
     case Phase::end_of_message:
         if (word.what == ResponseKind::proceed || word.what == ResponseKind::accept) {
-            if (auto applied = event_.message->apply(word.changes); !applied)
-                return fail(applied.error().why);
+            if (auto applied = event_.message->apply(word.changes); !applied) return fail(applied.error().why);
         }
         finish(std::move(word));
         break;
@@ -149,8 +148,7 @@ void Client::send_stage() {
     const auto& e = event_;
     const auto path = "<" + e.text + ">";
     switch (e.stage) {
-    case Stage::connect:
-        return send(session_.connect(e.client_name, e.client_address, e.client_port, e.macros));
+    case Stage::connect: return send(session_.connect(e.client_name, e.client_address, e.client_port, e.macros));
     case Stage::helo: return send(session_.helo(e.text, e.macros));
     case Stage::mail: return send(session_.mail(path, e.macros));
     case Stage::rcpt: return send(session_.rcpt(path, e.macros));
@@ -221,8 +219,8 @@ void Client::finish(Response word) {
     if (stage <= Stage::helo)
         accepts_all_ = word.what == ResponseKind::accept;
     else if (stage != Stage::unknown)
-        finished_ = word.what == ResponseKind::accept || word.what == ResponseKind::discard || stage == Stage::end_of_data ||
-                   (word.what == ResponseKind::refuse && stage != Stage::rcpt);
+        finished_ = word.what == ResponseKind::accept || word.what == ResponseKind::discard ||
+                    stage == Stage::end_of_data || (word.what == ResponseKind::refuse && stage != Stage::rcpt);
     response_ = std::move(word);
 }
 

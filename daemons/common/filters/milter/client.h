@@ -2,12 +2,12 @@
 // event, enforces the time limit, and turns every failure into the configured
 // default. A filter that has failed once is not used again in the session.
 #pragma once
+#include "daemons/common/filters/milter/event.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/logging/problems.h"
 #include "daemons/common/logging/service_status.h"
 #include "daemons/common/net/client_stream.h"
-#include "daemons/common/logging/log.h"
-#include "daemons/common/filters/milter/event.h"
 #include "daemons/common/runtime/timer.h"
-#include "daemons/common/logging/problems.h"
 #include <memory>
 
 namespace milter {
@@ -32,15 +32,7 @@ public:
     void transaction_over();
 
 private:
-    enum class Phase : std::uint8_t {
-        idle,
-        negotiating,
-        asking,
-        header,
-        end_of_header,
-        body,
-        end_of_message
-    };
+    enum class Phase : std::uint8_t { idle, negotiating, asking, header, end_of_header, body, end_of_message };
 
     void connect();
     void on_data(std::string_view bytes);
@@ -65,12 +57,12 @@ private:
     Event event_;
     Done done_;
     Phase phase_ = Phase::idle;
-    Response response_;                              // the answer, until it is handed out
-    bool waiting_ = false;                    // for a word, or for the disk
-    bool advancing_ = false;                  // go_on() is under way
-    bool stalled_ = false;                    // the filter does not take the body
+    Response response_;                         // the answer, until it is handed out
+    bool waiting_ = false;                      // for a word, or for the disk
+    bool advancing_ = false;                    // go_on() is under way
+    bool stalled_ = false;                      // the filter does not take the body
     bool broken_ = false, accepts_all_ = false; // for the session: failed; it has accepted all of it
-    bool in_mail_ = false, finished_ = false;  // a message is under way; the filter has had its say on it
+    bool in_mail_ = false, finished_ = false;   // a message is under way; the filter has had its say on it
     std::size_t next_field_ = 0;
     std::uint64_t body_offset_ = 0;
 };

@@ -55,8 +55,7 @@ void Message::take_header(std::string_view text) {
     loaded_ = true;
 }
 
-void Message::read_body(std::uint64_t offset, std::size_t max,
-                        std::function<void(spool::Result<std::string>)> done) {
+void Message::read_body(std::uint64_t offset, std::size_t max, std::function<void(spool::Result<std::string>)> done) {
     if (const auto* all = writer_.at_hand()) {
         const auto at = std::min<std::uint64_t>(header_.size() + offset, all->size());
         return done(all->substr(static_cast<std::size_t>(at), max));
@@ -105,14 +104,11 @@ void perform(const spool::FieldEdit& edit, std::vector<std::string>& fields, std
 // The edit that one change comes to, and what it does to the fields.
 std::expected<std::optional<spool::FieldEdit>, smtp::Malformed>
 edit_of(const HeaderChange& change, std::vector<std::string>& fields, std::optional<std::size_t>& own) {
-    const auto odd =
-        std::unexpected(smtp::Malformed{"not a header field: " + smtp::printable(change.name, 100)});
+    const auto odd = std::unexpected(smtp::Malformed{"not a header field: " + smtp::printable(change.name, 100)});
     const bool goes = change.what == HeaderChange::What::change && change.value.empty();
-    spool::FieldEdit edit{What::insert, static_cast<std::uint32_t>(fields.size()),
-                          goes ? "" : field_text(change)};
+    spool::FieldEdit edit{What::insert, static_cast<std::uint32_t>(fields.size()), goes ? "" : field_text(change)};
     if (!goes && !spool::is_one_field(edit.text)) return odd;
-    if (change.what == HeaderChange::What::insert)
-        edit.number = std::min<std::uint32_t>(change.index, edit.number);
+    if (change.what == HeaderChange::What::insert) edit.number = std::min<std::uint32_t>(change.index, edit.number);
     if (change.what == HeaderChange::What::change) {
         std::uint32_t nth = 0;
         for (std::size_t i = 0; i < fields.size() && nth < std::max(change.index, 1u); ++i)

@@ -27,8 +27,7 @@ public:
     // before it; it may have been taken out as well.
     bool is_own(std::size_t field) const { return own_ == field; }
     // A piece of the body from `offset`; empty at its end.
-    void read_body(std::uint64_t offset, std::size_t max,
-                   std::function<void(spool::Result<std::string>)> done);
+    void read_body(std::uint64_t offset, std::size_t max, std::function<void(spool::Result<std::string>)> done);
 
     // One edit of a loaded header that no filter asked for. False: it is invalid, and nothing is changed.
     bool edit(spool::FieldEdit edit);
@@ -48,7 +47,7 @@ private:
     std::shared_ptr<bool> open_ = std::make_shared<bool>(); // gone: answers from the disk concern nobody
     bool loaded_ = false;
     std::vector<Loaded> waiting_; // for the header
-    std::string header_; // as stored, with its empty line
+    std::string header_;          // as stored, with its empty line
     std::vector<std::string> fields_;
     std::optional<std::size_t> own_; // number of our own Received field
     std::vector<spool::FieldEdit> edits_;

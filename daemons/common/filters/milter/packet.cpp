@@ -32,8 +32,7 @@ std::expected<std::optional<Packet>, smtp::Malformed> PacketReader::next() {
 std::optional<std::uint32_t> DataReader::number() {
     if (rest_.size() < 4) return {};
     std::uint32_t number = 0;
-    for (int i = 0; i < 4; ++i)
-        number = number << 8 | static_cast<unsigned char>(rest_[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(rest_[static_cast<std::size_t>(i)]);
     rest_.remove_prefix(4);
     return number;
 }

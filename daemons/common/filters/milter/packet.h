@@ -16,8 +16,7 @@ struct Packet {
     bool operator==(const Packet&) const = default;
 };
 
-inline constexpr std::size_t largest_packet =
-    128 * 1024; // what libmilter sends is at most 64 KiB and a little
+inline constexpr std::size_t largest_packet = 128 * 1024; // what libmilter sends is at most 64 KiB and a little
 
 void append_packet(std::string& out, char command, std::string_view data = {});
 void append_number(std::string& out, std::uint32_t number); // big-endian

@@ -20,9 +20,7 @@ constexpr std::uint32_t offered_actions = 0x1ff;
 // All steps may be left out or go unanswered; not offered are refused recipients (0x800) and large packets.
 constexpr std::uint32_t offered_steps = 0x1fffff & ~0x800u;
 
-std::unexpected<smtp::Malformed> malformed(std::string why) {
-    return std::unexpected(smtp::Malformed{std::move(why)});
-}
+std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
 
 std::string text(std::string_view one) { return std::string(one) + '\0'; }
 
@@ -74,8 +72,7 @@ bool Session::negotiate() {
     return wait_for(true);
 }
 
-bool Session::connect(const std::string& name, const std::string& address, std::uint16_t port,
-                      const Macros& macros) {
+bool Session::connect(const std::string& name, const std::string& address, std::uint16_t port, const Macros& macros) {
     auto data = text(name);
     const bool v6 = address.find(':') != address.npos;
     data += address.empty() ? 'U' : v6 ? '6' : '4';
@@ -97,9 +94,7 @@ bool Session::rcpt(const std::string& path, const Macros& macros) {
     return tell('R', text(path), macros, no_rcpt, no_reply_rcpt);
 }
 bool Session::data(const Macros& macros) { return tell('T', "", macros, no_data, no_reply_data); }
-bool Session::unknown(const std::string& line) {
-    return tell('U', text(line), {}, no_unknown, no_reply_unknown);
-}
+bool Session::unknown(const std::string& line) { return tell('U', text(line), {}, no_unknown, no_reply_unknown); }
 
 bool Session::header(std::string_view name, std::string_view value) {
     if (!skipped(leading_space) && value.starts_with(' ')) value.remove_prefix(1);
@@ -206,13 +201,10 @@ std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {
     case 'i':
     case 'm': {
         using What = HeaderChange::What;
-        const auto what = packet.command == 'h'   ? What::add
-                          : packet.command == 'i' ? What::insert
-                                                  : What::change;
+        const auto what = packet.command == 'h' ? What::add : packet.command == 'i' ? What::insert : What::change;
         const auto index = what == What::add ? std::optional<std::uint32_t>(0) : data.number();
         auto name = data.text(), value = data.text();
-        if (!allowed(what == What::change ? change_headers : add_headers) || !index || !name || !value ||
-            !data.ended())
+        if (!allowed(what == What::change ? change_headers : add_headers) || !index || !name || !value || !data.ended())
             return no();
         if (!skipped(leading_space) && !value->empty()) value->insert(0, " ");
         changes_.headers.push_back({what, *index, *std::move(name), *std::move(value)});

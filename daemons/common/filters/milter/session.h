@@ -29,8 +29,8 @@ struct Modifications {
     std::vector<AddedRecipient> added;
     std::vector<std::string> removed;  // recipients
     std::optional<std::string> sender; // "" the null one
-    std::string quarantine;                  // why, if not empty
-    std::size_t size = 0;                    // bytes the filter sent for them
+    std::string quarantine;            // why, if not empty
+    std::size_t size = 0;              // bytes the filter sent for them
 };
 
 // What a filter says.
@@ -47,13 +47,12 @@ public:
 
     // Each queues what is to be sent; true: a word of the filter follows, before anything else may be told.
     bool negotiate();
-    bool connect(const std::string& name, const std::string& address, std::uint16_t port,
-                 const Macros& macros);
+    bool connect(const std::string& name, const std::string& address, std::uint16_t port, const Macros& macros);
     bool helo(const std::string& name, const Macros& macros);
     bool mail(const std::string& path, const Macros& macros); // "<a@b>"
     bool rcpt(const std::string& path, const Macros& macros);
     bool data(const Macros& macros);
-    bool unknown(const std::string& line); // a command nobody knows
+    bool unknown(const std::string& line);                      // a command nobody knows
     bool header(std::string_view name, std::string_view value); // value with what follows the colon
     bool end_of_header(const Macros& macros);
     bool body(std::string_view chunk); // at most 65,535 bytes

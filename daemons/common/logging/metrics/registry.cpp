@@ -40,6 +40,7 @@ constexpr auto number = MetricUnit::number;
 constexpr auto microseconds = MetricUnit::microseconds;
 constexpr MetricLabel process{"process", role_names};
 
+// clang-format off
 constexpr MetricDefinition all[] = {
     {MetricId::messages_accepted, "postrider_messages_accepted_total", counter, number,
      "Messages accepted into the spool, by source.", {"source", sources}, {}},
@@ -133,6 +134,7 @@ constexpr MetricDefinition all[] = {
     {MetricId::late_answers, "postrider_scrape_late_answers_total", counter, number,
      "Processes that did not answer a collection in time; their previous gauges are shown.", process, {}},
 };
+// clang-format on
 static_assert(std::size(all) == families);
 static_assert([] {
     for (std::size_t i = 0; i < families; ++i)
@@ -140,9 +142,9 @@ static_assert([] {
     return true;
 }());
 
-constexpr std::int64_t bounds[] = {1'000,      5'000,      10'000,      50'000,      100'000,      500'000,
-                                   1'000'000,  5'000'000,  10'000'000,  60'000'000,  300'000'000,  1'800'000'000,
-                                   7'200'000'000, 86'400'000'000};
+constexpr std::int64_t bounds[] = {1'000,       5'000,         10'000,        50'000,        100'000,
+                                   500'000,     1'000'000,     5'000'000,     10'000'000,    60'000'000,
+                                   300'000'000, 1'800'000'000, 7'200'000'000, 86'400'000'000};
 
 constexpr std::size_t extent(const MetricLabel& label) { return label.name.empty() ? 1 : label.values.size(); }
 constexpr std::size_t series_of(const MetricDefinition& f) { return extent(f.first) * extent(f.second); }

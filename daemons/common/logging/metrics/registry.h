@@ -11,6 +11,7 @@
 
 namespace common {
 
+// clang-format off
 enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
@@ -28,6 +29,7 @@ enum class MetricId : std::uint8_t {
     scrapes, late_answers,
     last_ = late_answers,
 };
+// clang-format on
 
 // The values of labels, in the order the registry names them.
 enum class MailSource : std::uint8_t { smtp, local, report };
@@ -61,16 +63,18 @@ struct MetricDefinition {
     std::string_view name; // "postrider_messages_accepted_total"
     MetricType type;
     MetricUnit unit;
-    std::string_view help; // one sentence
+    std::string_view help;     // one sentence
     MetricLabel first, second; // no name: no such label
 
-    std::size_t series() const; // combinations of label values
+    std::size_t series() const;       // combinations of label values
     std::size_t cells_of_one() const; // a histogram: one for each bucket, the last one without a bound, and the sum
 };
 
 // In the order of their numbers.
 std::span<const MetricDefinition> metric_registry();
-inline const MetricDefinition& definition_of(MetricId family) { return metric_registry()[static_cast<std::size_t>(family)]; }
+inline const MetricDefinition& definition_of(MetricId family) {
+    return metric_registry()[static_cast<std::size_t>(family)];
+}
 
 // Upper ends of a histogram's buckets, µs; behind them one more without an end.
 std::span<const std::int64_t> histogram_bounds();

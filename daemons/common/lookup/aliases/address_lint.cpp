@@ -3,15 +3,15 @@
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
 #include "daemons/common/lookup/aliases/include_file.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/runtime/read_file.h"
 #include "daemons/decide/addressing/address_keys.h"
-#include <optional>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 #include <functional>
+#include <optional>
 #include <set>
 #include <unistd.h>
 
@@ -77,9 +77,10 @@ std::optional<std::string> wrong_targets(const std::string& value) {
 }
 
 std::optional<std::string> wrong_addresses(std::string_view key, const std::string& value, const config::Config& config,
-                            std::size_t limit) {
+                                           std::size_t limit) {
     const auto asked = key.empty() || key.starts_with('@') ? fmt::format("user{}", key) : std::string(key);
-    auto error = decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
+    auto error =
+        decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).error;
     if (error.empty()) return std::nullopt;
     return error;
 }
@@ -87,7 +88,8 @@ std::optional<std::string> wrong_addresses(std::string_view key, const std::stri
 // What is wrong with a value for that key of the configuration; empty: its values are no addresses.
 using Judge = std::function<std::optional<std::string>(std::string_view key, const std::string& value)>;
 Judge judge_of(std::string_view key, const config::Config& config) {
-    if (key == "local.alias_tables") return [](std::string_view, const std::string& value) { return wrong_targets(value); };
+    if (key == "local.alias_tables")
+        return [](std::string_view, const std::string& value) { return wrong_targets(value); };
     const bool canonical = key.starts_with("canonical.");
     if (!canonical && key != "virtual_alias.tables") return {};
     return [&config, most = canonical ? 1 : config.local.alias_recipients](std::string_view asked,

@@ -1,6 +1,6 @@
 #include "daemons/common/lookup/aliases/alias_file.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/common/text/idn.h"
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/utf8.h"
 #include <cstring>
@@ -48,10 +48,9 @@ public:
         std::vector<AliasTarget> targets;
         if (ended) append_targets(rest, before, targets);
         if (targets.empty())
-            targets.push_back(
-                {AliasTarget::Kind::wrong,
-                 before + (!ended ? "expected \"name: target\""
-                                  : fmt::format("{}: no target follows", smtp::printable(name, 64)))});
+            targets.push_back({AliasTarget::Kind::wrong,
+                               before + (!ended ? "expected \"name: target\""
+                                                : fmt::format("{}: no target follows", smtp::printable(name, 64)))});
         for (auto& target : targets) {
             if (target.kind == AliasTarget::Kind::include) target.line = number_;
             if (target.kind == AliasTarget::Kind::wrong) problem(number_, target.value.substr(before.size()));
@@ -61,8 +60,7 @@ public:
         if (auto& first = entry_of_it->second; first.size() == 1 && first.front().kind == AliasTarget::Kind::wrong)
             first = std::move(targets); // nothing was lost with it
         else
-            problem(number_,
-                    fmt::format("{} is listed twice; the first entry is used", smtp::printable(name, 64)));
+            problem(number_, fmt::format("{} is listed twice; the first entry is used", smtp::printable(name, 64)));
     }
 
 private:

@@ -4,10 +4,10 @@
 #include "libsmtp/text/text.h"
 #include "libsmtp/text/trim.h"
 #include "libsmtp/text/utf8.h"
-#include <optional>
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <optional>
 
 namespace common {
 
@@ -24,8 +24,10 @@ bool odd(std::string_view value) {
 
 // Not read as an address: a place, or a user's own mailbox.
 bool is_place(std::string_view item) {
-    if (item.starts_with('"')) item.remove_prefix(1);
-    else if (item.starts_with('\\')) return true;
+    if (item.starts_with('"'))
+        item.remove_prefix(1);
+    else if (item.starts_with('\\'))
+        return true;
     return item.starts_with('|') || item.starts_with('/') || item.starts_with('~') ||
            smtp::starts_with_ignoring_case(item, ":include:");
 }
@@ -49,7 +51,8 @@ AliasTarget place_of(const std::string& value, std::string_view before) {
         return wrong(before, fmt::format("\"{}\": only the user's own home directory, ~/, is possible",
                                          smtp::printable(value, 100)));
     if (smtp::starts_with_ignoring_case(value, include))
-        return {AliasTarget::Kind::include, std::string(trimmed_blanks(std::string_view(value).substr(include.size())))};
+        return {AliasTarget::Kind::include,
+                std::string(trimmed_blanks(std::string_view(value).substr(include.size())))};
     auto user = decide::addresses_in_item(std::string_view(value).substr(1));
     if (user && user->size() == 1) return {AliasTarget::Kind::user, std::move(user->front())};
     return wrong(before, user ? fmt::format("\"{}\" is no user", smtp::printable(value, 100)) : user.error().why);
@@ -126,7 +129,8 @@ std::optional<std::string> wrong_in_rule(std::string_view written) {
     return std::nullopt;
 }
 
-std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string_view written, std::string_view filled_in) {
+std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string_view written,
+                                                                     std::string_view filled_in) {
     if (auto why = wrong_in_rule(written)) return std::unexpected(*std::move(why));
     const auto before = parse_targets(written);
     auto out = parse_targets(filled_in);
@@ -134,9 +138,8 @@ std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string
         return a.kind == b.kind && (a.kind == AliasTarget::Kind::address || a == b);
     };
     if (!std::ranges::equal(before, out, same))
-        return std::unexpected(
-            fmt::format("\"{}\" becomes \"{}\" for this address, which names other targets",
-                        smtp::printable(written, 100), smtp::printable(filled_in, 200)));
+        return std::unexpected(fmt::format("\"{}\" becomes \"{}\" for this address, which names other targets",
+                                           smtp::printable(written, 100), smtp::printable(filled_in, 200)));
     return out;
 }
 

@@ -14,7 +14,7 @@ std::string owner_name(uid_t uid);
 
 struct IncludeFile {
     Fd fd;
-    struct stat facts {};
+    struct stat facts{};
 
     static constexpr std::size_t largest = 8 << 20;
     // The error says why it is not to be had, or not to be believed.

@@ -1,7 +1,7 @@
 #include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/read_file.h"
-#include "daemons/common/lookup/format/key_value.h"
 #include "libsmtp/text/text.h"
 #include <cstdlib>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ public:
 
     spool::Result<Put> put(std::string_view key, std::string_view value, bool replace) override {
         auto folded = folded_key(key);
-        if (folded.empty() || folded.size() > static_cast<std::size_t>(mdb_env_get_maxkeysize(env_))) return Put::too_long;
+        if (folded.empty() || folded.size() > static_cast<std::size_t>(mdb_env_get_maxkeysize(env_)))
+            return Put::too_long;
         MDB_val name{folded.size(), folded.data()}, content{value.size(), const_cast<char*>(value.data())};
         const int status = mdb_put(transaction_, database_, &name, &content, replace ? 0 : MDB_NOOVERWRITE);
         if (status == MDB_KEYEXIST) return Put::there;
@@ -114,7 +115,7 @@ spool::Result<std::size_t> write_compiled(const std::string& path, const std::st
         TRY(fill(writer));
         entries = TRY(writer.finish());
     }
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(like.c_str(), &facts) == 0) {
         if (::geteuid() == 0 && ::fchown(fd.number(), facts.st_uid, facts.st_gid) != 0)
             return std::unexpected(spool::Error::from_errno("change the owner of " + beside.path));

@@ -13,7 +13,7 @@ namespace {
 using smtp::trimmed;
 using Action = HeaderChecks::Action;
 
-constexpr std::size_t longest_subject = 64 * 1024;   // bytes of a field that are looked at
+constexpr std::size_t longest_subject = 64 * 1024;    // bytes of a field that are looked at
 constexpr std::int64_t steps_per_message = 5'000'000; // of matching: a tenth of a second
 constexpr std::int64_t least_steps_of_a_rule = 20'000;
 constexpr std::size_t longest_text = 4'000;
@@ -26,9 +26,9 @@ struct Word {
     std::string_view name;
     Action action;
 };
-constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject},   {"discard", Action::discard},
+constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::reject},     {"discard", Action::discard},
                           {"hold", Action::hold},       {"redirect", Action::redirect}, {"warn", Action::warn},
-                          {"prepend", Action::prepend}, {"replace", Action::replace}, {"ignore", Action::ignore}};
+                          {"prepend", Action::prepend}, {"replace", Action::replace},   {"ignore", Action::ignore}};
 
 // Why the action can do nothing with the text.
 std::optional<std::string> objection(Action action, std::string_view text) {
@@ -58,7 +58,8 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     Rule rule{*std::move(pattern), negated, Action::dunno, ""};
     rest = trimmed(rest);
     const auto word = rest.substr(0, rest.find_first_of(" \t"));
-    const auto known = std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
+    const auto known =
+        std::ranges::find_if(words, [&](const Word& w) { return smtp::same_ignoring_case(w.name, word); });
     if (known == std::end(words))
         return malformed_check(fmt::format("\"{}\" is not a valid action: expected REJECT, DISCARD, HOLD, "
                                            "REDIRECT, WARN, PREPEND, REPLACE, IGNORE or DUNNO",
@@ -93,9 +94,8 @@ HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) 
             const auto result = match.match(rule.pattern, subject, steps_left[i]);
             if (result == PatternMatch::Result::too_long) {
                 steps_left[i] = -1;
-                out.warnings.push_back(
-                    fmt::format("header check {}: takes too long; skipped for the rest of this message",
-                                rule.pattern.text()));
+                out.warnings.push_back(fmt::format(
+                    "header check {}: takes too long; skipped for the rest of this message", rule.pattern.text()));
                 continue;
             }
             const bool matches = result == PatternMatch::Result::yes;

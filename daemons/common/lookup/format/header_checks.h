@@ -33,7 +33,7 @@ public:
         bool operator==(const Finding&) const = default;
     };
     struct Findings {
-        std::vector<Finding> found;       // in the order of the fields; none behind a reject or discard
+        std::vector<Finding> found;        // in the order of the fields; none behind a reject or discard
         std::vector<std::string> warnings; // rules that gave up, for the log
     };
 

@@ -1,6 +1,6 @@
 #include "daemons/common/lookup/format/key_value.h"
-#include "daemons/common/text/idn.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/text/idn.h"
 #include "libsmtp/text/text.h"
 #include <fmt/format.h>
 
@@ -34,8 +34,9 @@ std::optional<KeyValues::Entry> KeyValues::next() {
     }
     if (entry.key.empty()) return {};
     if (entry.key.ends_with(':'))
-        problems_.add(entry.line, fmt::format("\"{}\" ends in a colon: is this a file of aliases? A table has \"key value\"",
-                                              smtp::printable(entry.key, 64)));
+        problems_.add(entry.line,
+                      fmt::format("\"{}\" ends in a colon: is this a file of aliases? A table has \"key value\"",
+                                  smtp::printable(entry.key, 64)));
     return entry;
 }
 

@@ -16,7 +16,8 @@ std::string_view trimmed(std::string_view text);
 class Lines {
 public:
     // `text` and `problems` must outlive it.
-    Lines(std::string_view text, Problems& problems) : rest_(smtp::without_byte_order_mark(text)), problems_(problems) {}
+    Lines(std::string_view text, Problems& problems)
+        : rest_(smtp::without_byte_order_mark(text)), problems_(problems) {}
 
     // The next one, with neither blanks nor line ends behind it; it begins with no blank. False: there is none.
     // Lines with control characters, or longer than any may be, are skipped and said.

@@ -8,7 +8,9 @@ namespace {
 constexpr std::int64_t steps_per_key = 5'000'000; // of matching, by all patterns: a tenth of a second
 constexpr std::size_t longest_value = 1 << 16;    // once the groups are put in
 
-std::unexpected<smtp::Malformed> malformed_rule(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
+std::unexpected<smtp::Malformed> malformed_rule(std::string why) {
+    return std::unexpected(smtp::Malformed{std::move(why)});
+}
 
 bool is_v4(const common::Network& network) { return network.base.is_v4() && network.bits >= 96; }
 
@@ -140,7 +142,8 @@ Answer RuleTable::find(std::string_view key) const {
         if (rule.step == Step::open) continue;
         if (!pattern) return Answer::found(rule.value);
         auto value = match.filled_in(rule.value, key, longest_value);
-        if (value.empty()) return Answer::unavailable(fmt::format("line {}: the value is empty for this key", rule.line));
+        if (value.empty())
+            return Answer::unavailable(fmt::format("line {}: the value is empty for this key", rule.line));
         auto answer = Answer::found(std::move(value));
         if (common::highest_group(rule.value) > 0) {
             answer.written = rule.value;

@@ -2,9 +2,9 @@
 // "/pattern/flags value" or "network value", "!" before either for no match, and "if /pattern/" … "endif" around
 // rules that are tried only if it matches. Pure; the work on one key is bounded, whatever the rules are.
 #pragma once
+#include "daemons/common/lookup/format/lines.h"
 #include "daemons/common/net/network.h"
 #include "daemons/common/text/pattern.h"
-#include "daemons/common/lookup/format/lines.h"
 #include <expected>
 #include <functional>
 #include <optional>

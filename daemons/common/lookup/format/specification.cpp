@@ -11,8 +11,8 @@ struct Name {
     std::string_view name;
     Kind kind;
 };
-constexpr Name names[] = {{"text", Kind::text}, {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
-                          {"cidr", Kind::cidr}, {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
+constexpr Name names[] = {{"text", Kind::text},    {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
+                          {"cidr", Kind::cidr},    {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
                           {"table", Kind::section}};
 
 // Types with another name in Postfix, or without support here.
@@ -65,7 +65,8 @@ std::expected<Specification, smtp::Malformed> socketmap(std::string_view rest) {
 std::expected<Specification, smtp::Malformed> tcp(std::string_view rest) {
     const auto address = address_of(std::string(rest));
     if (!address)
-        return malformed(fmt::format("\"{}\" is not a server such as \"tcp:127.0.0.1:3000\"", smtp::printable(rest, 200)));
+        return malformed(
+            fmt::format("\"{}\" is not a server such as \"tcp:127.0.0.1:3000\"", smtp::printable(rest, 200)));
     return Specification{Kind::tcp, "", *address};
 }
 
@@ -79,8 +80,8 @@ std::expected<Specification, smtp::Malformed> Specification::parse(std::string_v
         return malformed("control characters are not allowed here");
     if (const auto other = std::ranges::find(foreign, word, &Foreign::name);
         other != std::end(foreign) && colon != text.npos)
-        return malformed(fmt::format("\"{}\": table type {} is not supported; {}",
-                                     smtp::printable(text, 200), word, other->instead));
+        return malformed(fmt::format("\"{}\": table type {} is not supported; {}", smtp::printable(text, 200), word,
+                                     other->instead));
     const auto known = std::ranges::find(names, word, &Name::name);
     if (colon == text.npos || known == std::end(names))
         return malformed(fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "

@@ -23,7 +23,7 @@ inline constexpr std::size_t longest_key = 4096;
 
 struct Specification {
     Kind kind = Kind::text;
-    std::string name;               // path of a file (of an lmdb, with its ".lmdb"), a section's name, a socket map's name
+    std::string name; // path of a file (of an lmdb, with its ".lmdb"), a section's name, a socket map's name
     common::ServiceAddress address; // of socketmap and tcp
 
     // Paths are absolute, addresses numeric ("localhost" is 127.0.0.1). The error says what is expected instead.

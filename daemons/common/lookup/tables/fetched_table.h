@@ -4,9 +4,9 @@
 // in a row fail while the source answers others: they do not delay the lookups of others.
 #pragma once
 #include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/lookup/tables/answer_cache.h"
 #include "daemons/common/lookup/tables/table.h"
+#include "daemons/common/runtime/loop.h"
 #include <deque>
 #include <map>
 #include <optional>
@@ -27,8 +27,8 @@ protected:
     // Keys are waiting: take as many as can be fetched now. Called from ask(); nothing may be answered from within.
     virtual void fetch() = 0;
 
-    std::optional<std::string> next(); // the key that has waited longest; it is under way now
-    void put_back(std::string key);    // … and first again
+    std::optional<std::string> next();      // the key that has waited longest; it is under way now
+    void put_back(std::string key);         // … and first again
     void ask_first(const std::string& key); // of its own accord; nobody need wait for it
     bool has_waiting_keys() const { return !waiting_.empty(); }
     // For a key that was taken. Values that are empty or have control characters are unavailable.
@@ -57,7 +57,7 @@ private:
     std::deque<std::string> waiting_;
     std::set<std::string, std::less<>> pending_; // those waiting, and those under way
     std::map<std::string, Domain, std::less<>> domains_;
-    std::string outage_;                           // why it failed last; "" it has answered since
+    std::string outage_; // why it failed last; "" it has answered since
     smtp::Monotonic outage_until_{};
     smtp::Duration outage_backoff_{};
 };

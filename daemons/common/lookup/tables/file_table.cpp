@@ -40,8 +40,8 @@ struct FileTable::Work {
     }
 };
 
-FileTable::FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, OnAnswer on_answer,
-                     std::uint64_t at_once)
+FileTable::FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read,
+                     OnAnswer on_answer, std::uint64_t at_once)
     : loop_(loop), log_(log), name_(std::move(name)), read_(read), on_answer_(std::move(on_answer)), at_once_(at_once),
       file_(std::move(path)) {}
 
@@ -109,9 +109,7 @@ void FileTable::start() {
         });
 }
 
-void FileTable::complain() {
-    log_.warning("{}; mail that depends on it waits until it can be read", problem());
-}
+void FileTable::complain() { log_.warning("{}; mail that depends on it waits until it can be read", problem()); }
 
 void FileTable::take(std::unique_ptr<const TableContents> contents, std::string why) {
     contents_ = std::move(contents);

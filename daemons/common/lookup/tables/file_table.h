@@ -2,9 +2,9 @@
 // they are queried; large ones on another thread, while the old content is still used.
 #pragma once
 #include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/lookup/format/contents.h"
 #include "daemons/common/lookup/tables/table.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/watched_file.h"
 #include <set>
 
@@ -37,9 +37,9 @@ private:
     std::uint64_t at_once_;
     common::WatchedFile file_;
     std::unique_ptr<const TableContents> contents_; // null: never read, or not readable
-    Work* work_ = nullptr;                     // reading, on another thread
-    bool again_ = false;                       // it changed meanwhile
-    std::set<std::string> waiting_;            // keys asked for while nothing had been read
+    Work* work_ = nullptr;                          // reading, on another thread
+    bool again_ = false;                            // it changed meanwhile
+    std::set<std::string> waiting_;                 // keys asked for while nothing had been read
 };
 
 } // namespace tables

@@ -36,8 +36,9 @@ Transaction begin(MDB_env* env, int& status) {
 bool is_whole(MDB_env* env, const std::string& path) {
     MDB_envinfo info{};
     MDB_stat stat{};
-    struct stat facts {};
-    if (mdb_env_info(env, &info) != 0 || mdb_env_stat(env, &stat) != 0 || ::stat(path.c_str(), &facts) != 0) return false;
+    struct stat facts{};
+    if (mdb_env_info(env, &info) != 0 || mdb_env_stat(env, &stat) != 0 || ::stat(path.c_str(), &facts) != 0)
+        return false;
     return static_cast<std::uint64_t>(facts.st_size) >= (info.me_last_pgno + std::uint64_t{1}) * stat.ms_psize;
 }
 
@@ -51,7 +52,7 @@ std::expected<std::unique_ptr<LmdbFile>, std::string> LmdbFile::open(const std::
     MDB_env* env = nullptr;
     if (const int status = mdb_env_create(&env); status != 0) return std::unexpected(why(status));
     out->env_.reset(env);
-    struct stat facts {};
+    struct stat facts{};
     if (::stat(path.c_str(), &facts) == 0 && facts.st_size == 0) return std::unexpected(why(MDB_INVALID));
     if (const int status = mdb_env_open(env, path.c_str(), MDB_RDONLY | MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOTLS, 0);
         status != 0)
@@ -77,7 +78,8 @@ Answer LmdbFile::find(const std::string& key) const {
         if (status == MDB_NOTFOUND) continue;
         if (status != 0) return Answer::unavailable(why(status));
         const auto text = text_of(value);
-        if (text.empty() || std::ranges::any_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }))
+        if (text.empty() ||
+            std::ranges::any_of(text, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }))
             return Answer::unavailable("its value for this key is empty or contains control characters");
         return Answer::found(std::string(text));
     }

@@ -9,8 +9,7 @@ std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpe
 
 // The reason given by a server, for a log.
 std::string said(std::string_view word, std::string_view text) {
-    return fmt::format("it answered: {}",
-                       smtp::printable(text.empty() ? word : fmt::format("{} {}", word, text), 200));
+    return fmt::format("it answered: {}", smtp::printable(text.empty() ? word : fmt::format("{} {}", word, text), 200));
 }
 
 std::optional<unsigned> hex_digit(char c) {
@@ -66,10 +65,10 @@ ParseResult parse_reply(std::string_view buffer) {
     const auto text = content.substr(std::min(content.size(), word.size() + 1));
     if (word == "OK") return Reply{Answer::found(std::string(text)), total};
     if (word == "NOTFOUND") return Reply{Answer{}, total};
-    if (word == "TEMP" || word == "TIMEOUT" || word == "PERM") return Reply{Answer::unavailable(said(word, text)), total};
-    return malformed(
-        fmt::format("its answer begins with \"{}\": expected OK, NOTFOUND, TEMP, TIMEOUT or PERM",
-                    smtp::printable(word, 40)));
+    if (word == "TEMP" || word == "TIMEOUT" || word == "PERM")
+        return Reply{Answer::unavailable(said(word, text)), total};
+    return malformed(fmt::format("its answer begins with \"{}\": expected OK, NOTFOUND, TEMP, TIMEOUT or PERM",
+                                 smtp::printable(word, 40)));
 }
 
 } // namespace socketmap

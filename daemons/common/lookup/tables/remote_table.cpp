@@ -18,8 +18,8 @@ struct RemoteTable::Connection {
 };
 
 RemoteTable::RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, OnAnswer on_answer)
-    : FetchedTable(log, std::move(name), service.cache, std::move(on_answer)), loop_(loop), service_(std::move(service)),
-      slow_request_timer_(loop, [this] { expire_slow_requests(); }) {}
+    : FetchedTable(log, std::move(name), service.cache, std::move(on_answer)), loop_(loop),
+      service_(std::move(service)), slow_request_timer_(loop, [this] { expire_slow_requests(); }) {}
 
 RemoteTable::~RemoteTable() = default;
 
@@ -27,7 +27,8 @@ void RemoteTable::fetch() {
     for (;;) {
         auto idle = std::ranges::find_if(connections_, [](const auto& line) { return line->key.empty(); });
         if (idle == connections_.end() && connections_.size() >= most_connections) {
-            if (has_waiting_keys() && !slow_request_timer_.armed()) slow_request_timer_.start(service_.contended_timeout);
+            if (has_waiting_keys() && !slow_request_timer_.armed())
+                slow_request_timer_.start(service_.contended_timeout);
             return;
         }
         auto key = next();
@@ -85,7 +86,8 @@ void RemoteTable::on_closed(Connection& line, const std::string& why) {
 
 // The question this connection was asked has come to nothing, and the connection with it: the others go on.
 void RemoteTable::request_failed(Connection& line, std::string why) {
-    if (!line.stream->connected() || (++consecutive_failures_ >= max_consecutive_failures && !may_be_key_specific(line)))
+    if (!line.stream->connected() ||
+        (++consecutive_failures_ >= max_consecutive_failures && !may_be_key_specific(line)))
         return give_up(std::move(why));
     const auto key = line.key;
     const auto at = std::ranges::find(connections_, &line, &std::unique_ptr<Connection>::get);
@@ -116,7 +118,7 @@ void RemoteTable::expire_slow_requests() {
         const auto left = (*oldest)->since + service_.contended_timeout - now;
         if (left > smtp::Duration{}) return slow_request_timer_.start(left);
         request_failed(**oldest, fmt::format("no answer within {}, while other keys wait",
-                                      config::print_duration(service_.contended_timeout)));
+                                             config::print_duration(service_.contended_timeout)));
     }
 }
 

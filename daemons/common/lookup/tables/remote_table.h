@@ -4,9 +4,9 @@
 // others wait it has one second, if the service is a fast one. Several in a row are a failure of the whole
 // table if a key that was answered before is not answered either; so is a service that cannot be reached.
 #pragma once
-#include "daemons/common/net/client_stream.h"
 #include "daemons/common/lookup/tables/fetched_table.h"
 #include "daemons/common/lookup/tables/remote_protocol.h"
+#include "daemons/common/net/client_stream.h"
 #include "daemons/common/runtime/timer.h"
 #include <memory>
 
@@ -46,8 +46,8 @@ private:
     Service service_;
     std::vector<std::unique_ptr<Connection>> connections_;
     unsigned consecutive_failures_ = 0; // questions that came to nothing since the last answer
-    std::string last_answered_key_; // the key that was answered last
-    bool answers_quickly_ = false;          // … in a small part of contended_timeout
+    std::string last_answered_key_;     // the key that was answered last
+    bool answers_quickly_ = false;      // … in a small part of contended_timeout
     common::Timer slow_request_timer_;
 };
 

@@ -1,10 +1,10 @@
 #include "daemons/common/lookup/tables/single_lookup.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/format/key_value.h"
-#include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
+#include "daemons/common/runtime/read_file.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -36,7 +36,8 @@ Answer ask(const Specification& what, const std::vector<config::LookupTable>& se
         const auto* section = section_of(what, sections);
         return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
     }
-    if (what.kind == Kind::socketmap || what.kind == Kind::tcp) return Answer::unavailable("only its service can answer");
+    if (what.kind == Kind::socketmap || what.kind == Kind::tcp)
+        return Answer::unavailable("only its service can answer");
     if (what.kind == Kind::lmdb) {
         const auto file = LmdbFile::open(what.name);
         return file ? (*file)->find(folded_key(key)) : Answer::unavailable(file.error());

@@ -61,7 +61,8 @@ std::optional<Answer> answer_of(sqlite3_stmt* statement, const std::string& key)
 std::expected<Database, std::string> open_until(const SqliteQuery& query,
                                                 const std::chrono::steady_clock::time_point& deadline) {
     sqlite3* opened = nullptr;
-    const int status = sqlite3_open_v2(query.database.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int status =
+        sqlite3_open_v2(query.database.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
     Database database(opened);
     if (status != SQLITE_OK)
         return std::unexpected(fmt::format("{}: {}", query.database, opened ? sqlite3_errmsg(opened) : "no memory"));
@@ -72,7 +73,8 @@ std::expected<Database, std::string> open_until(const SqliteQuery& query,
         },
         const_cast<std::chrono::steady_clock::time_point*>(&deadline)); // which must outlive it
     const auto patience = std::min<smtp::Duration>(query.timeout / 2, std::chrono::seconds(2));
-    sqlite3_busy_timeout(opened, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
+    sqlite3_busy_timeout(opened,
+                         static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
     sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, 4 * longest_value);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     return database;
@@ -81,8 +83,9 @@ std::expected<Database, std::string> open_until(const SqliteQuery& query,
 // The statement that lists a query's keys; "" where it is none that can be turned round. As patterns of tables go, case
 // does not count.
 std::string statement_of_keys(const std::string& query) {
-    std::string_view form = R"(/^\s*select\s.+?\sfrom\s+([\w."`]+(?:\s+(?:as\s+)?(?!where\b)\w+)?)\s+where\s+)"
-                            R"(((?:lower\s*\(\s*)?[\w."`]+\s*\)?)\s*={1,2}\s*(?:\?\d*|[:@$]\w+)(?:\s+(?!or\b).*)?;?\s*$/)";
+    std::string_view form =
+        R"(/^\s*select\s.+?\sfrom\s+([\w."`]+(?:\s+(?:as\s+)?(?!where\b)\w+)?)\s+where\s+)"
+        R"(((?:lower\s*\(\s*)?[\w."`]+\s*\)?)\s*={1,2}\s*(?:\?\d*|[:@$]\w+)(?:\s+(?!or\b).*)?;?\s*$/)";
     static const auto pattern = common::Pattern::take(form);
     assert(pattern);
     common::PatternMatch match;
@@ -119,7 +122,8 @@ std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQue
     return keys;
 }
 
-std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys) {
+std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query,
+                                                           const std::vector<std::string>& keys) {
     const auto deadline = std::chrono::steady_clock::now() + query.timeout;
     const auto database = open_until(query, deadline);
     if (!database) return std::unexpected(database.error());

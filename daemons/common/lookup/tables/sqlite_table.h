@@ -16,7 +16,8 @@ struct SqliteQuery {
 
 // What the rows have in their first column, joined with ","; nothing where there are none. Blocks, no longer than the
 // timeout for all of them. The whole may fail (the database, the query), or each key (`unavailable`).
-std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys);
+std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query,
+                                                           const std::vector<std::string>& keys);
 
 // The keys there are, where the query compares one column: "SELECT … FROM table WHERE column = ? …". At most so many.
 // Blocks, no longer than the timeout. The error: it is another query, or it fails.

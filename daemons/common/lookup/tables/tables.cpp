@@ -1,10 +1,10 @@
 #include "daemons/common/lookup/tables/tables.h"
-#include "daemons/common/lookup/tables/file_table.h"
 #include "daemons/common/lookup/format/key_value.h"
-#include "daemons/common/lookup/tables/lmdb_table.h"
-#include "daemons/common/lookup/tables/remote_table.h"
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/file_table.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/remote_table.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,7 +44,9 @@ Service socketmap_service(const common::ServiceAddress& address, std::string map
     return {address, [map = std::move(map)](std::string_view key) { return socketmap::request(map, key); },
             socketmap::parse_reply};
 }
-Service tcp_service(const common::ServiceAddress& address) { return {address, tcp_table::request, tcp_table::parse_reply}; }
+Service tcp_service(const common::ServiceAddress& address) {
+    return {address, tcp_table::request, tcp_table::parse_reply};
+}
 
 bool askable(std::string_view key) {
     return !key.empty() && key.size() <= longest_key &&
@@ -74,7 +76,9 @@ std::unique_ptr<Table> Tables::make(const std::string& name) {
     const auto known = [this, name](const std::string& key) { answered_(name, key); };
     const auto what = Specification::parse(name);
     if (!what) return std::make_unique<NoTable>(what.error().why);
-    const auto file = [&](Read read) { return std::make_unique<FileTable>(loop_, log_, name, what->name, read, known); };
+    const auto file = [&](Read read) {
+        return std::make_unique<FileTable>(loop_, log_, name, what->name, read, known);
+    };
     switch (what->kind) {
     case Kind::text: return file(TextTable::read);
     case Kind::regexp: return file(RuleTable::read_regexp);

@@ -6,9 +6,9 @@
 #pragma once
 #include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/logging/log.h"
-#include "daemons/common/runtime/loop.h"
 #include "daemons/common/lookup/format/answer.h"
 #include "daemons/common/lookup/format/contents.h"
+#include "daemons/common/runtime/loop.h"
 #include <functional>
 #include <map>
 #include <memory>

@@ -1,15 +1,15 @@
 #include "daemons/common/lookup/tables/values.h"
-#include "daemons/common/text/pattern.h"
-#include "daemons/common/runtime/read_file.h"
 #include "daemons/common/lookup/format/key_value.h"
-#include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/format/rules.h"
 #include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
-#include <optional>
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/text/pattern.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <optional>
 
 namespace tables {
 
@@ -77,9 +77,9 @@ Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
     const bool more = keys->size() > most;
     if (more) keys->resize(most);
     for (std::size_t at = 0; at < keys->size(); at += keys_at_once) {
-        const std::vector<std::string> some(
-            keys->begin() + static_cast<std::ptrdiff_t>(at),
-            keys->begin() + static_cast<std::ptrdiff_t>(std::min(at + keys_at_once, keys->size())));
+        const std::vector<std::string> some(keys->begin() + static_cast<std::ptrdiff_t>(at),
+                                            keys->begin() +
+                                                static_cast<std::ptrdiff_t>(std::min(at + keys_at_once, keys->size())));
         const auto answers = ask_sqlite(query, some);
         if (!answers) return taking.cannot(answers.error());
         for (std::size_t n = 0; n < answers->size(); ++n)

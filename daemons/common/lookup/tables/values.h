@@ -14,7 +14,7 @@
 namespace tables {
 
 struct TableValue {
-    std::string_view key;   // as written; of rules ""
+    std::string_view key; // as written; of rules ""
     std::string_view value;
     std::uint32_t line = 0; // 0: its table has no lines
     bool groups = false;    // $1 … stand in it for what a pattern catches
@@ -22,8 +22,8 @@ struct TableValue {
 
 struct Scan {
     std::size_t examined = 0; // values
-    bool whole = true;         // false: there are more
-    std::string error;       // the values cannot be listed, or no further ones; "" they can
+    bool whole = true;        // false: there are more
+    std::string error;        // the values cannot be listed, or no further ones; "" they can
     // "3 values looked over", "the first 200000 values looked over", "its values cannot be looked over: …".
     std::string text() const;
 };

@@ -30,8 +30,7 @@ struct Packet {
     // A compressed name inside record data.
     std::optional<std::string> name_at(const unsigned char* at) const {
         char text[NS_MAXDNAME];
-        if (ns_name_uncompress(bytes.data(), bytes.data() + bytes.size(), at, text, sizeof text) < 0)
-            return {};
+        if (ns_name_uncompress(bytes.data(), bytes.data() + bytes.size(), at, text, sizeof text) < 0) return {};
         return plain(text);
     }
 };
@@ -81,8 +80,7 @@ void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
     } else if (type == Type::srv && size >= 7) {
         const auto target = packet.name_at(data + 6);
         if (!target || (canonical_name(*target).empty() && !target->empty())) return;
-        out.srv.push_back({static_cast<std::uint16_t>(ns_get16(data)),
-                           static_cast<std::uint16_t>(ns_get16(data + 2)),
+        out.srv.push_back({static_cast<std::uint16_t>(ns_get16(data)), static_cast<std::uint16_t>(ns_get16(data + 2)),
                            static_cast<std::uint16_t>(ns_get16(data + 4)), canonical_name(*target)});
     } else if (type == Type::ptr && size >= 1) {
         const auto name = packet.name_at(data);
@@ -128,8 +126,7 @@ std::string canonical_name(std::string_view name) {
 
 Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name, Type type) {
     Packet packet{bytes, {}};
-    if (bytes.size() > 65535 ||
-        ns_initparse(bytes.data(), static_cast<int>(bytes.size()), &packet.message) != 0)
+    if (bytes.size() > 65535 || ns_initparse(bytes.data(), static_cast<int>(bytes.size()), &packet.message) != 0)
         return failed("malformed answer");
     ns_msg& message = packet.message;
     const auto code = ns_msg_getflag(message, ns_f_rcode);

@@ -2,9 +2,9 @@
 // whatever a server sends becomes an Answer with at most 50 records. Knows no network.
 #pragma once
 #include "daemons/common/net/network.h"
-#include "daemons/decide/tls/dane.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/hosts/srv.h"
+#include "daemons/decide/tls/dane.h"
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,9 +14,9 @@
 
 namespace dns {
 
+using decide::LookupStatus;
 using decide::MxRecord;
 using decide::SrvRecord;
-using decide::LookupStatus;
 using decide::TlsaRecord;
 
 enum class Type : std::uint16_t { a = 1, cname = 5, ptr = 12, mx = 15, txt = 16, aaaa = 28, srv = 33, tlsa = 52 };
@@ -30,9 +30,9 @@ struct Answer {
     std::vector<std::string> names;           // Type::ptr, Type::cname
     std::vector<std::string> texts;           // Type::txt: each record's strings put together; any bytes
     std::vector<TlsaRecord> tlsa;             // Type::tlsa
-    std::string canonical; // records: whose they are, at the end of all aliases
-    bool secure = false;   // the name server has validated all of it (the AD bit), also that there is nothing
-    std::string why;                          // failed: "SERVFAIL", "timeout" …; for a log line
+    std::string canonical;                    // records: whose they are, at the end of all aliases
+    bool secure = false; // the name server has validated all of it (the AD bit), also that there is nothing
+    std::string why;     // failed: "SERVFAIL", "timeout" …; for a log line
     bool operator==(const Answer&) const = default;
 };
 

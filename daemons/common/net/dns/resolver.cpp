@@ -53,7 +53,8 @@ std::vector<common::Endpoint> servers_of(ares_channel channel) {
 
 // Whoever can put himself between us and another host can set a bit.
 bool only_on_loopback(const std::vector<common::Endpoint>& servers) {
-    return !servers.empty() && std::ranges::all_of(servers, [](const auto& each) { return each.address.is_loopback(); });
+    return !servers.empty() &&
+           std::ranges::all_of(servers, [](const auto& each) { return each.address.is_loopback(); });
 }
 
 } // namespace
@@ -76,12 +77,11 @@ void Lookup::cancel() {
 }
 
 Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
-    : loop_(loop), settings_(settings),
-      timer_(loop,
-             [this] {
-                 ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-                 rearm_timer();
-             }),
+    : loop_(loop), settings_(settings), timer_(loop,
+                                               [this] {
+                                                   ares_process_fd(channel_, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+                                                   rearm_timer();
+                                               }),
       hook_(loop, [this] { deliver(); }) {
     ares_library_init(ARES_LIB_INIT_ALL);
     ares_options options{};
@@ -103,8 +103,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
     if (status != ARES_SUCCESS) channel_ = nullptr;
     if (status == ARES_SUCCESS && !settings.servers.empty()) {
         std::string servers;
-        for (const auto& server : settings.servers)
-            servers += (servers.empty() ? "" : ",") + server.to_string();
+        for (const auto& server : settings.servers) servers += (servers.empty() ? "" : ",") + server.to_string();
         status = ares_set_servers_ports_csv(channel_, servers.c_str());
     }
     if (status != ARES_SUCCESS) broken_ = std::string("resolver: ") + ares_strerror(status);
@@ -203,8 +202,7 @@ void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, in
 
 void Resolver::answered(Question& question, Answer answer) {
     keep(question.key, answer);
-    if (const auto kept = recent_.find(question.key); kept != recent_.end())
-        answer.ttl = kept->second.answer.ttl;
+    if (const auto kept = recent_.find(question.key); kept != recent_.end()) answer.ttl = kept->second.answer.ttl;
     for (auto& waiting : question.waiters) {
         waiting.answer = answer;
         waiting.question = nullptr;

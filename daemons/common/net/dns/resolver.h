@@ -84,8 +84,8 @@ private:
     common::TurnHook hook_;
     std::unordered_map<std::string, std::unique_ptr<Question>> questions_;
     std::set<std::uint16_t> ids_; // of the questions
-    Waiters answered_;      // answered, about to be told
-    Cache recent_, previous_; // two generations: when the young one is full it becomes the old one
+    Waiters answered_;            // answered, about to be told
+    Cache recent_, previous_;     // two generations: when the young one is full it becomes the old one
     bool closing_ = false, trusts_ad_ = false;
 };
 
@@ -111,8 +111,7 @@ private:
 // Calls done once, unless destroyed before.
 class ClientName {
 public:
-    ClientName(Resolver& resolver, const common::IpAddress& address,
-               std::function<void(const std::string&)> done);
+    ClientName(Resolver& resolver, const common::IpAddress& address, std::function<void(const std::string&)> done);
     ClientName(const ClientName&) = delete;
     ClientName& operator=(const ClientName&) = delete;
 

@@ -22,13 +22,15 @@ bool names_a_server(std::string_view resolv_conf) {
 std::string servers_text(std::span<const common::Endpoint> servers, ServersFrom from, const std::string* resolv_conf) {
     std::string names;
     for (std::size_t i = 0; i < servers.size() && i < most_named; ++i)
-        names += fmt::format("{}{}", i == 0 ? "" : i + 1 == servers.size() ? " and " : ", ",
+        names += fmt::format("{}{}",
+                             i == 0                    ? ""
+                             : i + 1 == servers.size() ? " and "
+                                                       : ", ",
                              servers[i].port == usual_port ? servers[i].address.to_string() : servers[i].to_string());
     if (servers.size() > most_named) names += fmt::format(" and {} more", servers.size() - most_named);
     if (from == ServersFrom::dns_servers) return fmt::format("asked {}, from dns.servers", names);
     if (resolv_conf == nullptr) return fmt::format("asked {}, because /etc/resolv.conf cannot be read", names);
-    if (!names_a_server(*resolv_conf))
-        return fmt::format("asked {}, because /etc/resolv.conf lists no server", names);
+    if (!names_a_server(*resolv_conf)) return fmt::format("asked {}, because /etc/resolv.conf lists no server", names);
     return fmt::format("asked {}, from /etc/resolv.conf", names);
 }
 

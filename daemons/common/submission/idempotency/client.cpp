@@ -1,7 +1,7 @@
 #include "daemons/common/submission/idempotency/client.h"
-#include "daemons/common/submission/idempotency/owner_lock.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/store/lmdb.h"
+#include "daemons/common/submission/idempotency/owner_lock.h"
 #include "libspool/format/layout.h"
 #include <cerrno>
 #include <unistd.h>
@@ -34,8 +34,7 @@ struct Client::Back {
     // In incoming/ first: from there files go to messages/, never back.
     Trace trace_of(spool::QueueId id) const {
         const auto there = [&](spool::Location location) {
-            return ::access((spool + "/" + spool::path_of(id, location)).c_str(), F_OK) == 0 ||
-                   errno != ENOENT;
+            return ::access((spool + "/" + spool::path_of(id, location)).c_str(), F_OK) == 0 || errno != ENOENT;
         };
         return there(spool::Location::incoming)   ? Trace::incoming
                : there(spool::Location::messages) ? Trace::messages
@@ -60,8 +59,7 @@ struct Client::Back {
 Client::Client(Log& log, spool::CommitPool& pool, const config::Idempotency& settings, const std::string& spool,
                std::uint8_t slot)
     : log_(log), pool_(pool), life_(settings.lifetime),
-      back_(new Back{spool, directory_in(spool), slot, settings.max_size}),
-      alive_(std::make_shared<Client*>(this)) {}
+      back_(new Back{spool, directory_in(spool), slot, settings.max_size}), alive_(std::make_shared<Client*>(this)) {}
 
 Client::~Client() = default;
 
@@ -87,20 +85,18 @@ Decision Client::decide(Request request, const Answer& answer) {
         out.reply = {250, {2, 0, 0}, "Ok: queued as " + answer.first.text()};
         break;
     case Answer::Kind::other_content:
-        out.reply = {554,
-                     {5, 6, 0},
-                     fmt::format("Error: {} was used for other content, which was queued as {}", field,
-                                 answer.first.text())};
+        out.reply = {
+            554,
+            {5, 6, 0},
+            fmt::format("Error: {} was used for other content, which was queued as {}", field, answer.first.text())};
         break;
     case Answer::Kind::busy:
-        out.reply = {
-            451,
-            {4, 3, 0},
-            fmt::format("Error: another message with this {} is being accepted, try again later", field)};
+        out.reply = {451,
+                     {4, 3, 0},
+                     fmt::format("Error: another message with this {} is being accepted, try again later", field)};
         break;
     case Answer::Kind::unavailable:
-        out.reply = {
-            451, {4, 3, 0}, fmt::format("Error: {} cannot be looked up now, try again later", field)};
+        out.reply = {451, {4, 3, 0}, fmt::format("Error: {} cannot be looked up now, try again later", field)};
         break;
     }
     return out;
@@ -131,8 +127,8 @@ void Client::add(Request request, std::move_only_function<void(const Answer&)> a
 void Client::send() {
     busy_ = true;
     for (const auto& request : std::exchange(unreleased_, {})) release(request);
-    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_,
-                waiting = std::exchange(waiting_, {}), now = Loop::now().wall]() mutable {
+    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_, waiting = std::exchange(waiting_, {}),
+                now = Loop::now().wall]() mutable {
         auto answers = back->execute(waiting, now);
         pool.complete([this, alive, waiting = std::move(waiting), answers = std::move(answers)]() mutable {
             if (!alive.expired()) answered(std::move(waiting), answers);

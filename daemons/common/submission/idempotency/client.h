@@ -3,8 +3,8 @@
 // accepted. Opens the store when the first key arrives. Must not know where messages come from.
 #pragma once
 #include "daemons/common/config/sections/server/idempotency.h"
-#include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/submission/idempotency/store.h"
 #include "libsmtp/protocol/reply.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
@@ -74,9 +74,9 @@ private:
     std::shared_ptr<Back> back_;
     std::vector<Waiting> waiting_;
     std::vector<Request> unreleased_; // the store could not be written: with the next ones once more
-    bool busy_ = false;            // a job is under way
-    bool store_unavailable_ = false;             // the log was told
-    std::shared_ptr<Client*> alive_; // for what may outlive it
+    bool busy_ = false;               // a job is under way
+    bool store_unavailable_ = false;  // the log was told
+    std::shared_ptr<Client*> alive_;  // for what may outlive it
 };
 
 } // namespace common::idempotency

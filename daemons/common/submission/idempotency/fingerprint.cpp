@@ -14,9 +14,7 @@ Fingerprint::Fingerprint() : left_out_(changing), context_(EVP_MD_CTX_new()) {
     static_cast<void>(ready);
 }
 
-void Fingerprint::hash(std::string_view bytes) {
-    EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
-}
+void Fingerprint::hash(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
 
 void Fingerprint::feed(std::string_view content) {
     if (left_out_.ended()) return hash(content);
@@ -27,8 +25,8 @@ void Fingerprint::feed(std::string_view content) {
 
 static std::string sha256(std::string_view bytes) {
     std::string out(32, '\0');
-    EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr,
-               EVP_sha256(), nullptr);
+    EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr, EVP_sha256(),
+               nullptr);
     return out;
 }
 

@@ -26,8 +26,7 @@ spool::Result<OwnerLock> OwnerLock::take(const std::string& directory, std::uint
     const auto path = path_of(directory, slot);
     Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file) return std::unexpected(Error::from_errno("open " + path));
-    if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0)
-        return std::unexpected(Error::from_errno("lock " + path));
+    if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return std::unexpected(Error::from_errno("lock " + path));
     auto name = fmt::format("{:02X}:", slot);
     for (const char c : random_bytes(8)) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
     // Of one length: whoever reads it meanwhile reads one or the other.
@@ -41,15 +40,13 @@ Owner OwnerLock::state_of(const std::string& directory, std::string_view name) {
     const auto colon = name.find(':');
     if (colon != 2 || std::from_chars(name.data(), name.data() + 2, slot, 16).ptr != name.data() + 2)
         return Owner::dead;
-    const Fd file(
-        ::open(path_of(directory, static_cast<std::uint8_t>(slot)).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    const Fd file(::open(path_of(directory, static_cast<std::uint8_t>(slot)).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (!file) return errno == ENOENT ? Owner::dead : Owner::alive;
     if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) return Owner::dead; // nobody has the slot
     if (errno != EWOULDBLOCK) return Owner::alive;
     std::array<char, longest_name> read{};
     const auto n = ::pread(file.number(), read.data(), read.size(), 0);
-    return n < 0 || std::string_view(read.data(), static_cast<std::size_t>(n)) == name ? Owner::alive
-                                                                                       : Owner::dead;
+    return n < 0 || std::string_view(read.data(), static_cast<std::size_t>(n)) == name ? Owner::alive : Owner::dead;
 }
 
 } // namespace common::idempotency

@@ -1,6 +1,6 @@
 #include "daemons/common/submission/idempotency/store.h"
-#include "daemons/common/submission/idempotency/fingerprint.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/common/submission/idempotency/fingerprint.h"
 
 namespace common::idempotency {
 
@@ -110,8 +110,8 @@ Result<> record_accepted(store::Store& store, std::span<const AcceptedKey> kept,
         if (made[n].made) continue;
         const auto there = decode(made[n].before->value);
         if (there && there->state == decide::idempotency::State::reserved && there->id == kept[n].what.id)
-            again.push_back(Change::replace(changes[n].key, made[n].before->value,
-                                            {encode(kept[n].what), kept[n].expires}));
+            again.push_back(
+                Change::replace(changes[n].key, made[n].before->value, {encode(kept[n].what), kept[n].expires}));
     }
     if (!again.empty()) TRY(store.apply(again, now, Durable::now));
     return {};

@@ -26,7 +26,7 @@ struct Request {
 
 struct Answer {
     enum class Kind : std::uint8_t {
-        proceed,         // it is yours (of a claim), or done
+        proceed,       // it is yours (of a claim), or done
         duplicate,     // of `first`, which was accepted
         other_content, // than that of `first`
         busy,          // another one is about the same key

@@ -27,8 +27,7 @@ public:
         // Close the gap: move back every follower that may not stay behind an empty place.
         for (std::size_t probe = next(at); places_[probe] != none; probe = next(probe)) {
             const std::size_t wanted = home(key_of_(places_[probe]));
-            const bool stays =
-                at <= probe ? (at < wanted && wanted <= probe) : (at < wanted || wanted <= probe);
+            const bool stays = at <= probe ? (at < wanted && wanted <= probe) : (at < wanted || wanted <= probe);
             if (stays) continue;
             places_[at] = places_[probe];
             at = probe;

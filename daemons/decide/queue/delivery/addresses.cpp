@@ -33,8 +33,7 @@ bool Addresses::may_connect(Connection& c, std::string_view name, AddressRequest
         return true;
     }
     if (request == AddressRequest::add) return false; // it has other irons in the fire: nobody waits
-    if (std::ranges::find(a.waiting_links, c.link) == a.waiting_links.end())
-        a.waiting_links.push_back(c.link);
+    if (std::ranges::find(a.waiting_links, c.link) == a.waiting_links.end()) a.waiting_links.push_back(c.link);
     l.full_address = a.name;
     return false;
 }
@@ -52,8 +51,7 @@ void Addresses::leave_all(Connection& c) {
 
 void Addresses::leave(Connection& c, std::string_view name) {
     auto& held = c.addresses;
-    const auto at =
-        std::ranges::find(held, name, [&](Slot each) { return std::string_view(addresses_[each].name); });
+    const auto at = std::ranges::find(held, name, [&](Slot each) { return std::string_view(addresses_[each].name); });
     if (at == held.end()) return;
     const Slot address = *at;
     held.erase(at);
@@ -61,8 +59,7 @@ void Addresses::leave(Connection& c, std::string_view name) {
 }
 
 bool Addresses::waited_for(const Connection& c) const {
-    return std::ranges::any_of(c.addresses,
-                               [&](Slot each) { return !addresses_[each].waiting_links.empty(); });
+    return std::ranges::any_of(c.addresses, [&](Slot each) { return !addresses_[each].waiting_links.empty(); });
 }
 
 void Addresses::release(Slot address) {
@@ -73,8 +70,7 @@ void Addresses::release(Slot address) {
 void Addresses::invite_next(Slot address) {
     Address& a = addresses_[address];
     auto at = a.waiting_links.begin();
-    for (; at != a.waiting_links.end() &&
-           a.connections + reserved_for_others(a, *at) < limit_per_address(links_[*at]);
+    for (; at != a.waiting_links.end() && a.connections + reserved_for_others(a, *at) < limit_per_address(links_[*at]);
          ++at) {
         Link& l = links_[*at];
         // Its agent has yet to say that it found none.

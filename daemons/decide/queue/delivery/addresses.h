@@ -1,8 +1,8 @@
-// How many connections one remote address may have, whatever links lead there: many domains with many MX names may all lie
-// on one host. Where a connection leads is found out by its agent, so the agent asks here before each address it tries; a
-// link that finds no room waits in the address's line until it is called. That is a wait of our own doing: nothing failed,
-// no message climbs its ladder. Where several addresses race (RFC 8305) the connection holds a place at each of them until
-// all but one are given back.
+// How many connections one remote address may have, whatever links lead there: many domains with many MX names may all
+// lie on one host. Where a connection leads is found out by its agent, so the agent asks here before each address it
+// tries; a link that finds no room waits in the address's line until it is called. That is a wait of our own doing:
+// nothing failed, no message climbs its ladder. Where several addresses race (RFC 8305) the connection holds a place at
+// each of them until all but one are given back.
 #pragma once
 #include "daemons/decide/queue/model/names.h"
 #include "daemons/decide/queue/model/step.h"

@@ -12,8 +12,7 @@ void CategorizerQueue::await(Slot slot, End end) {
 
 void CategorizerQueue::remove(Slot slot) {
     const Delivery& d = deliveries_[slot];
-    if (d.state == DeliveryState::pending)
-        return (d.large ? pending_large_ : pending_).remove(deliveries_, slot);
+    if (d.state == DeliveryState::pending) return (d.large ? pending_large_ : pending_).remove(deliveries_, slot);
     asked_.remove(deliveries_, slot);
     if (d.large) {
         --asked_large_;
@@ -30,8 +29,7 @@ void CategorizerQueue::pump() {
     while (room() && !pending_.empty() && asked_.count - asked_large_ < settings_.max_pending_categorizations)
         ask(pending_.pop(deliveries_));
     while (room() && !pending_large_.empty() &&
-           (asked_large_ == 0 ||
-            asked_recipients_ + deliveries_[pending_large_.head].count <= recipients_at_once))
+           (asked_large_ == 0 || asked_recipients_ + deliveries_[pending_large_.head].count <= recipients_at_once))
         ask(pending_large_.pop(deliveries_));
 }
 

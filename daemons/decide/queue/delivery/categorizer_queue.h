@@ -17,8 +17,8 @@ public:
     void remove(Slot delivery); // that waits for it or that it has
     void pump();                // asks as far as it may be asked now
     void answered();            // for a delivery that has been removed
-    // It went with questions open, which are put again. A delivery that it had alone, twice in a row, is in no line then,
-    // and must wait its time: that one; none.
+    // It went with questions open, which are put again. A delivery that it had alone, twice in a row, is in no line
+    // then, and must wait its time: that one; none.
     Slot gone();
 
     std::uint32_t pending() const { return pending_.count + pending_large_.count; }
@@ -40,7 +40,7 @@ private:
     DeliveryList pending_, pending_large_, asked_;
     std::uint32_t asked_large_ = 0, asked_recipients_ = 0; // of asked_: the large ones, and their recipients
     std::uint32_t window_ = ~0u;                           // asked at a time, at most
-    std::uint64_t last_alone_ = 0; // the message it had alone when it went last; 0: several
+    std::uint64_t last_alone_ = 0;                         // the message it had alone when it went last; 0: several
 };
 
 } // namespace decide::queue

@@ -3,10 +3,10 @@
 
 namespace decide::queue {
 
-Connections::Connections(const Settings& settings, Step& step, Messages& messages, Deliveries& deliveries,
-                         Links& links, Queues& queues, Scheduler& scheduler, Addresses& addresses)
-    : settings_(settings), step_(step), messages_(messages), deliveries_(deliveries), links_(links),
-      queues_(queues), scheduler_(scheduler), addresses_(addresses) {
+Connections::Connections(const Settings& settings, Step& step, Messages& messages, Deliveries& deliveries, Links& links,
+                         Queues& queues, Scheduler& scheduler, Addresses& addresses)
+    : settings_(settings), step_(step), messages_(messages), deliveries_(deliveries), links_(links), queues_(queues),
+      scheduler_(scheduler), addresses_(addresses) {
     // A lone agent may be asked for room at once.
     for (Reservation& each : reservations_) each.since = step.now() - settings.glitch_interval;
 }
@@ -17,9 +17,7 @@ Agent* Connections::agent(AgentId id) {
     return nullptr;
 }
 
-bool Connections::reserved(AgentId id) const {
-    return reservations_[0].agent == id || reservations_[1].agent == id;
-}
+bool Connections::reserved(AgentId id) const { return reservations_[0].agent == id || reservations_[1].agent == id; }
 
 Agent* Connections::least_busy(AgentKind kind) {
     Agent* best = nullptr;
@@ -65,8 +63,8 @@ Slot Connections::make(Slot link, Agent& by, Slot queue) {
     ++l.opening;
     l.next_connection = links_.next_at(l.next_connection) + l.connection_gap;
     l.connections.push(*this, slot, End::back);
-    step_.emit(OpenConnection{by.id, id_of(slot), l.name,
-                              queue == none ? std::string_view() : queues_[queue].domain()});
+    step_.emit(
+        OpenConnection{by.id, id_of(slot), l.name, queue == none ? std::string_view() : queues_[queue].domain()});
     return slot;
 }
 
@@ -93,8 +91,8 @@ void Connections::cancel(Slot slot) {
     const Connection& c = (*this)[d.holder];
     if (links_[c.link].kind != AgentKind::smtp) return;
     d.cancelled = true;
-    step_.emit(CancelDelivery{c.agent, id_of(d.holder), deliveries_.id_of(slot),
-                              spool::QueueId{messages_[d.message].id}});
+    step_.emit(
+        CancelDelivery{c.agent, id_of(d.holder), deliveries_.id_of(slot), spool::QueueId{messages_[d.message].id}});
 }
 
 void Connections::idle_or_close(Slot slot) {

@@ -1,5 +1,5 @@
-// The connections of all links, from opening to their end, the agents that hold them, and the links that want one more than
-// the limits of all allow.
+// The connections of all links, from opening to their end, the agents that hold them, and the links that want one more
+// than the limits of all allow.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/model/step.h"
@@ -50,9 +50,9 @@ public:
     void idle_or_close(Slot connection); // nothing in flight: idle or closed
     void leave_idle(Slot connection);
     void close_longest_idle();
-    void close_idle(); // those that have been idle for too long
+    void close_idle();                           // those that have been idle for too long
     std::optional<smtp::Monotonic> next() const; // when that is to be called
-    void release(Slot connection); // it has ended; its deliveries have been taken back
+    void release(Slot connection);               // it has ended; its deliveries have been taken back
     // From its connection; not placed yet.
     void remove_delivery(Slot delivery);
     // It is to end, if it is in flight and its agent can.

@@ -20,8 +20,7 @@ std::uint32_t Dispatcher::depth(const Link& l) const {
     if (l.kind == AgentKind::local || l.transaction.count() == 0) return 1;
     const std::uint32_t connections = std::max(1u, l.up + l.opening);
     const std::uint32_t share = (l.offer + l.in_flight + connections - 1) / connections;
-    const auto soon =
-        static_cast<std::uint64_t>(settings_.drain_target / std::max(l.transaction, smtp::Duration(1)));
+    const auto soon = static_cast<std::uint64_t>(settings_.drain_target / std::max(l.transaction, smtp::Duration(1)));
     return static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(std::min<std::uint64_t>(share, soon), 1, settings_.batch));
 }
@@ -87,10 +86,9 @@ void Dispatcher::pump(Slot link) {
     // If nothing completes until then, the same backlog justifies one connection more.
     const std::uint64_t work = std::uint64_t{l.offer} + l.in_flight;
     if (usable >= work) return;
-    const auto silence = smtp::Duration(static_cast<std::int64_t>(
-        static_cast<std::uint64_t>(settings_.drain_target.count()) * usable / work + 1));
-    links_.timers.bring_forward(
-        link, std::max(l.last_progress + silence, step_.now() + std::chrono::milliseconds(5)));
+    const auto silence = smtp::Duration(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(settings_.drain_target.count()) * usable / work + 1));
+    links_.timers.bring_forward(link, std::max(l.last_progress + silence, step_.now() + std::chrono::milliseconds(5)));
 }
 
 // Links that want nothing any more leave the line.
@@ -102,16 +100,14 @@ void Dispatcher::serve_waiting_links() {
 bool Dispatcher::open_one(Slot link) {
     Link& l = links_[link];
     const std::size_t others = connections_.waiting_besides(l);
-    const std::uint32_t share =
-        std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
+    const std::uint32_t share = std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
     Agent* by = connections_.agent_for(l.kind);
     if (!by || (others > 0 && l.open() >= share)) {
         connections_.want(link);
         if (!by) connections_.close_longest_idle(); // its place comes free
         return false;
     }
-    const Slot slot =
-        connections_.make(link, *by, l.health.health == Health::ready ? l.ring : queue_to_probe(l));
+    const Slot slot = connections_.make(link, *by, l.health.health == Health::ready ? l.ring : queue_to_probe(l));
     connections_[slot].probe = l.health.health != Health::ready;
     hand_over_next(slot);
     return true;
@@ -134,8 +130,7 @@ Slot Dispatcher::take_for_probe(Queue& q) {
     if (q.lanes.healthy() > 0) return flows_.take(q.lanes, settings_, step_.now(), Flows::Purpose::probe);
     Slot best = flows_.first(q.lanes);
     int looked = 0;
-    for (Slot slot = best; slot != none && looked < deliveries_looked_at;
-         slot = flows_.next(q.lanes, slot), ++looked)
+    for (Slot slot = best; slot != none && looked < deliveries_looked_at; slot = flows_.next(q.lanes, slot), ++looked)
         if (deliveries_[slot].failures < deliveries_[best].failures) best = slot;
     flows_.remove(q.lanes, best);
     return best;
@@ -202,8 +197,8 @@ void Dispatcher::hand_over(Slot connection, Slot slot) {
     ++m.active;
     ++connections_.agent(c.agent)->in_flight;
     step_.emit(Deliver{c.agent, connections_.id_of(connection), deliveries_.id_of(slot), spool::QueueId{m.id},
-                       m.location, smtp::WallTime(smtp::Duration(m.arrival)), queued,
-                       deliveries_.numbers_of(slot), q.domain(), q.secure});
+                       m.location, smtp::WallTime(smtp::Duration(m.arrival)), queued, deliveries_.numbers_of(slot),
+                       q.domain(), q.secure});
 }
 
 // Nothing goes over a link that is down as long as there is another way: it is tried without mail, on its

@@ -1,6 +1,6 @@
-// How many connections a link has, and which delivery goes over which. Late binding: a connection takes what is best when it
-// is free. A further one opens when what waits would keep the open ones busy for longer than the drain target, judged by the
-// measured time of a transaction, up to the window.
+// How many connections a link has, and which delivery goes over which. Late binding: a connection takes what is best
+// when it is free. A further one opens when what waits would keep the open ones busy for longer than the drain target,
+// judged by the measured time of a transaction, up to the window.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/model/gates.h"
@@ -28,8 +28,8 @@ public:
     // There is room for connections again: for the links that asked first, as long as it lasts.
     void serve_waiting_links();
     void hand_over(Slot connection, Slot delivery); // which waits nowhere
-    // Nothing was completed on a connection for twice the time in which all that waits should be gone: what was handed to
-    // it ahead of its turn is wanted back, for other connections.
+    // Nothing was completed on a connection for twice the time in which all that waits should be gone: what was handed
+    // to it ahead of its turn is wanted back, for other connections.
     void recall_stalled(Slot link);
 
 private:
@@ -37,7 +37,7 @@ private:
     std::uint32_t wanted(const Link& link) const;
     smtp::Duration pace(const Link& link) const;
     bool open_one(Slot link);
-    void probe(Slot link); // by a connection without mail
+    void probe(Slot link);                      // by a connection without mail
     bool hand_over_next(Slot connection);       // false: none of the link's queues has mail for it
     Slot next_queue_for(Slot connection) const; // the link's next queue whose mail may go over it; none
     Slot queue_to_probe(const Link& link) const;

@@ -72,10 +72,8 @@ void Isolation::pump(AgentKind kind) {
     if (mine && mine->in_flight > 0) { // at work for a suspect, or still for others
         bool serving = false;
         for (Slot c = 1; c <= connections_.top() && !serving; ++c)
-            serving =
-                connections_[c].link != none && connections_[c].agent == mine->id && connections_[c].isolated;
-        if (is_lone(kind) && !serving && step_.now() - reservation.since >= drain_at_most)
-            give_up(reservation);
+            serving = connections_[c].link != none && connections_[c].agent == mine->id && connections_[c].isolated;
+        if (is_lone(kind) && !serving && step_.now() - reservation.since >= drain_at_most) give_up(reservation);
         return;
     }
     if (slot == none) {
@@ -91,8 +89,7 @@ void Isolation::pump(AgentKind kind) {
             if (!mine || each.in_flight < mine->in_flight) mine = &each;
         }
         if (!mine) return;
-        if (others == 1 && mine->in_flight > 0 && step_.now() - reservation.since < settings_.glitch_interval)
-            return;
+        if (others == 1 && mine->in_flight > 0 && step_.now() - reservation.since < settings_.glitch_interval) return;
         reservation.agent = mine->id;
         reservation.since = step_.now();
         if (mine->in_flight > 0) return;
@@ -128,8 +125,7 @@ std::optional<smtp::Monotonic> Isolation::next() const {
             if (++looked > look_at_most) break;
             const Queue& q = queues_[deliveries_[slot].queue];
             if (q.health.health != Health::ready) sooner(q.health.due);
-            if (q.link != none && links_[q.link].health.health != Health::ready)
-                sooner(links_[q.link].health.due);
+            if (q.link != none && links_[q.link].health.health != Health::ready) sooner(links_[q.link].health.due);
             if (q.link != none) sooner(opens_at(links_[q.link]));
         }
     }

@@ -1,6 +1,6 @@
 // Poison: a delivery that was in flight when an agent crashed is next tried alone, on an agent that has nothing else in
-// flight. With several agents one is set aside for that; a lone agent serves suspects when it is idle, or lets its work run
-// out for them now and then.
+// flight. With several agents one is set aside for that; a lone agent serves suspects when it is idle, or lets its work
+// run out for them now and then.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/delivery/dispatcher.h"
@@ -14,7 +14,8 @@ namespace decide::queue {
 class Isolation {
 public:
     Isolation(const Settings& settings, Step& step, const Gates& gates, Deliveries& deliveries, Links& links,
-              Queues& queues, Scheduler& scheduler, Connections& connections, Placement& placement, Dispatcher& dispatcher)
+              Queues& queues, Scheduler& scheduler, Connections& connections, Placement& placement,
+              Dispatcher& dispatcher)
         : settings_(settings), step_(step), gates_(gates), deliveries_(deliveries), links_(links), queues_(queues),
           scheduler_(scheduler), connections_(connections), placement_(placement), dispatcher_(dispatcher) {}
 

@@ -9,14 +9,13 @@ namespace {
 constexpr auto between_counts = std::chrono::microseconds(100);
 } // namespace
 
-Placement::Placement(const Settings& settings, Step& step, Terms& terms, Messages& messages,
-                     Deliveries& deliveries, Queues& queues, Flows& flows, RouteLookups& lookups,
-                     Scheduler& scheduler, AgeWatch& ages, Connections& connections,
-                     CategorizerQueue& categorizer, Reporter& reporter, SuspensionLog& suspensions)
-    : settings_(settings), step_(step), terms_(terms), messages_(messages), deliveries_(deliveries),
-      queues_(queues), flows_(flows), lookups_(lookups), scheduler_(scheduler), ages_(ages),
-      connections_(connections), categorizer_(categorizer), reporter_(reporter), suspensions_(suspensions),
-      waiting_(deliveries) {}
+Placement::Placement(const Settings& settings, Step& step, Terms& terms, Messages& messages, Deliveries& deliveries,
+                     Queues& queues, Flows& flows, RouteLookups& lookups, Scheduler& scheduler, AgeWatch& ages,
+                     Connections& connections, CategorizerQueue& categorizer, Reporter& reporter,
+                     SuspensionLog& suspensions)
+    : settings_(settings), step_(step), terms_(terms), messages_(messages), deliveries_(deliveries), queues_(queues),
+      flows_(flows), lookups_(lookups), scheduler_(scheduler), ages_(ages), connections_(connections),
+      categorizer_(categorizer), reporter_(reporter), suspensions_(suspensions), waiting_(deliveries) {}
 
 void Placement::place(Slot slot, End end) {
     Delivery& d = deliveries_[slot];
@@ -26,8 +25,7 @@ void Placement::place(Slot slot, End end) {
         return;
     }
     m.scheduled = m.scheduled && m.free_from > step_.wall_seconds();
-    if (d.scheduled && !m.scheduled)
-        d.due = std::min(d.due, step_.now()); // the clock may have jumped meanwhile
+    if (d.scheduled && !m.scheduled) d.due = std::min(d.due, step_.now()); // the clock may have jumped meanwhile
     d.scheduled = m.scheduled;
     if (d.scheduled) d.due = step_.monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from)));
     if (d.due > step_.now()) {
@@ -46,12 +44,11 @@ void Placement::place(Slot slot, End end) {
     }
     d.own_clock = terms_.has_own_clock(messages_[d.message], queues_[d.queue]);
     if (d.own_clock)
-        if (const Reason* why = suspensions_.policy_backoff_reason(d.queue))
-            return count_try(slot, *why, Try::delayed);
+        if (const Reason* why = suspensions_.policy_backoff_reason(d.queue)) return count_try(slot, *why, Try::delayed);
     d.state = DeliveryState::ready;
     Queue& q = queues_[d.queue];
-    flows_.push(q.lanes, d.queue, d.problem ? problem_lane : static_cast<std::size_t>(m.lane), m.submitter,
-                slot, end, step_.now());
+    flows_.push(q.lanes, d.queue, d.problem ? problem_lane : static_cast<std::size_t>(m.lane), m.submitter, slot, end,
+                step_.now());
     scheduler_.refresh(d.queue);
     if (d.unlogged)
         if (const Reason* why = suspensions_.backoff_reason(d.queue)) suspensions_.log_suspended(slot, *why);
@@ -108,8 +105,7 @@ bool Placement::join(Slot slot) {
     const smtp::Monotonic mine = std::max(d.due, step_.now());
     for (Slot other = m.first; other != none; other = deliveries_[other].next_of_message) {
         Delivery& o = deliveries_[other];
-        if (other == slot || o.queue != d.queue || o.sender_group != d.sender_group || o.problem != d.problem)
-            continue;
+        if (other == slot || o.queue != d.queue || o.sender_group != d.sender_group || o.problem != d.problem) continue;
         if (o.suspect || o.scheduled || o.state != DeliveryState::waiting) continue;
         if (o.due - mine > std::chrono::minutes(1) || mine - o.due > std::chrono::minutes(1)) continue;
         if (o.due < mine && o.postponed) continue;
@@ -140,8 +136,8 @@ void Placement::check_suppressions(Slot slot) {
     d.state = DeliveryState::checking;
     d.needs_suppression_check = false; // set again if the list changes before the answer
     ++checking_;
-    step_.emit(AskSuppressions{deliveries_.id_of(slot), spool::QueueId{m.id}, m.location,
-                               deliveries_.numbers_of(slot)});
+    step_.emit(
+        AskSuppressions{deliveries_.id_of(slot), spool::QueueId{m.id}, m.location, deliveries_.numbers_of(slot)});
 }
 
 void Placement::return_untried(Slot slot, End end) {
@@ -180,8 +176,7 @@ void Placement::count_try(Slot slot, const Reason& reason, Try how) {
     const smtp::Monotonic due = terms_.policy_due(messages_[like.message], queues_[like.queue], most);
     defer(like, spare, list, due, reason, how);
     if (spare != none) remove(spare);
-    if (const Slot extra = messages_[like.message].extras;
-        extra != none && !messages_.extras[extra].reports.empty())
+    if (const Slot extra = messages_[like.message].extras; extra != none && !messages_.extras[extra].reports.empty())
         reporter_.plan(like.message);
 }
 
@@ -269,8 +264,8 @@ void Placement::defer(const Delivery& like, Slot& spare, const std::vector<Entry
             group.push_back(each);
             return true;
         });
-        step_.emit(RecordDeferral{spool::QueueId{m.id}, step_.numbers(group), failures, d.message_failures,
-                                  d.problem, step_.wall_of(due), why});
+        step_.emit(RecordDeferral{spool::QueueId{m.id}, step_.numbers(group), failures, d.message_failures, d.problem,
+                                  step_.wall_of(due), why});
     }
     ages_.leave_incoming(message);
     if (!join(slot)) place(slot, End::back);
@@ -313,9 +308,8 @@ void Placement::finish(Slot slot) {
     Message& m = messages_[slot];
     if (m.open == 0 && m.first == none && m.extras != none) {
         // A notice of delay nobody was asked to write yet is overtaken.
-        std::erase_if(messages_.extras[m.extras].reports, [](const PendingReport& due) {
-            return due.kind == ReportKind::delayed && due.request == 0;
-        });
+        std::erase_if(messages_.extras[m.extras].reports,
+                      [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; });
     }
     const bool reports = m.extras != none && !messages_.extras[m.extras].reports.empty();
     if (m.extras != none && !reports && messages_.extras[m.extras].restored.empty() &&

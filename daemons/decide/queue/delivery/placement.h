@@ -1,8 +1,7 @@
-// A delivery's life between events: where it waits (for its own time, the categorizer, the suppression list, its turn in its
-// queue, an agent to itself), what a failed try makes of it, and the end of its message.
-// By a named retry policy what a link, queue or route rests after may delay a try, which counts all the same: a dead host
-// uses up the tries of all that wait for it by time. Our own doing (pause, rate, window, schedule) delays a try and counts
-// nothing.
+// A delivery's life between events: where it waits (for its own time, the categorizer, the suppression list, its turn
+// in its queue, an agent to itself), what a failed try makes of it, and the end of its message. By a named retry policy
+// what a link, queue or route rests after may delay a try, which counts all the same: a dead host uses up the tries of
+// all that wait for it by time. Our own doing (pause, rate, window, schedule) delays a try and counts nothing.
 #pragma once
 #include "daemons/decide/queue/containers/heap.h"
 #include "daemons/decide/queue/delivery/categorizer_queue.h"
@@ -34,10 +33,10 @@ public:
               Connections& connections, CategorizerQueue& categorizer, Reporter& reporter, SuspensionLog& suspensions);
 
     // ---- where it waits ----
-    void place(Slot delivery, End end); // where it belongs: held, waiting or ready
-    void take_out(Slot delivery);       // of wherever it waits
-    void due_now(Slot delivery);        // its own time has come
-    bool join(Slot delivery);           // to others of its message due within the minute
+    void place(Slot delivery, End end);          // where it belongs: held, waiting or ready
+    void take_out(Slot delivery);                // of wherever it waits
+    void due_now(Slot delivery);                 // its own time has come
+    bool join(Slot delivery);                    // to others of its message due within the minute
     void check_suppressions(Slot delivery);      // that is nowhere else now
     void return_untried(Slot delivery, End end); // from its connection
     // The message's gate opened or closed: what is not in flight goes to where it belongs now.
@@ -52,8 +51,8 @@ public:
     // A delivery like the one tried, for these of its recipients: in `spare` if that is still free.
     Slot delivery_like(const Delivery& like, Slot& spare, const std::vector<Entry>& list);
     // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its own.
-    void defer(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due, const Reason& reason,
-               Try how = Try::made);
+    void defer(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
+               const Reason& reason, Try how = Try::made);
     // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows when due.
     void fail_ready(Slot queue, const Reason& reason);
 
@@ -71,7 +70,9 @@ public:
     // ---- what waits ----
     const std::vector<Slot>& waiting() const { return waiting_.slots(); } // for its own time, in no order
     bool is_waiting(Slot delivery) const { return waiting_.contains(delivery); }
-    DeliveryList& isolated(AgentKind kind) { return isolated_[static_cast<std::size_t>(kind)]; } // suspects that are due
+    DeliveryList& isolated(AgentKind kind) {
+        return isolated_[static_cast<std::size_t>(kind)];
+    } // suspects that are due
     const DeliveryList& isolated(AgentKind kind) const { return isolated_[static_cast<std::size_t>(kind)]; }
     std::uint64_t checking() const { return checking_; }
     std::uint64_t scheduled() const { return scheduled_; }

@@ -23,15 +23,13 @@ void Reporter::add(Slot message, PendingReport&& due) {
     e.reports.push_back(std::move(due));
 }
 
-void Reporter::report(Slot message, ReportKind kind, RecipientNumber number, bool expired,
-                      const Reason& reason) {
+void Reporter::report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason) {
     const Trace trace = messages_[message].trace;
     const bool success = kind != ReportKind::failed && kind != ReportKind::delayed;
     if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
     // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
     const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
-    add(message,
-        PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
+    add(message, PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
 }
 
 // The first try was in vain, and others follow.
@@ -40,8 +38,8 @@ void Reporter::report_first_try(Slot delivery, const std::vector<Entry>& list, c
     if (messages_[d.message].trace != Trace::first_try || d.first_try_reported) return;
     d.first_try_reported = true;
     for (const Entry& each : list)
-        add(d.message, PendingReport{ReportKind::status,
-                                     ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
+        add(d.message,
+            PendingReport{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
 }
 
 void Reporter::report_verification(Slot message, const std::vector<Entry>& list, const Reason& reason) {
@@ -76,9 +74,7 @@ void Reporter::plan(Slot message) {
 // A notice of delay for a recipient that is done meanwhile is not wanted any more.
 void Reporter::drop_superseded_notices(Slot message) {
     auto& reports = messages_.extras[messages_[message].extras].reports;
-    const auto wanted = [](const PendingReport& due) {
-        return due.kind == ReportKind::delayed && due.request == 0;
-    };
+    const auto wanted = [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; };
     if (std::ranges::none_of(reports, wanted)) return;
     std::vector<RecipientNumber> waiting;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
@@ -115,7 +111,8 @@ void Reporter::pump() {
         drop_superseded_notices(message);
         for (const ReportKind kind : {ReportKind::failed, ReportKind::delayed, ReportKind::delivered,
                                       ReportKind::relayed, ReportKind::expanded, ReportKind::status})
-            while (may_request() && request(message, kind)) {}
+            while (may_request() && request(message, kind)) {
+            }
         count_unrequested(e);
         if (e.unrequested == 0) continue;
         e.report_at = step_.now(); // when others are done
@@ -132,8 +129,7 @@ bool Reporter::request(Slot message, ReportKind kind) {
     for (PendingReport& due : messages_.extras[m.extras].reports) {
         if (due.kind != kind || due.request != 0) continue;
         const auto its = size_of(due.recipient);
-        if (ask.recipients.size() >= max_report_recipients || (size + its > max_report_size && size > 0))
-            break;
+        if (ask.recipients.size() >= max_report_recipients || (size + its > max_report_size && size > 0)) break;
         if (ask.request == 0) ask.request = ++last_request_;
         due.request = ask.request;
         size += its;
@@ -192,9 +188,8 @@ Reporter::Answered Reporter::reported(const Reported& event) {
     MessageExtras& e = messages_.extras[m.extras];
     if (event.outcome == ReportOutcome::try_later) {
         // The first time soon: what is kept in reserve for reports is being given up.
-        const auto wait = e.report_error.empty()
-                              ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
-                              : settings_.submit_retry;
+        const auto wait = e.report_error.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
+                                                 : settings_.submit_retry;
         defer(message, event.request, wait, event.why.empty() ? "no reason given" : std::string(event.why));
         return {message, true};
     }
@@ -214,10 +209,8 @@ Reporter::Answered Reporter::reported(const Reported& event) {
         return true;
     });
     const spool::QueueId id{m.id};
-    if (!failed.empty())
-        step_.emit(RecordOutcome{id, step_.numbers(failed), Finish::failed, event.report_id});
-    if (!expired.empty())
-        step_.emit(RecordOutcome{id, step_.numbers(expired), Finish::expired, event.report_id});
+    if (!failed.empty()) step_.emit(RecordOutcome{id, step_.numbers(failed), Finish::failed, event.report_id});
+    if (!expired.empty()) step_.emit(RecordOutcome{id, step_.numbers(expired), Finish::expired, event.report_id});
     if (!told.empty()) step_.emit(RecordReported{id, step_.numbers(told), event.report_id});
     if (delayed) step_.emit(RecordDelayNotice{id});
     m.open -= static_cast<std::uint32_t>(failed.size() + expired.size() + told.size());

@@ -19,12 +19,12 @@ class Reporter {
 public:
     using Due = std::set<std::pair<smtp::Monotonic, Slot>>; // messages
     struct Answered {
-        Slot message = none; // none: nothing is known of that question
+        Slot message = none;   // none: nothing is known of that question
         bool deferred = false; // the report is to be asked for again; else the recipients are accounted for
     };
 
-    Reporter(const Settings& settings, Step& step, const Services& services, Messages& messages,
-             Deliveries& deliveries, const AgeWatch& ages)
+    Reporter(const Settings& settings, Step& step, const Services& services, Messages& messages, Deliveries& deliveries,
+             const AgeWatch& ages)
         : settings_(settings), step_(step), services_(services), messages_(messages), deliveries_(deliveries),
           ages_(ages) {}
 
@@ -36,7 +36,7 @@ public:
     void expire(Slot message, const std::vector<Entry>& list, const Reason& reason);
 
     void plan(Slot message);
-    void drop(Slot message); // nothing is to be told any more
+    void drop(Slot message);       // nothing is to be told any more
     void report_now(Slot message); // if it was put off
     void report_all_now();
 
@@ -81,7 +81,7 @@ private:
     Requests requested_;
     std::size_t requested_size_ = 0;
     std::size_t window_ = max_requested_reports; // asked for at a time, at most
-    std::uint64_t last_alone_ = 0;               // the message whose report was made alone when it went last; 0: several
+    std::uint64_t last_alone_ = 0; // the message whose report was made alone when it went last; 0: several
     std::uint64_t last_request_ = 0;
 };
 

@@ -36,8 +36,8 @@ void SuspensionLog::mark_logged(Slot slot) {
 void SuspensionLog::log_suspended(Slot slot, const Reason& reason) {
     mark_logged(slot);
     const auto why = step_.reason(reason);
-    step_.emit(NoticeSuspended{spool::QueueId{messages_[deliveries_[slot].message].id},
-                               deliveries_.numbers_of(slot), why});
+    step_.emit(
+        NoticeSuspended{spool::QueueId{messages_[deliveries_[slot].message].id}, deliveries_.numbers_of(slot), why});
 }
 
 // Where all is said, as it is of a long queue whose link comes and goes, nothing is looked at.
@@ -76,8 +76,8 @@ void SuspensionLog::log_undelivered(Slot slot, Outcome outcome, const Reason& re
     const Delivery& d = deliveries_[slot];
     const Queue& q = queues_[d.queue];
     const auto why = step_.reason(reason);
-    step_.emit(NoticeUndelivered{spool::QueueId{messages_[d.message].id}, deliveries_.numbers_of(slot),
-                                 outcome, q.name, why});
+    step_.emit(
+        NoticeUndelivered{spool::QueueId{messages_[d.message].id}, deliveries_.numbers_of(slot), outcome, q.name, why});
 }
 
 } // namespace decide::queue

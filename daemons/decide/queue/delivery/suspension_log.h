@@ -1,6 +1,6 @@
-// New mail that is not tried at once, for its link or queue rests after a failure: said once of each, so that it is found in
-// the log. What was found in the spool at the start was said before. Also mail that no agent tries, for its domain leads
-// nowhere.
+// New mail that is not tried at once, for its link or queue rests after a failure: said once of each, so that it is
+// found in the log. What was found in the spool at the start was said before. Also mail that no agent tries, for its
+// domain leads nowhere.
 #pragma once
 #include "daemons/decide/queue/model/gates.h"
 #include "daemons/decide/queue/model/lanes.h"

@@ -46,15 +46,14 @@ void Engine::suppression_changed(const SuppressionChanged& event, smtp::Now now,
 void Engine::suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] { parts_->suppression.known(event); });
 }
-void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now,
-                            Actions& out) {
+void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] { parts_->connections.attach_agent(agent, kind, capacity); });
 }
 void Engine::agent_gone(AgentId agent, AgentExit how, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] { parts_->results.agent_gone(agent, how); });
 }
-bool Engine::may_connect(ConnectionId connection, std::string_view address, AddressRequest request,
-                         smtp::Now now, Actions& out) {
+bool Engine::may_connect(ConnectionId connection, std::string_view address, AddressRequest request, smtp::Now now,
+                         Actions& out) {
     return handle(*parts_, now, out, [&] {
         const Slot slot = parts_->connections.find(connection);
         return slot != none && parts_->addresses.may_connect(parts_->connections[slot], address, request);
@@ -170,16 +169,12 @@ std::optional<MessageInfo> Engine::message(spool::QueueId id, smtp::Now) const {
 std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now) const {
     return inspection::next_message(parts_->view(), cursor);
 }
-std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages) const {
-    return inspection::links(parts_->view(), ages);
-}
+std::vector<LinkInfo> Engine::links(smtp::Now, Ages ages) const { return inspection::links(parts_->view(), ages); }
 std::vector<LinkFailure> Engine::failures_of(std::string_view link) const {
     return inspection::failures_of(parts_->view(), link);
 }
 bool Engine::knows(Scope scope, std::string_view name) const { return parts_->queues.knows(scope, name); }
-std::vector<QueueInfo> Engine::queues(smtp::Now, Ages ages) const {
-    return inspection::queues(parts_->view(), ages);
-}
+std::vector<QueueInfo> Engine::queues(smtp::Now, Ages ages) const { return inspection::queues(parts_->view(), ages); }
 std::optional<MessageInfo> Engine::oldest(smtp::Now) const { return inspection::oldest(parts_->view()); }
 std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now) const {
     return inspection::due_next(parts_->view(), at_most);
@@ -190,15 +185,11 @@ std::vector<Rank> Engine::ranked(Order order, const std::optional<Rank>& behind,
 std::optional<Rank> Engine::rank(spool::QueueId id, Order order) const {
     return inspection::rank(parts_->view(), id, order);
 }
-std::vector<Explanation> Engine::explain(spool::QueueId id) const {
-    return inspection::explain(parts_->view(), id);
-}
+std::vector<Explanation> Engine::explain(spool::QueueId id) const { return inspection::explain(parts_->view(), id); }
 std::vector<Unrouted> Engine::unrouted(std::size_t at_most) const {
     return inspection::unrouted(parts_->view(), at_most);
 }
-std::vector<HealthSnapshot> Engine::health_snapshot() const {
-    return inspection::health_snapshot(parts_->view());
-}
+std::vector<HealthSnapshot> Engine::health_snapshot() const { return inspection::health_snapshot(parts_->view()); }
 void Engine::restore(const std::vector<HealthSnapshot>& all, smtp::Now now, Actions& out) {
     handle(*parts_, now, out, [&] {
         for (const HealthSnapshot& each : all) {

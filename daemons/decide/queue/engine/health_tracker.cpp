@@ -59,8 +59,7 @@ void HealthTracker::link_succeeded(Slot link) {
     links_.schedule(link);
 }
 
-void HealthTracker::link_failed(Slot link, Slot connection, PushBack push_back, Phase phase,
-                                const Reason& reason) {
+void HealthTracker::link_failed(Slot link, Slot connection, PushBack push_back, Phase phase, const Reason& reason) {
     Link& l = links_[link];
     const bool useful = l.last_useful && step_.now() - *l.last_useful <= settings_.link_health_evidence;
     const std::uint32_t others = l.up - (connections_[connection].state == ConnectionState::up ? 1 : 0);

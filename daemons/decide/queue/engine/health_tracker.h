@@ -1,5 +1,5 @@
-// Health of links and queues: ready → glitch → retry, one try per rung, and back to ready by a success; and configured links
-// that are down: the router is told, mail moves, probes without mail bring them back.
+// Health of links and queues: ready → glitch → retry, one try per rung, and back to ready by a success; and configured
+// links that are down: the router is told, mail moves, probes without mail bring them back.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/delivery/placement.h"
@@ -13,8 +13,8 @@ namespace decide::queue {
 class HealthTracker {
 public:
     HealthTracker(const Settings& settings, Step& step, Terms& terms, Messages& messages, Links& links, Queues& queues,
-                  Scheduler& scheduler, const Connections& connections, SuspensionLog& suspensions, Placement& placement,
-                  RouteResets& resets)
+                  Scheduler& scheduler, const Connections& connections, SuspensionLog& suspensions,
+                  Placement& placement, RouteResets& resets)
         : settings_(settings), step_(step), terms_(terms), messages_(messages), links_(links), queues_(queues),
           scheduler_(scheduler), connections_(connections), suspensions_(suspensions), placement_(placement),
           resets_(resets) {}

@@ -32,8 +32,7 @@ bool Intake::accepted(const Accepted& event) {
     m.size = event.size;
     m.free_from = to_seconds(std::max(event.arrival, event.not_before));
     m.scheduled = event.not_before > step_.wall();
-    if (!m.scheduled)
-        m.free_from = std::min(m.free_from, step_.wall_seconds()); // a clock set back hides nothing
+    if (!m.scheduled) m.free_from = std::min(m.free_from, step_.wall_seconds()); // a clock set back hides nothing
     m.null_sender = event.sender == Sender::null;
     m.expiry_fixed = event.expiry != smtp::WallTime{};
     m.expiry = m.expiry_fixed ? to_seconds(event.expiry) : whole_seconds(lifetime_of(event));
@@ -83,8 +82,7 @@ void Intake::place_open(Slot slot, const Accepted& event) {
         // Until it is categorized it waits for the earliest of its recipients.
         const smtp::WallTime latest = step_.wall() + terms_.longest_wait();
         smtp::WallTime earliest = event.restored.size() < m.open ? step_.wall() : smtp::WallTime::max();
-        for (const RestoredRecipient& each : event.restored)
-            earliest = std::min({earliest, each.next_attempt, latest});
+        for (const RestoredRecipient& each : event.restored) earliest = std::min({earliest, each.next_attempt, latest});
         deliveries_.apply_restored(slot, first, event.restored, latest);
         d.due = step_.monotonic_of(std::max(earliest, step_.wall()));
         // What is overdue is spread, the more the longer: one message goes at once, a million over a
@@ -93,8 +91,8 @@ void Intake::place_open(Slot slot, const Accepted& event) {
         if (earliest <= step_.wall())
             d.due += smtp::Duration(static_cast<std::int64_t>(
                 step_.random().fraction() *
-                static_cast<double>(std::min<std::int64_t>(
-                    settings_.overdue_spread.count(), each.count() * static_cast<std::int64_t>(overdue_)))));
+                static_cast<double>(std::min<std::int64_t>(settings_.overdue_spread.count(),
+                                                           each.count() * static_cast<std::int64_t>(overdue_)))));
         if (earliest <= step_.wall()) ++overdue_;
     }
     placement_.place(first, End::back);
@@ -177,8 +175,7 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
                 continue;
             }
             const bool failed = each.fate == Fate::failed;
-            reporter_.report(message, failed ? ReportKind::failed : ReportKind::delivered, each.number, false,
-                             reason);
+            reporter_.report(message, failed ? ReportKind::failed : ReportKind::delivered, each.number, false, reason);
             if (!failed) discarded.push_back(Entry{each.number, 0});
             continue;
         }
@@ -192,16 +189,14 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
             --m.open;
             break;
         case Fate::failed:
-            reporter_.report(message, ReportKind::failed, each.number, false,
-                             each.reason ? *each.reason : Reason{});
+            reporter_.report(message, ReportKind::failed, each.number, false, each.reason ? *each.reason : Reason{});
             break;
         case Fate::remote:
         case Fate::local: {
-            sorted_.push_back(
-                Sorted{queues_.queue_for(each.destination, each.fate, m.pool),
-                       static_cast<std::uint16_t>(each.sender_group),
-                       deliveries_.restored_state(m, deliveries_[first], each.number), each.address_key,
-                       each.needs_suppression_check || deliveries_[first].needs_suppression_check});
+            sorted_.push_back(Sorted{queues_.queue_for(each.destination, each.fate, m.pool),
+                                     static_cast<std::uint16_t>(each.sender_group),
+                                     deliveries_.restored_state(m, deliveries_[first], each.number), each.address_key,
+                                     each.needs_suppression_check || deliveries_[first].needs_suppression_check});
             break;
         }
         }
@@ -210,19 +205,16 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
         m.logged_active = true;
         step_.emit(NoticeActive{event.id});
     }
-    if (!discarded.empty() && m.trace != Trace::verify)
-        step_.emit(NoticeDiscarded{event.id, step_.numbers(discarded)});
+    if (!discarded.empty() && m.trace != Trace::verify) step_.emit(NoticeDiscarded{event.id, step_.numbers(discarded)});
     if (!discarded.empty() && m.open > 0)
         step_.emit(RecordOutcome{event.id, step_.numbers(discarded), Finish::discarded, {}});
     if (!deferred.empty()) {
         const Slot again = sorted_.empty() ? first : deliveries_.add(message);
         const std::uint16_t round = deliveries_[first].round;
-        const RestoredRecipient lone =
-            deliveries_.restored_state(m, deliveries_[first], deferred.front().number);
+        const RestoredRecipient lone = deliveries_.restored_state(m, deliveries_[first], deferred.front().number);
         deliveries_.set_entries(again, deferred);
         deliveries_[again].round = round;
-        if (deferred.size() == 1)
-            deliveries_.apply_restored(message, again, std::span(&lone, 1), lone.next_attempt);
+        if (deferred.size() == 1) deliveries_.apply_restored(message, again, std::span(&lone, 1), lone.next_attempt);
         ask_again(again);
         if (again == first) return;
     } else if (m.extras != none) {
@@ -240,10 +232,10 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
 void Intake::make_deliveries(Slot message, Slot spare) {
     if (sorted_.size() > 1) {
         std::ranges::sort(sorted_, [](const Sorted& a, const Sorted& b) {
-            return std::tuple(a.queue, a.sender_group, a.restored.suspect, a.restored.problem,
-                              a.restored.next_attempt, a.restored.number) <
-                   std::tuple(b.queue, b.sender_group, b.restored.suspect, b.restored.problem,
-                              b.restored.next_attempt, b.restored.number);
+            return std::tuple(a.queue, a.sender_group, a.restored.suspect, a.restored.problem, a.restored.next_attempt,
+                              a.restored.number) < std::tuple(b.queue, b.sender_group, b.restored.suspect,
+                                                              b.restored.problem, b.restored.next_attempt,
+                                                              b.restored.number);
         });
     }
     std::size_t at = 0;
@@ -257,9 +249,7 @@ void Intake::make_deliveries(Slot message, Slot spare) {
         for (; at < sorted_.size() && list.size() < settings_.recipients_per_transaction; ++at) {
             const Sorted& each = sorted_[at];
             if (each.queue != lead.queue || each.sender_group != lead.sender_group) break;
-            if (each.restored.suspect != lead.restored.suspect ||
-                each.restored.problem != lead.restored.problem)
-                break;
+            if (each.restored.suspect != lead.restored.suspect || each.restored.problem != lead.restored.problem) break;
             if (each.restored.next_attempt > step_.wall() &&
                 each.restored.next_attempt - lead.restored.next_attempt > std::chrono::minutes(1))
                 break;
@@ -268,8 +258,7 @@ void Intake::make_deliveries(Slot message, Slot spare) {
             deaths = std::max(deaths, each.restored.deaths);
             needs_suppression_check = needs_suppression_check || each.needs_suppression_check;
             list.push_back(Entry{each.restored.number,
-                                 static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu)),
-                                 each.key});
+                                 static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu)), each.key});
         }
         const Slot slot = spare != none ? std::exchange(spare, none) : deliveries_.add(message);
         deliveries_.set_entries(slot, list);
@@ -284,8 +273,8 @@ void Intake::make_deliveries(Slot message, Slot spare) {
         d.suspect = lead.restored.suspect;
         d.needs_suppression_check = needs_suppression_check;
         d.unlogged = messages_[message].newly_submitted && lead.restored.failures == 0;
-        d.due = due > step_.wall() ? step_.monotonic_of(std::min(due, step_.wall() + terms_.longest_wait()))
-                                   : step_.now();
+        d.due =
+            due > step_.wall() ? step_.monotonic_of(std::min(due, step_.wall() + terms_.longest_wait())) : step_.now();
         ++queues_[d.queue].deliveries;
         placement_.place(slot, End::back);
     }
@@ -294,9 +283,8 @@ void Intake::make_deliveries(Slot message, Slot spare) {
 void Intake::categorizer_gone() {
     const Slot alone = categorizer_.gone();
     if (alone == none) return;
-    not_categorized(
-        alone,
-        {"4.3.0", "the categorizer crashed twice in a row while working on this message alone", {}, {}});
+    not_categorized(alone,
+                    {"4.3.0", "the categorizer crashed twice in a row while working on this message alone", {}, {}});
 }
 
 } // namespace decide::queue

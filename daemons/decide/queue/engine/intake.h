@@ -49,7 +49,7 @@ private:
     Placement& placement_;
 
     std::uint64_t overdue_ = 0; // messages that were overdue when they were found
-    struct Sorted { // scratch of categorized()
+    struct Sorted {             // scratch of categorized()
         Slot queue;
         std::uint16_t sender_group;
         RestoredRecipient restored;

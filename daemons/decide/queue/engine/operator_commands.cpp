@@ -6,14 +6,14 @@
 namespace decide::queue {
 
 OperatorCommands::OperatorCommands(const Settings& settings, Step& step, Gates& gates, Terms& terms,
-                                   const NumberedNames& pools, Messages& messages, Deliveries& deliveries,
-                                   Links& links, Queues& queues, Scheduler& scheduler, AgeWatch& ages,
-                                   Addresses& addresses, Connections& connections, Reporter& reporter,
-                                   Placement& placement, HealthTracker& health, Sweeper& sweeper)
+                                   const NumberedNames& pools, Messages& messages, Deliveries& deliveries, Links& links,
+                                   Queues& queues, Scheduler& scheduler, AgeWatch& ages, Addresses& addresses,
+                                   Connections& connections, Reporter& reporter, Placement& placement,
+                                   HealthTracker& health, Sweeper& sweeper)
     : settings_(settings), step_(step), gates_(gates), terms_(terms), pools_(pools), messages_(messages),
       deliveries_(deliveries), links_(links), queues_(queues), scheduler_(scheduler), ages_(ages),
-      addresses_(addresses), connections_(connections), reporter_(reporter), placement_(placement),
-      health_(health), sweeper_(sweeper) {}
+      addresses_(addresses), connections_(connections), reporter_(reporter), placement_(placement), health_(health),
+      sweeper_(sweeper) {}
 
 // False: it was so already. What opens marks the end of a wait of our own doing.
 bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
@@ -28,9 +28,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
             if (!queues_[slot].name.empty()) placement_.count_delayed_tries(slot);
         return true;
     }
-    Gates::Names& gates = scope == Scope::link    ? gates_.links
-                          : scope == Scope::queue ? gates_.queues
-                                                  : gates_.pools;
+    Gates::Names& gates = scope == Scope::link ? gates_.links : scope == Scope::queue ? gates_.queues : gates_.pools;
     if (gates.contains(name) == on) return false;
     if (on)
         gates.emplace(name);
@@ -42,8 +40,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
         links_[link].paused = on;
         if (!on) links_[link].last_wait_end = mark;
         for (Slot slot = 1; slot <= queues_.top() && !on; ++slot)
-            if (!queues_[slot].name.empty() && queues_[slot].link == link)
-                placement_.count_delayed_tries(slot);
+            if (!queues_[slot].name.empty() && queues_[slot].link == link) placement_.count_delayed_tries(slot);
         links_.schedule(link);
         return true;
     }
@@ -52,8 +49,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
             if (!links_[slot].name.empty() && pools_[links_[slot].pool] == name) links_.schedule(slot);
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
-        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.source_pool] != name))
-            continue;
+        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.source_pool] != name)) continue;
         (scope == Scope::queue ? q.paused : q.pool_paused) = on;
         if (!on) q.last_wait_end = mark;
         scheduler_.refresh(slot);
@@ -93,8 +89,7 @@ bool OperatorCommands::force(Scope scope, std::string_view name) {
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty()) continue;
-        if (scope == Scope::pool ? !of_pool.contains(slot) : scope != Scope::everything && slot != link)
-            continue;
+        if (scope == Scope::pool ? !of_pool.contains(slot) : scope != Scope::everything && slot != link) continue;
         l.health.due = l.not_before = l.address_limit_until = step_.now();
         links_.schedule(slot);
     }
@@ -279,8 +274,7 @@ bool OperatorCommands::requeue(spool::QueueId id, const RetryPolicy* policy) {
     deliveries_.set_entries(again, list);
     if (suspect) {
         std::vector<RestoredRecipient> restored;
-        for (const Entry& each : list)
-            restored.push_back({.number = each.number, .deaths = deaths, .suspect = true});
+        for (const Entry& each : list) restored.push_back({.number = each.number, .deaths = deaths, .suspect = true});
         deliveries_.apply_restored(message, again, restored, step_.wall());
     }
     placement_.place(again, End::back);

@@ -1,5 +1,5 @@
-// What the operator asks for: gates that close without counting as anything, trying now, and changes to single messages.
-// As the functions of Engine by these names.
+// What the operator asks for: gates that close without counting as anything, trying now, and changes to single
+// messages. As the functions of Engine by these names.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/delivery/connections.h"

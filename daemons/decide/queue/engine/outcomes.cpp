@@ -24,8 +24,7 @@ void Outcomes::process(Slot slot, Slot link, Slot connection, const Done& event)
         health_.queue_succeeded(like.queue);
         --m.open;
         if (m.open > 0)
-            step_.emit(
-                RecordOutcome{spool::QueueId{m.id}, deliveries_.numbers_of(slot), Finish::delivered, {}});
+            step_.emit(RecordOutcome{spool::QueueId{m.id}, deliveries_.numbers_of(slot), Finish::delivered, {}});
         placement_.remove(slot);
         placement_.finish(like.message);
         return;
@@ -41,8 +40,7 @@ void Outcomes::process(Slot slot, Slot link, Slot connection, const Done& event)
     m.open -= static_cast<std::uint32_t>(v.delivered.size());
     if (!v.delivered.empty() && (m.open > 0 || m.extras != none))
         step_.emit(RecordOutcome{spool::QueueId{m.id}, step_.numbers(v.delivered), Finish::delivered, {}});
-    if (!v.told.empty())
-        step_.emit(RecordOutcome{spool::QueueId{m.id}, step_.numbers(v.told), Finish::delivered, {}});
+    if (!v.told.empty()) step_.emit(RecordOutcome{spool::QueueId{m.id}, step_.numbers(v.told), Finish::delivered, {}});
     Slot spare = slot;
     if (v.message) defer_message(like, spare, v, message_due);
     defer_recipients(like, spare, v);
@@ -77,15 +75,13 @@ Outcomes::Verdicts Outcomes::classify(Slot slot, const Done& event) {
         v.unnamed.erase(at);
         const Reason* why = r.reason ? r.reason : &unknown;
         if (r.push_back == PushBack::yes) v.push_back = PushBack::yes;
-        if (r.outcome == Outcome::delivered || r.kind == FailureKind::message ||
-            r.kind == FailureKind::recipient)
+        if (r.outcome == Outcome::delivered || r.kind == FailureKind::message || r.kind == FailureKind::recipient)
             v.answered = true;
         if (r.outcome == Outcome::delivered && r.report == SuccessReport::none) {
             v.delivered.push_back(entry);
         } else if (r.outcome == Outcome::delivered) {
             const bool relayed = r.report == SuccessReport::relayed;
-            reporter_.report(message, relayed ? ReportKind::relayed : ReportKind::delivered, r.number, false,
-                             *why);
+            reporter_.report(message, relayed ? ReportKind::relayed : ReportKind::delivered, r.number, false, *why);
             v.told.push_back(entry);
         } else if (r.outcome == Outcome::failed) {
             reporter_.report(message, ReportKind::failed, r.number, false, *why);

@@ -1,5 +1,5 @@
-// The results of one delivery, sorted by whose failure it is: recipient, message, queue, link; and what follows for each of
-// them.
+// The results of one delivery, sorted by whose failure it is: recipient, message, queue, link; and what follows for
+// each of them.
 #pragma once
 #include "daemons/decide/queue/delivery/placement.h"
 #include "daemons/decide/queue/delivery/reporter.h"
@@ -15,8 +15,8 @@ namespace decide::queue {
 
 class Outcomes {
 public:
-    Outcomes(const Settings& settings, Step& step, Terms& terms, Messages& messages, Deliveries& deliveries, Links& links,
-             Queues& queues, Scheduler& scheduler, Reporter& reporter, const SuspensionLog& suspensions,
+    Outcomes(const Settings& settings, Step& step, Terms& terms, Messages& messages, Deliveries& deliveries,
+             Links& links, Queues& queues, Scheduler& scheduler, Reporter& reporter, const SuspensionLog& suspensions,
              Placement& placement, HealthTracker& health)
         : settings_(settings), step_(step), terms_(terms), messages_(messages), deliveries_(deliveries), links_(links),
           queues_(queues), scheduler_(scheduler), reporter_(reporter), suspensions_(suspensions), placement_(placement),

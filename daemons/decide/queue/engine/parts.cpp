@@ -14,8 +14,7 @@ void Engine::Parts::end() {
     for (bool again = true; again;) {
         routes.pump();
         isolation.pump();
-        for (Slot link = links.next_scheduled(); link != none; link = links.next_scheduled())
-            dispatcher.pump(link);
+        for (Slot link = links.next_scheduled(); link != none; link = links.next_scheduled()) dispatcher.pump(link);
         if (connections.freed()) dispatcher.serve_waiting_links();
         routes.pump(); // handing out may have found a route to be out of date
         again = links.any_scheduled();
@@ -34,16 +33,15 @@ void Engine::Parts::run_timers() {
 
 std::optional<smtp::Monotonic> Engine::Parts::next_timer() const {
     std::optional<smtp::Monotonic> next;
-    for (const auto& each : {placement.next(), housekeeping.next(), connections.next(), ages.next(),
-                             reporter.next(), resets.next(), isolation.next()})
+    for (const auto& each : {placement.next(), housekeeping.next(), connections.next(), ages.next(), reporter.next(),
+                             resets.next(), isolation.next()})
         if (each) next = next ? std::min(*next, *each) : *each;
     return next;
 }
 
 inspection::View Engine::Parts::view() const {
-    return {settings,   step,        gates,       services, terms,     pools,     messages,
-            deliveries, links,       queues,      flows,    scheduler, snapshots, ages,
-            addresses,  connections, categorizer, reporter, placement};
+    return {settings, step,      gates,     services, terms,     pools,       messages,    deliveries, links,    queues,
+            flows,    scheduler, snapshots, ages,     addresses, connections, categorizer, reporter,   placement};
 }
 
 } // namespace decide::queue

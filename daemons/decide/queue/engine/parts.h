@@ -1,6 +1,6 @@
-// The parts of the engine in their order: each knows some of those before it and none of those behind it. What a part would
-// have to ask of one behind it is noted down instead (links that are scheduled, queues to be looked up, deliveries for the
-// categorizer, reports to be made) and done as the event ends.
+// The parts of the engine in their order: each knows some of those before it and none of those behind it. What a part
+// would have to ask of one behind it is noted down instead (links that are scheduled, queues to be looked up,
+// deliveries for the categorizer, reports to be made) and done as the event ends.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/delivery/categorizer_queue.h"
@@ -40,7 +40,8 @@
 namespace decide::queue {
 
 struct Engine::Parts {
-    Parts(const Settings& settings, std::uint64_t seed, smtp::Now now) : settings(settings), step(this->settings, seed, now) {}
+    Parts(const Settings& settings, std::uint64_t seed, smtp::Now now)
+        : settings(settings), step(this->settings, seed, now) {}
 
     // Every event begins with begin() and ends with end(): the clocks are looked at, and what was noted down is done.
     void begin(smtp::Now now, Actions& out);
@@ -71,9 +72,10 @@ struct Engine::Parts {
     CategorizerQueue categorizer{settings, step, services, messages, deliveries};
     Reporter reporter{settings, step, services, messages, deliveries, ages};
     SuspensionLog suspensions{step, gates, messages, deliveries, links, queues, flows};
-    Placement placement{settings,  step, terms,       messages,    deliveries, queues,     flows,
-                        lookups, scheduler, ages, connections, categorizer, reporter, suspensions};
-    Dispatcher dispatcher{settings, step, gates, pools, messages, deliveries, links, queues, flows, scheduler, connections};
+    Placement placement{settings, step,      terms, messages,    deliveries,  queues,   flows,
+                        lookups,  scheduler, ages,  connections, categorizer, reporter, suspensions};
+    Dispatcher dispatcher{settings, step,   gates, pools,     messages,   deliveries,
+                          links,    queues, flows, scheduler, connections};
     Isolation isolation{settings, step,      gates,       deliveries, links,
                         queues,   scheduler, connections, placement,  dispatcher};
 

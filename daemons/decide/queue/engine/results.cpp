@@ -28,8 +28,7 @@ void Results::connected(ConnectionId id) {
 void Results::record_transaction_time(Slot connection, Slot delivery) {
     Connection& c = connections_[connection];
     Link& l = links_[c.link];
-    const auto sample =
-        std::max(step_.now() - std::max(c.last_done, deliveries_[delivery].due), smtp::Duration(1));
+    const auto sample = std::max(step_.now() - std::max(c.last_done, deliveries_[delivery].due), smtp::Duration(1));
     c.last_done = l.last_progress = step_.now();
     c.stalled = false;
     ++c.completed;
@@ -69,11 +68,10 @@ void Results::closed(const Closed& event) {
     Reason reason = event.reason ? *event.reason : Reason{};
     if (event.at_address_limit) {
         addresses_.reached_limit(link); // its message was not tried
-    } else if (!event.failed && nothing_done && !c.deliveries.empty() &&
-               c.state != ConnectionState::closing && ++l.orderly_closes >= 3) {
+    } else if (!event.failed && nothing_done && !c.deliveries.empty() && c.state != ConnectionState::closing &&
+               ++l.orderly_closes >= 3) {
         failed = true; // a peer that is polite for ever would keep us busy for ever
-        reason =
-            Reason{"4.4.2", "the connection was closed several times in a row before anything was sent", "", ""};
+        reason = Reason{"4.4.2", "the connection was closed several times in a row before anything was sent", "", ""};
     }
     // What one route demands is no failure of a link that serves others, too.
     const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();
@@ -141,8 +139,7 @@ void Results::returned(const Returned& event) {
     const Slot slot = connections_.find(event.connection);
     if (slot == none) return;
     const Slot link = connections_[slot].link;
-    for (auto id = event.deliveries.rbegin(); id != event.deliveries.rend();
-         ++id) { // the first is in front again
+    for (auto id = event.deliveries.rbegin(); id != event.deliveries.rend(); ++id) { // the first is in front again
         const Slot delivery = deliveries_.find(*id, DeliveryState::active);
         if (delivery == none || deliveries_[delivery].holder != slot) continue;
         --connections_[slot].handed;
@@ -217,22 +214,21 @@ void Results::accept_repeated_result(Slot message, const Result& r) {
         list = deliveries_.entries(slot);
         if (std::ranges::count(list, r.number, &Entry::number) > 0) break;
     }
-    if (slot == none || deliveries_[slot].state == DeliveryState::active)
-        return; // known, or tried again already
+    if (slot == none || deliveries_[slot].state == DeliveryState::active) return; // known, or tried again already
     auto settle_it = [&] {
         if (r.outcome == Outcome::failed || r.report != SuccessReport::none) {
             const ReportKind kind = r.outcome == Outcome::failed         ? ReportKind::failed
                                     : r.report == SuccessReport::relayed ? ReportKind::relayed
                                                                          : ReportKind::delivered;
             if (kind != ReportKind::failed)
-                step_.emit(RecordOutcome{
-                    spool::QueueId{m.id}, step_.numbers({Entry{r.number, 0}}), Finish::delivered, {}});
+                step_.emit(
+                    RecordOutcome{spool::QueueId{m.id}, step_.numbers({Entry{r.number, 0}}), Finish::delivered, {}});
             reporter_.report(message, kind, r.number, false, r.reason ? *r.reason : Reason{});
         } else {
             --m.open;
             if (m.open > 0)
-                step_.emit(RecordOutcome{
-                    spool::QueueId{m.id}, step_.numbers({Entry{r.number, 0}}), Finish::delivered, {}});
+                step_.emit(
+                    RecordOutcome{spool::QueueId{m.id}, step_.numbers({Entry{r.number, 0}}), Finish::delivered, {}});
         }
     };
     if (deliveries_[slot].state == DeliveryState::categorizing) {

@@ -1,5 +1,5 @@
-// What agents report of connections and deliveries. Nothing is counted against mail for what is our own doing: connections
-// closed, agents stopped.
+// What agents report of connections and deliveries. Nothing is counted against mail for what is our own doing:
+// connections closed, agents stopped.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/delivery/connections.h"
@@ -18,7 +18,8 @@ class Results {
 public:
     Results(const Settings& settings, Step& step, const Terms& terms, Messages& messages, Deliveries& deliveries,
             Links& links, Queues& queues, Scheduler& scheduler, AgeWatch& ages, Addresses& addresses,
-            Connections& connections, Reporter& reporter, Placement& placement, HealthTracker& health, Outcomes& outcomes)
+            Connections& connections, Reporter& reporter, Placement& placement, HealthTracker& health,
+            Outcomes& outcomes)
         : settings_(settings), step_(step), terms_(terms), messages_(messages), deliveries_(deliveries), links_(links),
           queues_(queues), scheduler_(scheduler), ages_(ages), addresses_(addresses), connections_(connections),
           reporter_(reporter), placement_(placement), health_(health), outcomes_(outcomes) {}

@@ -43,8 +43,6 @@ void RouteResets::answered(Slot queue, bool found, bool moved) {
     if (failed_ && !at_) at_ = step_.now() + settings_.reset_routes_retry;
 }
 
-std::optional<smtp::Monotonic> RouteResets::next() const {
-    return services_.router && open_ == 0 ? at_ : std::nullopt;
-}
+std::optional<smtp::Monotonic> RouteResets::next() const { return services_.router && open_ == 0 ? at_ : std::nullopt; }
 
 } // namespace decide::queue

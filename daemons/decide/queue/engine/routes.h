@@ -15,8 +15,8 @@ namespace decide::queue {
 class Routes {
 public:
     Routes(const Settings& settings, Step& step, Terms& terms, const NumberedNames& pools, Links& links, Queues& queues,
-           const Flows& flows, RouteLookups& lookups, Scheduler& scheduler, SuspensionLog& suspensions, Placement& placement,
-           RouteResets& resets)
+           const Flows& flows, RouteLookups& lookups, Scheduler& scheduler, SuspensionLog& suspensions,
+           Placement& placement, RouteResets& resets)
         : settings_(settings), step_(step), terms_(terms), pools_(pools), links_(links), queues_(queues), flows_(flows),
           lookups_(lookups), scheduler_(scheduler), suspensions_(suspensions), placement_(placement), resets_(resets) {}
 

@@ -4,12 +4,9 @@
 namespace decide::queue {
 
 bool Suppression::is_affected(const SuppressionChanged& event, Slot slot) const {
-    const auto is_named = [&](std::uint32_t key) {
-        return key == 0 || std::ranges::binary_search(event.keys, key);
-    };
+    const auto is_named = [&](std::uint32_t key) { return key == 0 || std::ranges::binary_search(event.keys, key); };
     const Delivery& d = deliveries_[slot];
-    if (d.count == 1 ? is_named(d.key)
-                     : std::ranges::any_of(deliveries_.lists[d.number], is_named, &Entry::key))
+    if (d.count == 1 ? is_named(d.key) : std::ranges::any_of(deliveries_.lists[d.number], is_named, &Entry::key))
         return true;
     const auto domain = queues_[d.queue].domain();
     const bool rerouted = domain.find(':') != domain.npos; // or of a store: anybody's domain may be in it
@@ -52,11 +49,9 @@ void Suppression::known(const SuppressionsKnown& event) {
     d.needs_suppression_check = again;
     std::vector<Entry> rest = deliveries_.entries(slot);
     std::erase_if(rest, [&](const Entry& each) {
-        const auto found =
-            std::ranges::find(event.suppressed, each.number, &SuppressionsKnown::Suppressed::number);
+        const auto found = std::ranges::find(event.suppressed, each.number, &SuppressionsKnown::Suppressed::number);
         if (found == event.suppressed.end()) return false;
-        reporter_.report(message, ReportKind::failed, each.number, false,
-                         found->reason ? *found->reason : Reason{});
+        reporter_.report(message, ReportKind::failed, each.number, false, found->reason ? *found->reason : Reason{});
         return true;
     });
     if (rest.empty()) {

@@ -1,6 +1,6 @@
-// Recipients that were put on the suppression list while their mail waited. Who is on it only the driver knows; here it is
-// known which deliveries may be concerned: by a number for each address, by their domain. They are asked about before their
-// next try, and what waits for its own time at once, so that the sender hears of it soon.
+// Recipients that were put on the suppression list while their mail waited. Who is on it only the driver knows; here it
+// is known which deliveries may be concerned: by a number for each address, by their domain. They are asked about
+// before their next try, and what waits for its own time at once, so that the sender hears of it soon.
 #pragma once
 #include "daemons/decide/queue/delivery/placement.h"
 #include "daemons/decide/queue/delivery/reporter.h"

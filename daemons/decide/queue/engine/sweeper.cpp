@@ -49,8 +49,7 @@ void Sweeper::sweep(Slot slot) {
         }
     } else if (ages_.owes_delay_notice(m) && ages_.delay_notice_at(m) <= now) {
         for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
-            const bool unsorted =
-                deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
+            const bool unsorted = deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
             if (!expirable(deliveries_[each]) && !unsorted) continue;
             m.delay_notified = true;
             for (const Entry& entry : deliveries_.entries(each))
@@ -73,8 +72,7 @@ void Sweeper::clock_stepped(smtp::Duration by) {
         gates_.last_wait_end = step_.seconds(step_.now()) + 1; // nothing expires before it was tried again
         return;
     }
-    const auto before =
-        std::chrono::floor<std::chrono::seconds>((step_.wall() - by).time_since_epoch()).count();
+    const auto before = std::chrono::floor<std::chrono::seconds>((step_.wall() - by).time_since_epoch()).count();
     for (Slot slot = 1; slot <= messages_.top(); ++slot) {
         Message& m = messages_[slot];
         if (m.id == 0) continue;

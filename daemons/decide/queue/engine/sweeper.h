@@ -1,5 +1,5 @@
-// Time passing over messages, whatever their queues do: the notice of delay, expiry. A message is looked at within a step of
-// each of its moments. Nothing expires without a try since its last wait of our own doing.
+// Time passing over messages, whatever their queues do: the notice of delay, expiry. A message is looked at within a
+// step of each of its moments. Nothing expires without a try since its last wait of our own doing.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/delivery/placement.h"
@@ -12,8 +12,8 @@ namespace decide::queue {
 
 class Sweeper {
 public:
-    Sweeper(Step& step, Gates& gates, Messages& messages, Deliveries& deliveries, const Links& links, const Queues& queues,
-            AgeWatch& ages, Connections& connections, Reporter& reporter, Placement& placement)
+    Sweeper(Step& step, Gates& gates, Messages& messages, Deliveries& deliveries, const Links& links,
+            const Queues& queues, AgeWatch& ages, Connections& connections, Reporter& reporter, Placement& placement)
         : step_(step), gates_(gates), messages_(messages), deliveries_(deliveries), links_(links), queues_(queues),
           ages_(ages), connections_(connections), reporter_(reporter), placement_(placement) {}
 

@@ -16,8 +16,7 @@ std::string in_a_row(const HealthState& health) {
 // Places before it in its own flow: what its own submitter sent before it.
 std::uint32_t count_ahead(const View& view, Slot slot) {
     std::uint32_t count = 0;
-    for (Slot at = view.deliveries[slot].prev; at != none && count < counted_at_most;
-         at = view.deliveries[at].prev)
+    for (Slot at = view.deliveries[slot].prev; at != none && count < counted_at_most; at = view.deliveries[at].prev)
         ++count;
     return count;
 }
@@ -49,16 +48,13 @@ Explanation explanation(const View& view, Slot slot) {
         out.gates.push_back({.gate = which, .open = open});
         return out.gates.back();
     };
-    auto blocked = [&] {
-        return std::ranges::any_of(out.gates, [](const GateInfo& each) { return !each.open; });
-    };
+    auto blocked = [&] { return std::ranges::any_of(out.gates, [](const GateInfo& each) { return !each.open; }); };
     auto until = [&](GateInfo& g, smtp::Monotonic when) {
         g.until = view.step.wall_of(when);
         if (!g.open) out.next_attempt = std::max(out.next_attempt, g.until);
     };
     auto& schedule = gate(Gate::schedule, !(m.scheduled && m.free_from > view.step.wall_seconds()));
-    if (!schedule.open)
-        until(schedule, view.step.monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
+    if (!schedule.open) until(schedule, view.step.monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
     gate(Gate::hold, !m.held);
     if (m.with_earlier_agent)
         gate(Gate::agent, false).text =
@@ -81,8 +77,7 @@ Explanation explanation(const View& view, Slot slot) {
         pause.name = std::move(stop->name);
     }
     gate(Gate::categorizer, true);
-    auto& suppression =
-        gate(Gate::suppression, d.state != DeliveryState::checking && !d.needs_suppression_check);
+    auto& suppression = gate(Gate::suppression, d.state != DeliveryState::checking && !d.needs_suppression_check);
     if (d.state == DeliveryState::checking)
         suppression.text = "the suppression list is being checked";
     else if (d.needs_suppression_check)
@@ -94,9 +89,8 @@ Explanation explanation(const View& view, Slot slot) {
             route.reason = q.route_reason;
             route.since = q.route_failing_since;
         }
-        route.text = d.state == DeliveryState::waiting && q.route == RouteState::unknown
-                         ? "looked up when it is due"
-                         : route_wait_text(view, q);
+        route.text = d.state == DeliveryState::waiting && q.route == RouteState::unknown ? "looked up when it is due"
+                                                                                         : route_wait_text(view, q);
         if (q.route == RouteState::failed) until(route, q.route_until);
     } else {
         auto& link = gate(Gate::link, l->health.health == Health::ready);
@@ -116,24 +110,22 @@ Explanation explanation(const View& view, Slot slot) {
     }
     auto& ladder = gate(Gate::ladder, d.state != DeliveryState::waiting || d.scheduled);
     if (!ladder.open) {
-        ladder.text = d.failures == 1 ? "1 failed try of its own"
-                                      : fmt::format("{} failed tries of its own", d.failures);
+        ladder.text =
+            d.failures == 1 ? "1 failed try of its own" : fmt::format("{} failed tries of its own", d.failures);
         until(ladder, d.due);
     }
     const RetryPolicy& policy = view.terms.policy_at(m.policy);
     if (policy.kind != RetryPolicy::Kind::exchange) {
-        ladder.text +=
-            fmt::format("{}retry policy \"{}\" ({})", ladder.open ? "" : "; ", policy.name, text_of(policy));
+        ladder.text += fmt::format("{}retry policy \"{}\" ({})", ladder.open ? "" : "; ", policy.name, text_of(policy));
         if (!ladder.open && out.next_attempt > ladder.until)
-            ladder.text +=
-                "; a try that comes due before the wait for the next hop is over is not made, and counts";
+            ladder.text += "; a try that comes due before the wait for the next hop is over is not made, and counts";
     }
     if (!l) return out;
     auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || view.step.now() >= l->next_message);
     if (!rate.open) {
         rate.text = "the route's rate is used up for now";
-        rate.reason.text = fmt::format("route.\"{}\".messages_per_second, messages_per_hour",
-                                       view.terms.rule(l->rate_rule).name);
+        rate.reason.text =
+            fmt::format("route.\"{}\".messages_per_second, messages_per_hour", view.terms.rule(l->rate_rule).name);
         until(rate, l->next_message);
     }
     auto& window = gate(Gate::window, true);
@@ -142,13 +134,12 @@ Explanation explanation(const View& view, Slot slot) {
         agent_free = agent_free || (each.kind == l->kind && each.connections < each.capacity);
     if (d.state == DeliveryState::ready && l->open() >= l->window.size()) {
         window.open = false;
-        window.text = fmt::format("all {} connections of the link's window are in use (limit {})",
-                                  l->window.size(), l->window.limit());
+        window.text = fmt::format("all {} connections of the link's window are in use (limit {})", l->window.size(),
+                                  l->window.limit());
         window.reason.text = limit_key(view, *l);
     } else if (d.state == DeliveryState::ready && view.scheduler.capacity_of(q) == 0) {
         window.open = false;
-        window.text =
-            fmt::format("{} deliveries for this user are under way, as many as may be at a time", q.active);
+        window.text = fmt::format("{} deliveries for this user are under way, as many as may be at a time", q.active);
         window.reason.text = "queue.connections_per_user";
     } else if (d.state == DeliveryState::ready && view.addresses.at_limit(*l)) {
         window.open = false;
@@ -156,10 +147,9 @@ Explanation explanation(const View& view, Slot slot) {
         window.reason.text = l->mx ? "queue.connections_per_address" : limit_key(view, *l);
     } else if (d.state == DeliveryState::ready && l->wants_connection) {
         window.open = false;
-        window.text =
-            agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
-                                     view.connections.count(), view.settings.connections_total)
-                       : std::string("no delivery agent has a free connection");
+        window.text = agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
+                                               view.connections.count(), view.settings.connections_total)
+                                 : std::string("no delivery agent has a free connection");
         if (agent_free) window.reason.text = "queue.connections_total, link_share";
     }
     // Who is next waits for nothing but the gates above, or for a connection to finish what it has.
@@ -168,12 +158,11 @@ Explanation explanation(const View& view, Slot slot) {
     if (d.state == DeliveryState::isolated)
         turn.text = "it was in flight when an agent died: it waits for an agent to itself";
     if (in_line)
-        turn.text =
-            fmt::format("{} before it from the same submitter; {} are due in its queue{}",
-                        count_ahead(view, slot), q.lanes.count,
-                        d.problem ? "; it is a problem message: one in " +
-                                        std::to_string(view.settings.problem_share) + " is its kind's turn"
-                                  : "");
+        turn.text = fmt::format("{} before it from the same submitter; {} are due in its queue{}",
+                                count_ahead(view, slot), q.lanes.count,
+                                d.problem ? "; it is a problem message: one in " +
+                                                std::to_string(view.settings.problem_share) + " is its kind's turn"
+                                          : "");
     return out;
 }
 
@@ -183,8 +172,7 @@ std::vector<Explanation> explain(const View& view, spool::QueueId id) {
     std::vector<Explanation> out;
     const Slot message = view.messages.find(id);
     if (message == none) return out;
-    for (Slot each = view.messages[message].first; each != none;
-         each = view.deliveries[each].next_of_message) {
+    for (Slot each = view.messages[message].first; each != none; each = view.deliveries[each].next_of_message) {
         auto whole = explanation(view, each);
         if (std::ranges::any_of(whole.gates, [](const GateInfo& g) {
                 return !g.open && (g.gate == Gate::hold || g.gate == Gate::pause);
@@ -206,8 +194,7 @@ std::vector<Explanation> explain(const View& view, spool::QueueId id) {
             out.push_back({.recipients = {due.recipient.number}, .waiting = Waiting::report});
             GateInfo& gate = out.back().gates.emplace_back();
             gate = {.gate = Gate::report, .open = false, .text = report_wait_text(view, extra)};
-            if (extra.report_deferred && view.services.bounce)
-                gate.until = view.step.wall_of(extra.report_at);
+            if (extra.report_deferred && view.services.bounce) gate.until = view.step.wall_of(extra.report_at);
             out.back().next_attempt = gate.until;
         }
     }

@@ -19,8 +19,7 @@ std::map<Slot, Times> times_by_queue(const View& view) {
     for (Slot slot = 1; slot <= view.deliveries.top(); ++slot) {
         const Delivery& d = view.deliveries[slot];
         if (d.message == none || d.queue == none) continue;
-        Times& times =
-            out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}, 0}).first->second;
+        Times& times = out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}, 0}).first->second;
         times.arrival = std::min(times.arrival, view.messages[d.message].arrival);
         times.problem += d.problem;
         if (d.state != DeliveryState::waiting || d.scheduled) continue;
@@ -39,8 +38,7 @@ std::vector<AddressInfo> addresses_of(const View& view, Slot link) {
     };
     for (Slot slot = l.connections.head; slot != none; slot = view.connections[slot].next)
         for (const Slot address : view.connections[slot].addresses) ++info_of(view.addresses[address]).own;
-    if (const Address* full = view.addresses.find(l.full_address); view.addresses.at_limit(l) && full)
-        info_of(*full);
+    if (const Address* full = view.addresses.find(l.full_address); view.addresses.at_limit(l) && full) info_of(*full);
     return out;
 }
 
@@ -75,8 +73,7 @@ std::vector<LinkInfo> links(const View& view, Ages ages) {
             const smtp::WallTime arrival{smtp::Duration(its->second.arrival)};
             sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
             const auto next = its->second.next;
-            if (!q.is_paused() && next != smtp::Monotonic{} &&
-                (rest.next == smtp::Monotonic{} || next < rest.next))
+            if (!q.is_paused() && next != smtp::Monotonic{} && (rest.next == smtp::Monotonic{} || next < rest.next))
                 rest.next = next;
         }
     }
@@ -94,15 +91,12 @@ std::vector<LinkInfo> links(const View& view, Ages ages) {
         info.failures = l.health.failures;
         const bool stopped = view.gates.everything || l.paused;
         const QueueBackoffs rest = resting[slot];
-        if (stopped)
-            info.paused_by = view.gates.everything ? PausedObject{} : PausedObject{Scope::link, l.name};
-        if (!stopped && l.offer == 0 && !rest.queue && rest.stops())
-            info.paused_by = pause_of(view, *rest.stopped);
-        const auto next = l.health.health != Health::ready
-                              ? (rest.due > 0 || l.down ? l.health.due : rest.next)
-                          : l.offer == 0 && rest.queue ? rest.queue->health.due
-                          : l.offer == 0               ? rest.next
-                                                       : smtp::Monotonic{};
+        if (stopped) info.paused_by = view.gates.everything ? PausedObject{} : PausedObject{Scope::link, l.name};
+        if (!stopped && l.offer == 0 && !rest.queue && rest.stops()) info.paused_by = pause_of(view, *rest.stopped);
+        const auto next = l.health.health != Health::ready ? (rest.due > 0 || l.down ? l.health.due : rest.next)
+                          : l.offer == 0 && rest.queue     ? rest.queue->health.due
+                          : l.offer == 0                   ? rest.next
+                                                           : smtp::Monotonic{};
         if (!stopped && next != smtp::Monotonic{}) info.next_attempt = view.step.wall_of(next);
         info.failing_since = l.health.failing_since;
         info.last_error = l.health.last_error;
@@ -143,25 +137,21 @@ std::vector<QueueInfo> queues(const View& view, Ages ages) {
         info.last_error = q.health.last_error;
         info.failing_since = q.health.failing_since;
         info.paused_by = pause_of(view, q);
-        if (q.health.health != Health::ready && q.lanes.count > 0)
-            info.next_attempt = view.step.wall_of(q.health.due);
-        if (const Link* l = q.link == none ? nullptr : &view.links[q.link];
-            l && l->health.health != Health::ready) {
+        if (q.health.health != Health::ready && q.lanes.count > 0) info.next_attempt = view.step.wall_of(q.health.due);
+        if (const Link* l = q.link == none ? nullptr : &view.links[q.link]; l && l->health.health != Health::ready) {
             info.of_link = true;
             info.health = l->health.health;
             info.failures = l->health.failures;
             info.failing_since = l->health.failing_since;
             info.last_error = l->health.last_error;
-            const auto next =
-                q.health.health == Health::ready ? l->health.due : std::max(l->health.due, q.health.due);
+            const auto next = q.health.health == Health::ready ? l->health.due : std::max(l->health.due, q.health.due);
             if (q.lanes.count > 0) info.next_attempt = view.step.wall_of(next);
         }
         if (q.unroutable()) {
             info.failures = q.route_failures;
             info.failing_since = q.route_failing_since;
             info.last_error = q.route_reason;
-            info.next_attempt =
-                q.route == RouteState::failed ? view.step.wall_of(q.route_until) : smtp::WallTime{};
+            info.next_attempt = q.route == RouteState::failed ? view.step.wall_of(q.route_until) : smtp::WallTime{};
         }
         info.deliveries = q.deliveries;
         info.due = q.lanes.count;
@@ -193,8 +183,8 @@ Counts counts(const View& view) {
     out.connections = view.connections.count();
     out.scheduled = view.placement.scheduled();
     out.retrying = view.placement.uncategorized();
-    out.free = view.placement.isolated(AgentKind::smtp).count +
-               view.placement.isolated(AgentKind::local).count + view.placement.checking();
+    out.free = view.placement.isolated(AgentKind::smtp).count + view.placement.isolated(AgentKind::local).count +
+               view.placement.checking();
     for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
         const Queue& q = view.queues[slot];
         if (q.name.empty()) continue;
@@ -214,9 +204,8 @@ Counts counts(const View& view) {
 }
 
 std::size_t bytes(const View& view) {
-    return view.messages.bytes() + view.deliveries.bytes() + view.deliveries.lists.bytes() +
-           view.queues.bytes() + view.links.bytes() + view.connections.bytes() + view.flows.bytes() +
-           view.placement.bytes();
+    return view.messages.bytes() + view.deliveries.bytes() + view.deliveries.lists.bytes() + view.queues.bytes() +
+           view.links.bytes() + view.connections.bytes() + view.flows.bytes() + view.placement.bytes();
 }
 
 std::vector<HealthSnapshot> health_snapshot(const View& view) {
@@ -232,13 +221,13 @@ std::vector<HealthSnapshot> health_snapshot(const View& view) {
     for (Slot slot = 1; slot <= view.links.top(); ++slot) {
         const Link& l = view.links[slot];
         if (l.name.empty() || (l.health.health == Health::ready && !l.down)) continue;
-        keep(l.health, {.link = true,
-                        .name = l.name,
-                        .mx = l.mx,
-                        .down = l.down,
-                        .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{}
-                                                                          : view.step.wall_of(l.retry_since),
-                        .history = l.history});
+        keep(l.health,
+             {.link = true,
+              .name = l.name,
+              .mx = l.mx,
+              .down = l.down,
+              .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{} : view.step.wall_of(l.retry_since),
+              .history = l.history});
     }
     for (Slot slot = 1; slot <= view.queues.top(); ++slot) {
         const Queue& q = view.queues[slot];

@@ -1,5 +1,5 @@
-// Links and queues as seen from outside, what there is in all, and what a clean stop must not forget. As the functions of
-// Engine by these names.
+// Links and queues as seen from outside, what there is in all, and what a clean stop must not forget. As the functions
+// of Engine by these names.
 #pragma once
 #include "daemons/decide/queue/inspection/view.h"
 #include "daemons/decide/queue/listing.h"

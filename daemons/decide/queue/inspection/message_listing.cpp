@@ -65,8 +65,7 @@ MessageInfo info(const View& view, Slot slot) {
         info.recipients = {due.recipient.number};
         info.reason = due.recipient.reason;
         info.waiting_for = report_wait_text(view, extra);
-        if (extra.report_deferred && view.services.bounce)
-            info.next_attempt = view.step.wall_of(extra.report_at);
+        if (extra.report_deferred && view.services.bounce) info.next_attempt = view.step.wall_of(extra.report_at);
         out.deliveries.push_back(std::move(info));
     }
     return out;
@@ -88,8 +87,7 @@ std::optional<smtp::Monotonic> next_try(const View& view, const Delivery& d) {
 std::optional<smtp::Monotonic> next_try(const View& view, const Message& m) {
     std::optional<smtp::Monotonic> soonest;
     for (Slot each = m.first; each != none; each = view.deliveries[each].next_of_message)
-        if (const auto due = next_try(view, view.deliveries[each]))
-            soonest = std::min(soonest.value_or(*due), *due);
+        if (const auto due = next_try(view, view.deliveries[each])) soonest = std::min(soonest.value_or(*due), *due);
     return soonest;
 }
 
@@ -97,8 +95,7 @@ Rank rank(const View& view, const Message& m, Order order) {
     switch (order) {
     case Order::oldest: return {0, m.id};
     case Order::newest: return {-static_cast<std::int64_t>(m.id), m.id};
-    case Order::largest:
-        return {-static_cast<std::int64_t>(std::min<std::uint64_t>(m.size, INT64_MAX)), m.id};
+    case Order::largest: return {-static_cast<std::int64_t>(std::min<std::uint64_t>(m.size, INT64_MAX)), m.id};
     case Order::next: break;
     }
     const auto due = next_try(view, m);
@@ -152,8 +149,7 @@ std::optional<Rank> rank(const View& view, spool::QueueId id, Order order) {
     return slot == none ? std::nullopt : std::optional(rank(view, view.messages[slot], order));
 }
 
-std::vector<Rank> ranked(const View& view, Order order, const std::optional<Rank>& behind,
-                         std::size_t at_most) {
+std::vector<Rank> ranked(const View& view, Order order, const std::optional<Rank>& behind, std::size_t at_most) {
     std::vector<Rank> first; // a heap, the last on top
     for (Slot slot = 1; slot <= view.messages.top(); ++slot) {
         const Message& m = view.messages[slot];

@@ -1,5 +1,5 @@
-// Messages as seen from outside: copies of their state, with the first thing that keeps each delivery waiting; and their
-// order. As the functions of Engine by these names.
+// Messages as seen from outside: copies of their state, with the first thing that keeps each delivery waiting; and
+// their order. As the functions of Engine by these names.
 #pragma once
 #include "daemons/decide/queue/inspection/view.h"
 #include "daemons/decide/queue/listing.h"

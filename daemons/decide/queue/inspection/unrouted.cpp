@@ -74,8 +74,7 @@ void add_pending_reports(const View& view, std::vector<Unrouted>& out) {
         const MessageExtras& e = view.messages.extras[view.messages[message].extras];
         if (view.services.bounce && !e.report_deferred) continue; // gathered with others for a moment
         auto why = report_wait_text(view, e);
-        if (by_reason.size() >= max_reasons && !by_reason.contains(why))
-            why = "a report is pending: other reasons";
+        if (by_reason.size() >= max_reasons && !by_reason.contains(why)) why = "a report is pending: other reasons";
         Unrouted& one = by_reason[why];
         one.gate = Gate::report;
         one.deliveries += e.reports.size();
@@ -107,8 +106,7 @@ std::vector<Unrouted> unrouted(const View& view, std::size_t at_most) {
     out.resize(at_most);
     for (auto& [gate, one] : rest) {
         one.gate = gate;
-        one.waiting_for = lines[gate] == 1 ? "1 more such reason"
-                                           : fmt::format("{} more such reasons", lines[gate]);
+        one.waiting_for = lines[gate] == 1 ? "1 more such reason" : fmt::format("{} more such reasons", lines[gate]);
         out.push_back(std::move(one));
     }
     return out;

@@ -1,5 +1,5 @@
-// The state of the engine as inspection sees it: all of its parts, to read. Only for questions; what changes something is
-// given the parts it needs.
+// The state of the engine as inspection sees it: all of its parts, to read. Only for questions; what changes something
+// is given the parts it needs.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/delivery/categorizer_queue.h"

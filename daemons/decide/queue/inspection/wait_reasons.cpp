@@ -19,8 +19,7 @@ Waiting waiting(const View& view, const Delivery& d) {
     }
     if (d.queue == none) return Waiting::own_time;
     const Queue& q = view.queues[d.queue];
-    if (view.gates.everything || q.is_paused() || (q.link != none && view.links[q.link].paused))
-        return Waiting::paused;
+    if (view.gates.everything || q.is_paused() || (q.link != none && view.links[q.link].paused)) return Waiting::paused;
     if (d.state == DeliveryState::waiting) return Waiting::own_time;
     if (q.link == none) return Waiting::route;
     if (view.links[q.link].health.health != Health::ready) return Waiting::link;
@@ -32,8 +31,7 @@ std::optional<PausedObject> pause_of(const View& view, const Queue& q) {
     if (view.gates.everything) return PausedObject{};
     if (q.paused) return PausedObject{Scope::queue, q.name};
     if (q.pool_paused) return PausedObject{Scope::pool, view.pools[q.source_pool]};
-    if (q.link != none && view.links[q.link].paused)
-        return PausedObject{Scope::link, view.links[q.link].name};
+    if (q.link != none && view.links[q.link].paused) return PausedObject{Scope::link, view.links[q.link].name};
     return {};
 }
 
@@ -80,8 +78,7 @@ std::string idle_reason(const View& view, const Queue& q) {
     if (q.pool_paused) return "its pool is paused";
     if (q.lanes.count == 0) return q.waiting > 0 ? "no waiting message is due yet" : "nothing is due";
     if (q.link == none) return route_wait_text(view, q);
-    if (q.health.health != Health::ready)
-        return q.health.probing ? "" : "it failed; the next attempt is not due yet";
+    if (q.health.health != Health::ready) return q.health.probing ? "" : "it failed; the next attempt is not due yet";
     QueueBackoffs here;
     here.due = q.lanes.count;
     const std::string of_link = idle_reason(view, view.links[q.link], here);
@@ -102,8 +99,7 @@ std::string waiting_for(const View& view, const Delivery& d) {
     case Waiting::route: return route_wait_text(view, *q);
     case Waiting::suspect: return "it was in flight when an agent crashed: it waits for its own agent";
     case Waiting::connection:
-        return d.state == DeliveryState::checking ? "the suppression list is being asked"
-                                                  : idle_reason(view, *q);
+        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_reason(view, *q);
     case Waiting::scheduled:
     case Waiting::held:
     case Waiting::paused: // who paused it, and why, is known elsewhere

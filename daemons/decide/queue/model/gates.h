@@ -9,7 +9,7 @@ namespace decide::queue {
 
 struct Gates {
     using Names = std::set<std::string, std::less<>>;
-    bool everything = false; // is paused
+    bool everything = false;    // is paused
     Names links, queues, pools; // that are paused, known here or not
     Seconds last_wait_end = 1;  // the last wait of our own doing that everything shared ended
 };

@@ -24,7 +24,7 @@ struct Lanes {
     std::array<LaneState, 4> lane;
     std::uint32_t count = 0;
     std::uint32_t healthy() const { return count - lane[problem_lane].count; }
-    std::uint32_t unlogged = 0;        // of them, whose wait the log has no line of yet (Delivery::unlogged)
+    std::uint32_t unlogged = 0;      // of them, whose wait the log has no line of yet (Delivery::unlogged)
     std::uint32_t own_clock = 0;     // of them, by named policies (Delivery::own_clock)
     std::uint32_t since_problem = 0; // others taken since the last problem message
     smtp::Monotonic last_problem{};

@@ -25,17 +25,14 @@ smtp::Duration Step::begin(smtp::Now now, Actions& out) {
 }
 
 std::uint32_t Step::wall_seconds() const {
-    return static_cast<std::uint32_t>(
-        std::chrono::floor<std::chrono::seconds>(now_.wall.time_since_epoch()).count());
+    return static_cast<std::uint32_t>(std::chrono::floor<std::chrono::seconds>(now_.wall.time_since_epoch()).count());
 }
 
 Seconds Step::seconds(smtp::Monotonic t) const {
     return static_cast<Seconds>(std::chrono::floor<std::chrono::seconds>(t - start_).count() + 1);
 }
 
-smtp::Monotonic Step::after(smtp::Duration wait) {
-    return now_.monotonic + jittered(settings_.jitter, wait, random_);
-}
+smtp::Monotonic Step::after(smtp::Duration wait) { return now_.monotonic + jittered(settings_.jitter, wait, random_); }
 
 Numbers Step::numbers(const std::vector<Entry>& list) {
     const auto first = static_cast<std::uint32_t>(out_->numbers.size());

@@ -1,5 +1,5 @@
-// The step the engine takes for one event: when it is, on both clocks, and what is to be done, in order. Knows time only as
-// begin() says; must not know any clock, disk or socket.
+// The step the engine takes for one event: when it is, on both clocks, and what is to be done, in order. Knows time
+// only as begin() says; must not know any clock, disk or socket.
 #pragma once
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/decide/queue/model/model.h"
@@ -18,7 +18,8 @@ public:
     // settings must outlive it; of them the jitter of after().
     Step(const Settings& settings, std::uint64_t seed, smtp::Now now);
 
-    // The next event; `out` must live until the one after it. By how much the wall clock was set meanwhile; 0: it was not.
+    // The next event; `out` must live until the one after it. By how much the wall clock was set meanwhile; 0: it was
+    // not.
     smtp::Duration begin(smtp::Now now, Actions& out);
 
     // ---- time ----

@@ -37,8 +37,7 @@ void Terms::configure() {
         rule.by_backlog = route.by_backlog;
         rule.bounces_on_auth_failure = route.auth_failure == RouteSettings::AuthFailure::giving_back;
         rule.policy = route.retry_policy == policies_[named_exchange].name ? 0 : policy_of(route.retry_policy);
-        longest_rung_ =
-            std::max({longest_rung_, rule.ladder.retry_interval, rule.ladder.retry_interval_after});
+        longest_rung_ = std::max({longest_rung_, rule.ladder.retry_interval, rule.ladder.retry_interval_after});
     }
 }
 
@@ -99,8 +98,7 @@ bool Terms::exhausted(const Message& message, std::uint32_t failures) const {
 
 smtp::Duration Terms::longest_wait() const {
     return std::chrono::duration_cast<smtp::Duration>(
-        std::max({settings_.retry_interval_after, settings_.retry_interval, longest_rung_}) *
-        (1.0 + settings_.jitter));
+        std::max({settings_.retry_interval_after, settings_.retry_interval, longest_rung_}) * (1.0 + settings_.jitter));
 }
 
 } // namespace decide::queue

@@ -1,6 +1,6 @@
-// What routes and messages say of queueing, by number: the rules of routes (ladder, rates, policy), ways to authenticate,
-// and the named retry policies. By a policy a message has a clock of its own: its tries follow one another by the policy's
-// values, whatever fails.
+// What routes and messages say of queueing, by number: the rules of routes (ladder, rates, policy), ways to
+// authenticate, and the named retry policies. By a policy a message has a clock of its own: its tries follow one
+// another by the policy's values, whatever fails.
 #pragma once
 #include "daemons/decide/queue/model/names.h"
 #include "daemons/decide/queue/model/step.h"

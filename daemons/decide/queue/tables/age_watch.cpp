@@ -16,8 +16,7 @@ std::uint32_t AgeWatch::sweep_step() const {
 
 std::uint32_t AgeWatch::expires(const Message& m) const {
     if (m.expiry_fixed) return m.expiry;
-    const std::uint32_t from =
-        settings_.soft_bounce ? std::max(m.free_from, step_.wall_seconds()) : m.free_from;
+    const std::uint32_t from = settings_.soft_bounce ? std::max(m.free_from, step_.wall_seconds()) : m.free_from;
     return from + std::min(m.expiry, 0xffffffff - from);
 }
 
@@ -68,16 +67,13 @@ void AgeWatch::add_young(Slot message) {
 }
 
 void AgeWatch::settle() {
-    const auto settled =
-        static_cast<Seconds>(std::chrono::ceil<std::chrono::seconds>(settings_.settle_after).count());
+    const auto settled = static_cast<Seconds>(std::chrono::ceil<std::chrono::seconds>(settings_.settle_after).count());
     while (!young_.empty() && messages_[young_.head].bucket + settled <= step_.seconds(step_.now()))
         leave_incoming(young_.head);
 }
 
 Slot AgeWatch::due() const {
-    return !watched_.empty() && watched_.begin()->first <= step_.wall_seconds()
-               ? watched_.begin()->second.head
-               : none;
+    return !watched_.empty() && watched_.begin()->first <= step_.wall_seconds() ? watched_.begin()->second.head : none;
 }
 
 std::optional<smtp::Monotonic> AgeWatch::next() const {

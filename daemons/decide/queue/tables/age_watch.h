@@ -1,5 +1,5 @@
-// Time passing over messages: which may be done before they need a place in messages/, and when the sweeper looks at each
-// of the others, within a step of each of its moments.
+// Time passing over messages: which may be done before they need a place in messages/, and when the sweeper looks at
+// each of the others, within a step of each of its moments.
 #pragma once
 #include "daemons/decide/queue/model/step.h"
 #include "daemons/decide/queue/model/terms.h"

@@ -32,15 +32,13 @@ Slot Deliveries::find(DeliveryId id, DeliveryState state) const {
     const Slot slot = static_cast<Slot>(id);
     if (slot == none || slot > top()) return none;
     const Delivery& d = (*this)[slot];
-    const bool known =
-        d.message != none && d.generation == static_cast<std::uint32_t>(id >> 32) && d.state == state;
+    const bool known = d.message != none && d.generation == static_cast<std::uint32_t>(id >> 32) && d.state == state;
     return known ? slot : none;
 }
 
 Slot Deliveries::categorizing(Slot message) const {
     Slot slot = messages_[message].first;
-    while (slot != none && (*this)[slot].state != DeliveryState::categorizing)
-        slot = (*this)[slot].next_of_message;
+    while (slot != none && (*this)[slot].state != DeliveryState::categorizing) slot = (*this)[slot].next_of_message;
     return slot;
 }
 
@@ -95,8 +93,7 @@ void Deliveries::apply_restored(Slot message, Slot delivery, std::span<const Res
     std::ranges::sort(kept, {}, &RestoredRecipient::number);
 }
 
-RestoredRecipient Deliveries::restored_state(const Message& m, const Delivery& d,
-                                             RecipientNumber number) const {
+RestoredRecipient Deliveries::restored_state(const Message& m, const Delivery& d, RecipientNumber number) const {
     RestoredRecipient out;
     out.number = number;
     if (d.count == 1 && d.number == number) {

@@ -28,7 +28,8 @@ public:
     Slab<RecipientList> lists;         // of those with several recipients
 
     // The counters of a lone recipient fit into its delivery; those of several are kept aside until it is categorized.
-    void apply_restored(Slot message, Slot delivery, std::span<const RestoredRecipient> restored, smtp::WallTime latest);
+    void apply_restored(Slot message, Slot delivery, std::span<const RestoredRecipient> restored,
+                        smtp::WallTime latest);
     RestoredRecipient restored_state(const Message& message, const Delivery& delivery, RecipientNumber number) const;
     // Of a delivery that is not categorized: for whom the categorizer said to wait; none where nothing was said.
     const std::vector<CategorizerDeferral>& undecided(const Delivery& delivery) const;

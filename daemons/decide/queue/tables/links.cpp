@@ -4,8 +4,8 @@
 
 namespace decide::queue {
 
-Links::Links(const Settings& settings, Step& step, const Gates& gates, const Services& services,
-             const Terms& terms, NumberedNames& pools, Snapshots& snapshots)
+Links::Links(const Settings& settings, Step& step, const Gates& gates, const Services& services, const Terms& terms,
+             NumberedNames& pools, Snapshots& snapshots)
     : settings_(settings), step_(step), gates_(gates), services_(services), terms_(terms), pools_(pools),
       snapshots_(snapshots) {}
 

@@ -42,8 +42,7 @@ Slot Queues::queue_for(std::string_view destination, Fate fate, std::uint16_t po
         key = std::string(store_prefix) + std::string(destination);
     else if (pool != 0)
         key = queue_name(destination, pools_[pool]);
-    if (const Slot known = find(key.empty() ? destination : std::string_view(key)); known != none)
-        return known;
+    if (const Slot known = find(key.empty() ? destination : std::string_view(key)); known != none) return known;
     if (key.empty()) key = std::string(destination);
     const Slot slot = allocate();
     Queue& q = (*this)[slot];
@@ -55,8 +54,7 @@ Slot Queues::queue_for(std::string_view destination, Fate fate, std::uint16_t po
     q.per_user = store && destination.find('/') != destination.npos;
     q.empty_since = step_.now();
     if (const auto known = snapshots_.take_queue(key)) snapshots_.restore(q.health, *known);
-    if (const auto known =
-            snapshots_.take_route(key)) { // looked up at once: it may be for this that we were restarted
+    if (const auto known = snapshots_.take_route(key)) { // looked up at once: it may be for this that we were restarted
         q.route_failures = known->failures;
         q.route_failing_since = known->failing_since;
         q.route_reason = known->last_error;
@@ -64,8 +62,7 @@ Slot Queues::queue_for(std::string_view destination, Fate fate, std::uint16_t po
     by_name_.emplace(key, slot);
     if (store) {
         q.route = RouteState::store;
-        attach(slot,
-               links_.find_or_add(std::string_view(key).substr(0, key.find('/')), AgentKind::local, false));
+        attach(slot, links_.find_or_add(std::string_view(key).substr(0, key.find('/')), AgentKind::local, false));
     }
     return slot;
 }

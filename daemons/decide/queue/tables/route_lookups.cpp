@@ -5,8 +5,7 @@ namespace decide::queue {
 
 namespace {
 constexpr std::uint32_t max_lookups = 10'000; // asked of the router at a time
-constexpr std::uint32_t max_repeats =
-    1'000; // of these, after a failure: what does not answer leaves room for what may
+constexpr std::uint32_t max_repeats = 1'000; // of these, after a failure: what does not answer leaves room for what may
 } // namespace
 
 void RouteLookups::add(Slot queue) {

@@ -1,5 +1,5 @@
-// The queues whose next hop is to be looked up, in order: what was never looked up, or last with success, comes before what
-// failed, and what failed leaves room for the others.
+// The queues whose next hop is to be looked up, in order: what was never looked up, or last with success, comes before
+// what failed, and what failed leaves room for the others.
 #pragma once
 #include "daemons/decide/queue/model/gates.h"
 #include "daemons/decide/queue/model/names.h"

@@ -1,5 +1,5 @@
-// Each queue's share of its link's turns: what it could hand out now, its place in the link's ring, its timer. A link is
-// scheduled when one of its queues has more to hand out than before.
+// Each queue's share of its link's turns: what it could hand out now, its place in the link's ring, its timer. A link
+// is scheduled when one of its queues has more to hand out than before.
 #pragma once
 #include "daemons/decide/queue/model/step.h"
 #include "daemons/decide/queue/tables/links.h"
@@ -18,7 +18,7 @@ public:
     void refresh(Slot queue);
     // When is the queue's next own moment?
     void arm(Slot queue);
-    void detach(Slot queue); // from its link
+    void detach(Slot queue);                             // from its link
     std::uint32_t capacity_of(const Queue& queue) const; // how many more of its deliveries may be under way
     std::vector<Slot> ring_of(Slot link) const;          // its queues with something to hand out
 

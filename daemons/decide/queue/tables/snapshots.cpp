@@ -20,8 +20,7 @@ void Snapshots::restore(HealthState& h, const HealthSnapshot& from) {
     h.failing_since = from.failing_since;
     h.last_error = from.last_error;
     // A clock that was set back must not keep it for ever.
-    h.due =
-        step_.monotonic_of(std::min(std::max(from.due, step_.wall()), step_.wall() + terms_.longest_wait()));
+    h.due = step_.monotonic_of(std::min(std::max(from.due, step_.wall()), step_.wall() + terms_.longest_wait()));
 }
 
 void Snapshots::list(std::vector<HealthSnapshot>& out, smtp::Duration retry_interval) const {

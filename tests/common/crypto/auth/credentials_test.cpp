@@ -96,8 +96,7 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
         CHECK(read.error().why == why);
         CHECK(read.error().why.find("topsecret") == std::string::npos);
     }
-    CHECK(Credentials::parse("relay.example.net u:" + std::string(9000, 'x')).error().why ==
-          "line 1: too long");
+    CHECK(Credentials::parse("relay.example.net u:" + std::string(9000, 'x')).error().why == "line 1: too long");
     std::string many;
     for (std::size_t i = 0; i <= Credentials::max_accounts; ++i) many += "h" + std::to_string(i) + ".example u:p\n";
     CHECK(Credentials::parse(many).error().why == "line 10001: more than 10000 accounts");
@@ -126,8 +125,7 @@ TEST_CASE("a file with passwords that others can read is refused") {
     if (::geteuid() == 0) { // else nobody's file can be made
         REQUIRE(::chown(path.c_str(), 12345, 0) == 0);
         CHECK(common::read_private_file(path, 12345));
-        CHECK(common::read_private_file(path, 12346).error().what.find("belongs to user 12345") !=
-              std::string::npos);
+        CHECK(common::read_private_file(path, 12346).error().what.find("belongs to user 12345") != std::string::npos);
     }
     CHECK(common::read_private_file(folder.path().string(), ::geteuid()).error().what ==
           folder.path().string() + " is not a regular file");

@@ -17,8 +17,7 @@ smtp::ScramKeys example_keys() {
     return make_scram_keys("pencil", *smtp::decode_base64("W22ZaJ0SNY7soEsUEjb6gQ=="), 4096);
 }
 
-ScramServer server(ScramServer::Plus plus = ScramServer::Plus::not_offered,
-                   ScramServer::Binding binding = {}) {
+ScramServer server(ScramServer::Plus plus = ScramServer::Plus::not_offered, ScramServer::Binding binding = {}) {
     return {scram_crypto, std::string(server_nonce), plus, std::move(binding)};
 }
 
@@ -58,9 +57,7 @@ TEST_CASE("first messages") {
         Plus plus;
         std::string user; // "": refused
     };
-    const auto binding = [](std::string_view type) {
-        return std::string(type == "tls-exporter" ? "bound" : "");
-    };
+    const auto binding = [](std::string_view type) { return std::string(type == "tls-exporter" ? "bound" : ""); };
     for (const auto& row :
          {Row{"n,,n=a=2Cb=3Dc,r=x", Plus::not_offered, "a,b=c"}, Row{"y,,n=a,r=x", Plus::not_offered, "a"},
           Row{"y,,n=a,r=x", Plus::offered, ""}, Row{"n,,n=a,r=x", Plus::offered, "a"},
@@ -79,8 +76,7 @@ TEST_CASE("first messages") {
 
 TEST_CASE("the channel is part of the proof") {
     const auto client = [](const std::string& bound) {
-        auto scram =
-            server(ScramServer::Plus::chosen, [](std::string_view) { return std::string("channel one"); });
+        auto scram = server(ScramServer::Plus::chosen, [](std::string_view) { return std::string("channel one"); });
         REQUIRE(scram.first("p=tls-exporter,,n=user,r=abc"));
         const auto keys = example_keys();
         const auto challenge = scram.challenge(keys);
@@ -97,11 +93,9 @@ TEST_CASE("the channel is part of the proof") {
             }
             return out;
         }();
-        const auto key = scram_crypto.hmac(salted, "Client Key"),
-                   signature = scram_crypto.hmac(keys.stored_key, said);
+        const auto key = scram_crypto.hmac(salted, "Client Key"), signature = scram_crypto.hmac(keys.stored_key, said);
         for (std::size_t i = 0; i < 32; ++i) proof[i] = static_cast<unsigned char>(key[i] ^ signature[i]);
-        return scram.final(without + ",p=" + smtp::encode_base64({reinterpret_cast<char*>(proof), 32}))
-            .has_value();
+        return scram.final(without + ",p=" + smtp::encode_base64({reinterpret_cast<char*>(proof), 32})).has_value();
     };
     CHECK(client("channel one"));
     CHECK(!client("channel two"));
@@ -109,8 +103,7 @@ TEST_CASE("the channel is part of the proof") {
 
 TEST_CASE("a password file") {
     const auto keys = make_scram_keys("secret", "saltsaltsaltsalt", 1000);
-    Entry both{make_hash("secret"), keys, {}}, hash{make_hash("secret"), {}, {}},
-        scram{"", keys, {"@b.example"}};
+    Entry both{make_hash("secret"), keys, {}}, hash{make_hash("secret"), {}, {}}, scram{"", keys, {"@b.example"}};
     REQUIRE(!both.hash.empty());
     const auto text = "\xEF\xBB\xBF# remark\n\nann:" + both.text() + "\r\nbob:" + hash.text() +
                       "\nstore@x.example:" + scram.text() + "\nlegacy:$6$abc$notahash\nnobody:\n";

@@ -13,19 +13,19 @@ TEST_CASE("what is prepared, and what comes back as it is") {
         {"", ""},
         {"user", "user"},
         {"USER", "USER"},
-        {"I\u00adX", "IX"},                     // the soft hyphen is not seen
-        {"\u00aa", "a"},                        // compatibility
-        {"\u2168", "IX"},                       // a numeral of one letter
-        {"jo\u0308rg", "j\u00f6rg"},            // composed
-        {"two\u00a0words", "two words"},        // the blank that does not break
-        {"\ufb01sh", "fish"},                   // a ligature
-        {"\u3042\u3044", "\u3042\u3044"},       // nothing to do
-        {"\U0001f600", "\U0001f600"},           // younger than Unicode 3.2
-        {"\u0627\u0031", "\u0627\u0031"},       // both directions
-        {"\u00ad", "\u00ad"},                   // nothing is left
-        {"a\u2028b", "a\u2028b"},               // separates lines
-        {"a\x07", "a\x07"},                     // ASCII is never changed
-        {"caf\xe9", "caf\xe9"},                 // Latin-1
+        {"I\u00adX", "IX"},               // the soft hyphen is not seen
+        {"\u00aa", "a"},                  // compatibility
+        {"\u2168", "IX"},                 // a numeral of one letter
+        {"jo\u0308rg", "j\u00f6rg"},      // composed
+        {"two\u00a0words", "two words"},  // the blank that does not break
+        {"\ufb01sh", "fish"},             // a ligature
+        {"\u3042\u3044", "\u3042\u3044"}, // nothing to do
+        {"\U0001f600", "\U0001f600"},     // younger than Unicode 3.2
+        {"\u0627\u0031", "\u0627\u0031"}, // both directions
+        {"\u00ad", "\u00ad"},             // nothing is left
+        {"a\u2028b", "a\u2028b"},         // separates lines
+        {"a\x07", "a\x07"},               // ASCII is never changed
+        {"caf\xe9", "caf\xe9"},           // Latin-1
         {std::string_view("\xc3\xb6\0x", 4), std::string_view("\xc3\xb6\0x", 4)},
     };
     for (const auto& [text, prepared] : rows) {

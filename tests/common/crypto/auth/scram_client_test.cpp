@@ -1,8 +1,8 @@
 // The client's half of SCRAM: the numbers of RFC 7677, our own server's half, hostile servers, and a whole
 // conversation of ClientSession's.
 #include "daemons/common/crypto/auth/password_file.h"
-#include "libsmtp/text/base64.h"
 #include "libsmtp/session/client_session.h"
+#include "libsmtp/text/base64.h"
 #include <doctest/doctest.h>
 
 using namespace smtp;
@@ -16,8 +16,7 @@ constexpr std::string_view client_final = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWU
                                           "p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
 constexpr std::string_view server_final = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
-ScramClient client(ScramClient::Binding binding = {}, std::string user = "user",
-                   std::string password = "pencil") {
+ScramClient client(ScramClient::Binding binding = {}, std::string user = "user", std::string password = "pencil") {
     return {auth::scram_crypto,          auth::salted_password,     std::move(user),
             Secret(std::move(password)), std::string(client_nonce), std::move(binding)};
 }
@@ -62,14 +61,11 @@ TEST_CASE("hostile first messages") {
         {nonce + "x,i=4096,s=W22ZaJ0SNY7soEsUEjb6gQ==", "no salt"},
         {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==", "the number of iterations is missing"},
         {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=-1", "the number of iterations is missing"},
-        {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=99999999999999999999999",
-            "the number of iterations is missing"},
-        {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095",
-         "it requires 4095 iterations: expected 4096 to 600000"},
+        {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=99999999999999999999999", "the number of iterations is missing"},
+        {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095", "it requires 4095 iterations: expected 4096 to 600000"},
         {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4294967296",
          "it requires 4294967296 iterations: expected 4096 to 600000"},
-        {nonce + std::string(5000, 'x') + ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
-         "its first message is too long"},
+        {nonce + std::string(5000, 'x') + ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "its first message is too long"},
     };
     for (const auto& [message, why] : rows) {
         auto scram = client();
@@ -104,8 +100,7 @@ TEST_CASE("both halves understand each other, with any name and password, bound 
                 continue;
             }
             CHECK(*who == user);
-            const auto proof =
-                scram.final(server.challenge(auth::make_scram_keys("p,=\xc3\xa4 ss", "salt", 4096)));
+            const auto proof = scram.final(server.challenge(auth::make_scram_keys("p,=\xc3\xa4 ss", "salt", 4096)));
             REQUIRE(proof);
             const auto last = server.final(*proof);
             CHECK(last.has_value() == row.good);
@@ -122,16 +117,14 @@ TEST_CASE("a conversation with SCRAM: only a proven server's yes counts") {
     };
     const Row rows[] = {
         {"334 " + line(server_final) + "\r\n235 2.7.0 Welcome\r\n", true, ""},
-        {"334 " + line("v=AAAA") + "\r\n501 5.7.0 Cancelled\r\n", false,
-         "it did not prove that it knows the password"},
+        {"334 " + line("v=AAAA") + "\r\n501 5.7.0 Cancelled\r\n", false, "it did not prove that it knows the password"},
         {"235 2.7.0 Welcome\r\n", false, "it did not prove that it knows the password"},
         {"334 " + line(server_final) + "\r\n334 " + line(server_final) + "\r\n501 Bye\r\n", false,
          "unexpected challenge at the end"},
     };
     for (const auto& row : rows) {
         Monotonic now{};
-        ClientSession session(
-            {.name = "c.test", .peer = "mx", .auth = {{SaslMechanism::scram_sha_256}, false}}, now);
+        ClientSession session({.name = "c.test", .peer = "mx", .auth = {{SaslMechanism::scram_sha_256}, false}}, now);
         std::string sent, why;
         bool up = false;
         const auto pump = [&] {
@@ -147,9 +140,8 @@ TEST_CASE("a conversation with SCRAM: only a proven server's yes counts") {
             for (auto view : views) sent += view, size += view.size();
             session.wrote(size, now);
         };
-        for (const auto& wire :
-             {std::string("220 mx\r\n"), std::string("250-mx\r\n250 AUTH SCRAM-SHA-256\r\n"),
-              "334 " + line(server_first) + "\r\n"}) {
+        for (const auto& wire : {std::string("220 mx\r\n"), std::string("250-mx\r\n250 AUTH SCRAM-SHA-256\r\n"),
+                                 "334 " + line(server_first) + "\r\n"}) {
             session.feed(wire, now);
             pump();
         }

@@ -41,13 +41,12 @@ inline proto::secrets::Certificate make_certificate(const std::string& common_na
     X509_gmtime_adj(X509_getm_notAfter(certificate), ends);
     X509_set_pubkey(certificate, key);
     auto* name = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                               reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(common_name.c_str()),
+                               -1, -1, 0);
     auto* above = issuer ? first_of(*issuer) : nullptr;
     X509_set_issuer_name(certificate, above ? X509_get_subject_name(above) : name);
-    auto* extension = names.empty()
-                          ? X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE")
-                          : X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str());
+    auto* extension = names.empty() ? X509V3_EXT_conf_nid(nullptr, nullptr, NID_basic_constraints, "critical,CA:TRUE")
+                                    : X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, names.c_str());
     X509_add_ext(certificate, extension, -1);
     X509_EXTENSION_free(extension);
     auto* signing = issuer ? key_of(*issuer) : nullptr;

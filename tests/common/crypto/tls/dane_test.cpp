@@ -22,8 +22,8 @@ std::string digest(const std::string& bytes, const EVP_MD* how) {
 TlsaRecord record_of(const Secret& secret, std::uint8_t usage, std::uint8_t selector, std::uint8_t matching) {
     auto* certificate = first_of(secret);
     unsigned char* bytes = nullptr;
-    const int size = selector == 0 ? i2d_X509(certificate, &bytes)
-                                   : i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes);
+    const int size =
+        selector == 0 ? i2d_X509(certificate, &bytes) : i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes);
     std::string whole(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
     OPENSSL_free(bytes);
     X509_free(certificate);

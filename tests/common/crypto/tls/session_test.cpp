@@ -22,9 +22,7 @@ struct Client {
         if (resume) SSL_set_session(ssl.get(), resume);
         SSL_set_connect_state(ssl.get());
     }
-    ~Client() {
-        SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
-    } // a good ticket stays one
+    ~Client() { SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN); } // a good ticket stays one
     std::string sealed() {
         std::string text(static_cast<std::size_t>(BIO_pending(out)), '\0');
         if (!text.empty()) BIO_read(out, text.data(), static_cast<int>(text.size()));
@@ -93,8 +91,7 @@ proto::secrets::Server secrets() {
     return made;
 }
 
-std::shared_ptr<const Context> context_of(const proto::secrets::Server& secrets,
-                                          ServerOptions options = {}) {
+std::shared_ptr<const Context> context_of(const proto::secrets::Server& secrets, ServerOptions options = {}) {
     auto made = Context::server(secrets, options);
     REQUIRE(made);
     return *made;
@@ -188,8 +185,8 @@ TEST_CASE("both ends of the channel see the same binding") {
     Talk talk(context_of(secrets()), client);
     unsigned char bytes[32];
     constexpr std::string_view label = "EXPORTER-Channel-Binding";
-    REQUIRE(SSL_export_keying_material(client.ssl.get(), bytes, sizeof bytes, label.data(), label.size(),
-                                       nullptr, 0, 1) == 1);
+    REQUIRE(SSL_export_keying_material(client.ssl.get(), bytes, sizeof bytes, label.data(), label.size(), nullptr, 0,
+                                       1) == 1);
     CHECK(talk.server->channel_binding("tls-exporter") ==
           std::string(reinterpret_cast<const char*>(bytes), sizeof bytes));
     CHECK(talk.server->channel_binding("tls-server-end-point").size() == 32);

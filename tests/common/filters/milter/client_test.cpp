@@ -1,6 +1,6 @@
 #include "daemons/common/filters/milter/client.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_reader.h"
 #include "libspool/store/store.h"
 #include "tests/common/filters/milter/fake_milter.h"
 #include "tests/temporary_directory.h"
@@ -46,23 +46,23 @@ struct World {
     }
     Response ask(Client& client, Stage stage, std::string_view recipient = "bob@example.net") {
         std::optional<Response> word = client.ask(event_of(stage, {.server = "mx.test",
-                                                               .listener = "smtp",
-                                                               .client_name = "mail.example.org",
-                                                               .client_address = "192.0.2.1",
-                                                               .client_port = 25,
-                                                               .helo = "mail.example.org",
-                                                               .queue_id = "Q1",
-                                                               .sender = envelope.reverse_path,
-                                                               .recipient = recipient,
-                                                               .command = "XYZZY plugh",
-                                                               .sasl_method = "PLAIN",
-                                                               .sasl_user = "ann",
-                                                               .tls_version = "TLSv1.3",
-                                                               .message = &*message}),
-                                              [&](Response late) {
-                                                  word = std::move(late);
-                                                  loop.stop();
-                                              });
+                                                                   .listener = "smtp",
+                                                                   .client_name = "mail.example.org",
+                                                                   .client_address = "192.0.2.1",
+                                                                   .client_port = 25,
+                                                                   .helo = "mail.example.org",
+                                                                   .queue_id = "Q1",
+                                                                   .sender = envelope.reverse_path,
+                                                                   .recipient = recipient,
+                                                                   .command = "XYZZY plugh",
+                                                                   .sasl_method = "PLAIN",
+                                                                   .sasl_user = "ann",
+                                                                   .tls_version = "TLSv1.3",
+                                                                   .message = &*message}),
+                                                  [&](Response late) {
+                                                      word = std::move(late);
+                                                      loop.stop();
+                                                  });
         if (!word) loop.run();
         REQUIRE(word);
         return *std::move(word);
@@ -183,7 +183,8 @@ TEST_CASE("one thing wrong with a filter's changes, and none is made") {
              {packet('2', text("<a@b.example>") + text("NOTIFY=SOMETIMES")), "a recipient with "},
              {packet('2', text("<a@b.example>") + "no end"), "an invalid or unannounced modification"}}) {
         World w;
-        w.log.configure({}, common::Fd(::open((w.directory.path() / "log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
+        w.log.configure({},
+                        common::Fd(::open((w.directory.path() / "log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         auto& filter = w.listen();
         filter.replies['E'] = packet('h', text("X-Added") + text("x")) + bad + packet('c');
         auto settings = w.settings();
@@ -286,12 +287,12 @@ TEST_CASE("what becomes of mail when a filter fails, by its configuration") {
 TEST_CASE("each wait has its own end: connecting, a command, a message") {
     struct Row {
         char silent_at;
-        std::chrono::microseconds config::Milter::*patience;
+        std::chrono::microseconds config::Milter::* patience;
         Stage stage;
     };
-    for (const auto& row : {Row{'O', &config::Milter::connect_timeout, Stage::mail},
-                            Row{'R', &config::Milter::timeout, Stage::rcpt},
-                            Row{'E', &config::Milter::message_timeout, Stage::end_of_data}}) {
+    for (const auto& row :
+         {Row{'O', &config::Milter::connect_timeout, Stage::mail}, Row{'R', &config::Milter::timeout, Stage::rcpt},
+          Row{'E', &config::Milter::message_timeout, Stage::end_of_data}}) {
         CAPTURE(row.silent_at);
         World w;
         auto& filter = w.listen();

@@ -1,7 +1,7 @@
 // A message under review, by itself: its header read from memory and from the disk, and edited.
 #include "daemons/common/filters/milter/message.h"
-#include "libspool/message/message_reader.h"
 #include "libspool/disk/real_disk.h"
+#include "libspool/message/message_reader.h"
 #include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
@@ -22,7 +22,8 @@ struct World {
         shared = std::move(*spool::SharedDirectory::open(*disk, "incoming/01"));
         envelope.reverse_path = "ann@example.org";
         envelope.recipients = {{.address = "bob@example.net"}, {.address = "eve@example.net"}};
-        writer.emplace(*pool, *shared, spool::QueueId{0x101}, envelope, spool::WriterOptions{max_buffered, max_buffered});
+        writer.emplace(*pool, *shared, spool::QueueId{0x101}, envelope,
+                       spool::WriterOptions{max_buffered, max_buffered});
         writer->append(content);
         message.emplace(*writer, envelope);
     }
@@ -128,10 +129,10 @@ TEST_CASE("edits count the fields as those before have left them, and know our o
 TEST_CASE("an edit that makes no sense changes nothing") {
     World w(in_memory);
     w.load("one");
-    for (const auto& edit : {spool::FieldEdit{What::remove, 3, ""}, spool::FieldEdit{What::replace, 3, "A: b\r\n"},
-                             spool::FieldEdit{What::insert, 0, "no field\r\n"},
-                             spool::FieldEdit{What::replace, 0, "A: b\r\nC: d\r\n"},
-                             spool::FieldEdit{What::insert, 0, "A: b\r\n\r\n"}})
+    for (const auto& edit :
+         {spool::FieldEdit{What::remove, 3, ""}, spool::FieldEdit{What::replace, 3, "A: b\r\n"},
+          spool::FieldEdit{What::insert, 0, "no field\r\n"}, spool::FieldEdit{What::replace, 0, "A: b\r\nC: d\r\n"},
+          spool::FieldEdit{What::insert, 0, "A: b\r\n\r\n"}})
         CHECK_FALSE(w.message->edit(edit));
     CHECK(w.committed() == header + "\r\nfirst line\r\n");
 }

@@ -8,8 +8,7 @@ using What = Response::What;
 namespace {
 
 // Fed in pieces, the words it makes of them; the last one "!why" if it is not believed.
-std::vector<std::string> words(Session& session, std::string_view bytes, std::size_t piece,
-                               Response* last = nullptr) {
+std::vector<std::string> words(Session& session, std::string_view bytes, std::size_t piece, Response* last = nullptr) {
     std::vector<std::string> out;
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
         session.feed(bytes.substr(at, piece));
@@ -30,16 +29,14 @@ std::vector<std::string> words(Session& session, std::string_view bytes, std::si
 
 void negotiated(Session& session, std::uint32_t actions = 0x1ff, std::uint32_t steps = 0) {
     session.negotiate();
-    REQUIRE(words(session, packet('O', numbers({6, actions, steps})), 100) ==
-            std::vector<std::string>{"go_on"});
+    REQUIRE(words(session, packet('O', numbers({6, actions, steps})), 100) == std::vector<std::string>{"go_on"});
     session.output();
 }
 
 } // namespace
 
 TEST_CASE("packets, whole and in pieces") {
-    const auto bytes =
-        packet('c') + packet('y', text("550 5.7.1 no")) + packet('B', std::string(65'535, 'x'));
+    const auto bytes = packet('c') + packet('y', text("550 5.7.1 no")) + packet('B', std::string(65'535, 'x'));
     for (const std::size_t piece : {bytes.size(), std::size_t{7}, std::size_t{1}}) {
         PacketReader reader;
         std::vector<Packet> all;

@@ -22,8 +22,7 @@ TEST_CASE("the catalogue: names as Prometheus wants them, every cell somebody's"
         CHECK(family.name.starts_with("postrider_"));
         CHECK(family.help.ends_with('.'));
         CHECK(family.name.ends_with("_total") == (family.type == MetricType::counter));
-        if (family.unit == MetricUnit::microseconds)
-            CHECK((family.name.find("_seconds") != family.name.npos));
+        if (family.unit == MetricUnit::microseconds) CHECK((family.name.find("_seconds") != family.name.npos));
         if (family.type == MetricType::histogram) CHECK(family.unit == MetricUnit::microseconds);
         CHECK(first_cell(family.family) == cells);
         cells += family.series() * family.cells_of_one();

@@ -37,9 +37,10 @@ TEST_CASE("alias files and what they include are looked through, whoever include
     f.write("list", fmt::format("# members\nann, \"bob\n:include:{}\n:include:{}\n:include:{}\n", f.path("inner"),
                                 f.path("none"), f.path("list")));
     ::chmod(f.write("open", "ann\n").c_str(), 0666);
-    const auto aliases = f.write("aliases", fmt::format("good: ann\nteam: :include:{0}, :include:{1}\nagain: :include:{0}\n"
-                                                        "bad: ok,\n foo@@x, :include:here\nalone\n",
-                                                        f.path("list"), f.path("open")));
+    const auto aliases =
+        f.write("aliases", fmt::format("good: ann\nteam: :include:{0}, :include:{1}\nagain: :include:{0}\n"
+                                       "bad: ok,\n foo@@x, :include:here\nalone\n",
+                                       f.path("list"), f.path("open")));
     CHECK(f.shown(common::lint_alias_file(aliases)) ==
           "aliases, line 4: \"foo@@x\" is not a valid address: domain expected after @\n"
           "aliases, line 6: expected \"name: target\"\n"

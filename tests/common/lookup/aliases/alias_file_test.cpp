@@ -17,15 +17,13 @@ namespace {
 // "bob=alice,x@y; …" in order of names; problems behind "!".
 std::string parsed(std::string_view text) {
     const auto table = AliasTable::parse(text);
-    std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(),
-                                                                   table.entries.end());
+    std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(), table.entries.end());
     std::string out;
     for (const auto& [name, targets] : sorted) {
         out += (out.empty() ? "" : "; ") + name + "=";
         for (std::size_t i = 0; i < targets.size(); ++i) {
             constexpr std::string_view kinds[] = {"", "user ", "command ", "file ", "include ", "wrong "};
-            out += fmt::format("{}{}{}", i ? "," : "", kinds[static_cast<int>(targets[i].kind)],
-                               targets[i].value);
+            out += fmt::format("{}{}{}", i ? "," : "", kinds[static_cast<int>(targets[i].kind)], targets[i].value);
         }
     }
     for (const auto& problem : table.problems) out += fmt::format("!{}:{}", problem.line, problem.message);
@@ -59,13 +57,13 @@ TEST_CASE("alias files") {
         {"a: ,,", "a=wrong line 1: a: no target follows!1:a: no target follows"},
         // What is wrong keeps its name: mail for it waits.
         {"a: \"b", "a=wrong line 1: \"\"b\" is not a valid address: quoted string is not closed"
-                  "!1:\"\"b\" is not a valid address: quoted string is not closed"},
+                   "!1:\"\"b\" is not a valid address: quoted string is not closed"},
         {"a: \"|b", "a=wrong line 1: a quote is not closed!1:a quote is not closed"},
         {"a: b, x@@y", "a=b,wrong line 1: \"x@@y\" is not a valid address: domain expected after @"
-                      "!1:\"x@@y\" is not a valid address: domain expected after @"},
+                       "!1:\"x@@y\" is not a valid address: domain expected after @"},
         {"two words\ntwo: a", "two=a!1:expected \"name: target\""},
         {"a: ~bob/x", "a=wrong line 1: \"~bob/x\": only the user's own home directory, ~/, is possible"
-                     "!1:\"~bob/x\": only the user's own home directory, ~/, is possible"},
+                      "!1:\"~bob/x\": only the user's own home directory, ~/, is possible"},
         // Addresses as people write them.
         {"a: Alice Smith <alice>, (c) carol, \"Bob, the Builder\" <bob@x.>", "a=alice,carol,bob@x"},
         {"a: friends: b, \"|prog x, y\", :include:/l, c", "a=b,command prog x, y,include /l,c"},
@@ -82,7 +80,8 @@ TEST_CASE("alias files") {
 }
 
 TEST_CASE("a list that an editor has put its mark before") {
-    const auto list = common::TargetList::parse("\xEF\xBB\xBF" "ann@x.example\nbob\n");
+    const auto list = common::TargetList::parse("\xEF\xBB\xBF"
+                                                "ann@x.example\nbob\n");
     REQUIRE(list.targets.size() == 2);
     CHECK(list.targets[0].value == "ann@x.example");
     CHECK(list.problems.empty());
@@ -142,8 +141,8 @@ TEST_CASE("a file is read again when it changes") {
     CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
     write("a: f, g");
-    now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) +
-                   std::chrono::milliseconds(500);
+    now.now.wall =
+        std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) + std::chrono::milliseconds(500);
     CHECK(file.check(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     CHECK(file.find("a")->size() == 1);
     now.now.wall += std::chrono::seconds(60);

@@ -102,8 +102,14 @@ TEST_CASE("cidr tables") {
     const struct {
         std::string_view key, said;
     } rows[] = {
-        {"192.0.2.1", "one"}, {"192.0.2.9", "net"}, {"192.0.3.1", "not ten"}, {"10.1.2.3", "deep endif"},
-        {"10.9.9.9", "rest"}, {"::ffff:192.0.2.1", "one"}, {"name", "-"}, {"", "-"},
+        {"192.0.2.1", "one"},
+        {"192.0.2.9", "net"},
+        {"192.0.3.1", "not ten"},
+        {"10.1.2.3", "deep endif"},
+        {"10.9.9.9", "rest"},
+        {"::ffff:192.0.2.1", "one"},
+        {"name", "-"},
+        {"", "-"},
     };
     for (const auto& row : rows) {
         CAPTURE(row.key);

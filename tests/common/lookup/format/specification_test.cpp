@@ -30,7 +30,8 @@ TEST_CASE("tables' specifications") {
         REQUIRE(read);
         CHECK(read->kind == row.kind);
         CHECK(read->name == row.name);
-        CHECK((row.address.empty() ? read->address == common::ServiceAddress{} : read->address.to_string() == row.address));
+        CHECK((row.address.empty() ? read->address == common::ServiceAddress{}
+                                   : read->address.to_string() == row.address));
     }
 }
 

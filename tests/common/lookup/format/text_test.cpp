@@ -27,7 +27,9 @@ TEST_CASE("text tables") {
         {"a b", "1:a=b"},
         {"# c\n\n  # c\na b\n", "4:a=b"},
         {"a\tb  c \r\n", "1:a=b  c"},
-        {"\xEF\xBB\xBF" "a b\nc d\n", "1:a=b; 2:c=d"},
+        {"\xEF\xBB\xBF"
+         "a b\nc d\n",
+         "1:a=b; 2:c=d"},
         {"a b,\n  c,\n\n# between\n\td\ne f\n", "1:a=b,  c,\td; 6:e=f"},
         {"a\n b\n", "1:a=b"},
         {"\"odd name\"@x  y", "1:\"odd name\"@x=y"},

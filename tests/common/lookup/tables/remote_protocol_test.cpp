@@ -61,8 +61,9 @@ TEST_CASE("the protocol of tcp tables") {
     check(parse_reply, "200 abc\r\n", "abc 9");
     check(parse_reply, "200 %4\n", "!its answer has a % without two hexadecimal digits after it");
     check(parse_reply, "200 %zz\n", "!its answer has a % without two hexadecimal digits after it");
-    check(parse_reply, "250 ok\n", "!its answer is \"250 ok\": expected \"200 value\", \"400 reason\" or "
-                                   "\"500 reason\"");
+    check(parse_reply, "250 ok\n",
+          "!its answer is \"250 ok\": expected \"200 value\", \"400 reason\" or "
+          "\"500 reason\"");
     check(parse_reply, "\n", "!its answer is \"\": expected \"200 value\", \"400 reason\" or \"500 reason\"");
     CHECK(heard(parse_reply, std::string(100'000, 'x')) == "...");
     CHECK(heard(parse_reply, std::string(100'001, 'x')) == "!its answer is not a line of at most 100000 bytes");

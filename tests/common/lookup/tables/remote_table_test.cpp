@@ -112,9 +112,15 @@ TEST_CASE("a key that a service hangs up on, chokes on or keeps still about is u
     World world(200ms);
     const auto usual = world.service.heard;
     std::function<void(std::size_t)> odd;
-    SUBCASE("hangs up") { odd = [&](std::size_t connection) { world.service.hang_up(connection); }; }
-    SUBCASE("nonsense") { odd = [&](std::size_t connection) { world.service.say(connection, "oops\n"); }; }
-    SUBCASE("no answer") { odd = [](std::size_t) {}; }
+    SUBCASE("hangs up") {
+        odd = [&](std::size_t connection) { world.service.hang_up(connection); };
+    }
+    SUBCASE("nonsense") {
+        odd = [&](std::size_t connection) { world.service.say(connection, "oops\n"); };
+    }
+    SUBCASE("no answer") {
+        odd = [](std::size_t) {};
+    }
     world.service.heard = [&](std::size_t connection, std::string_view bytes) {
         if (bytes.starts_with("get odd")) return odd(connection);
         usual(connection, bytes);
@@ -167,7 +173,9 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
         CHECK(world.get("a").find("closed the connection") != std::string::npos);
     }
     SUBCASE("mad") {
-        world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "hello\n"); };
+        world.service.heard = [&](std::size_t connection, std::string_view) {
+            world.service.say(connection, "hello\n");
+        };
         several();
         CHECK(world.get("a").find("its answer is \"hello\": expected") != std::string::npos);
     }
@@ -187,7 +195,9 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
     const smtp::Now later{now.monotonic + 31s, now.wall + 31s};
     CHECK(world.table->find("other", later).status == Answer::Status::not_yet);
     if (world.table->problem().find("cannot be reached") != std::string::npos) return;
-    world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "200 well\n"); };
+    world.service.heard = [&](std::size_t connection, std::string_view) {
+        world.service.say(connection, "200 well\n");
+    };
     world.expected = world.told.size() + 1;
     CHECK(world.table->ask("other", later));
     world.loop.run();

@@ -1,11 +1,11 @@
 // Tables as their users see them: files that change, services that answer, are slow, lie or are gone.
-#include "daemons/common/lookup/tables/tables.h"
-#include "daemons/common/lookup/tables/answer_cache.h"
 #include "daemons/common/lookup/format/compile.h"
-#include "daemons/common/lookup/tables/file_table.h"
 #include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/answer_cache.h"
+#include "daemons/common/lookup/tables/file_table.h"
 #include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/common/lookup/tables/sqlite_table.h"
+#include "daemons/common/lookup/tables/tables.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -73,7 +73,8 @@ TEST_CASE("a file's changes are noticed, half-made ones are not believed, and on
     FileTable table(loop, log, "text:t", path, TextTable::read, [](const std::string&) {});
     const auto find = [&](std::chrono::milliseconds passed) { return said(table.find("a", at(passed))); };
     const auto touch = [&](std::chrono::milliseconds passed) { // as written then
-        const utimbuf times{0, std::chrono::duration_cast<std::chrono::seconds>(at(passed).wall.time_since_epoch()).count()};
+        const utimbuf times{
+            0, std::chrono::duration_cast<std::chrono::seconds>(at(passed).wall.time_since_epoch()).count()};
         utime(path.c_str(), &times);
     };
 
@@ -104,10 +105,13 @@ TEST_CASE("a large file is read on another thread; until then nothing is known, 
     common::Loop loop;
     common::Log log(loop, "cleanup");
     int told = 0;
-    FileTable table(loop, log, "text:t", here.path() / "t", TextTable::read, [&](const std::string& key) {
-        CHECK(key == "a");
-        ++told;
-    }, 0);
+    FileTable table(
+        loop, log, "text:t", here.path() / "t", TextTable::read,
+        [&](const std::string& key) {
+            CHECK(key == "a");
+            ++told;
+        },
+        0);
     const auto find = [&](std::chrono::milliseconds passed) { return said(table.find("a", at(passed))); };
     CHECK(find(0ms) == "?");
     CHECK(table.ask("a", at(0ms)));
@@ -147,7 +151,7 @@ TEST_CASE("compiled tables") {
     CHECK(made->entries == 2);
     CHECK(made->path == file + ".lmdb");
     CHECK(made->problems.count() == 3);
-    struct stat facts {};
+    struct stat facts{};
     REQUIRE(stat(made->path.c_str(), &facts) == 0);
     CHECK((facts.st_mode & 07777) == 0640);
     CHECK(here.names("").size() == 2); // nothing is left beside it
@@ -199,10 +203,11 @@ TEST_CASE("a table that cannot be written leaves the old one alone") {
     TemporaryDirectory here;
     here.write("t", "a 1\n");
     REQUIRE(compile(here.path() / "t"));
-    const auto failed = write_compiled(here.path() / "t.lmdb", here.path() / "t", [](Writer& writer) -> spool::Result<> {
-        if (auto put = writer.put("a", "2"); !put) return std::unexpected(put.error());
-        return std::unexpected(spool::Error{EIO, "the source broke off"});
-    });
+    const auto failed =
+        write_compiled(here.path() / "t.lmdb", here.path() / "t", [](Writer& writer) -> spool::Result<> {
+            if (auto put = writer.put("a", "2"); !put) return std::unexpected(put.error());
+            return std::unexpected(spool::Error{EIO, "the source broke off"});
+        });
     REQUIRE(!failed);
     CHECK(failed.error().what == "the source broke off");
     CHECK(here.names("").size() == 2);
@@ -287,7 +292,8 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
     CHECK(world.find("table:few", "q") == "-");
     CHECK(world.find("table:none", "q") == "!table table:none: there is no [table.none] in the configuration");
     CHECK(world.find("hash:/x", "q").starts_with("!\"hash:/x\": table type hash is not supported"));
-    for (const std::string& key : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(4097, 'k')}) {
+    for (const std::string& key :
+         {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(4097, 'k')}) {
         CHECK(world.find("table:none", key) == "-");
         world.tables.ask("table:none", key); // answered all the same
         const auto told = world.told.size();

@@ -1,6 +1,6 @@
 // Every value of every kind of table, and what is wrong with them.
-#include "daemons/common/lookup/tables/values.h"
 #include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/tables/values.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -62,8 +62,8 @@ TEST_CASE("sections: entries, what an SQLite query answers, and services that ca
         database,
         "CREATE TABLE v (a TEXT, b TEXT); INSERT INTO v VALUES ('x', 'one'), ('y', 'two'), ('x', 'three'), ('', 'z')");
     const auto section = [&](const char* query) {
-        return std::vector{config::LookupTable{
-            .name = "q", .kind = config::LookupKind::sqlite, .database = database, .query = query}};
+        return std::vector{
+            config::LookupTable{.name = "q", .kind = config::LookupKind::sqlite, .database = database, .query = query}};
     };
     for (const auto* query :
          {"SELECT b FROM v WHERE a = ?", "select v.b from v as v where v.a=:key order by b desc;",
@@ -75,10 +75,10 @@ TEST_CASE("sections: entries, what an SQLite query answers, and services that ca
     CHECK(seen("table:q", section("SELECT b FROM v WHERE a = ?"), 1).ends_with("the first 1 value checked"));
     for (const auto* query :
          {"SELECT b FROM v WHERE a LIKE ? OR 1", "SELECT ?", "SELECT b FROM v JOIN v AS w WHERE v.a = ?"})
-        CHECK_MESSAGE(
-            seen("table:q", section(query)).starts_with("its values cannot be checked: keys can be listed "
-                                                        "only"),
-            query);
+        CHECK_MESSAGE(seen("table:q", section(query))
+                          .starts_with("its values cannot be checked: keys can be listed "
+                                       "only"),
+                      query);
     CHECK(seen("table:q", section("SELECT b FROM gone WHERE a = ?")) ==
           fmt::format("its values cannot be checked: {}: no such table: gone", database));
     const std::vector<config::LookupTable> others{

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 using dns::Answer;
-using dns::parse_answer;
 using dns::LookupStatus;
+using dns::parse_answer;
 using dns::Type;
 using packet::Message;
 
@@ -34,8 +34,7 @@ TEST_CASE("MX records, with the shortest time") {
 }
 
 TEST_CASE("a null MX is a record with an empty host") {
-    const auto bytes =
-        Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 0, "")).bytes();
+    const auto bytes = Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 0, "")).bytes();
     const auto answer = parse(bytes, "example.com", Type::mx);
     REQUIRE(answer.mx.size() == 1);
     CHECK(answer.mx[0].host.empty());
@@ -79,8 +78,7 @@ TEST_CASE("NXDOMAIN counts only with the zone's SOA") {
 }
 
 TEST_CASE("no data, servers that fail, garbage") {
-    const auto none =
-        Message{.question = "example.com"}.authority(packet::soa("example.com", 100, 300)).bytes();
+    const auto none = Message{.question = "example.com"}.authority(packet::soa("example.com", 100, 300)).bytes();
     CHECK(parse(none, "example.com", Type::mx).said == LookupStatus::no_data);
     CHECK(parse(none, "example.com", Type::mx).ttl == 100);
     CHECK(parse(Message{.code = 2, .question = "x"}.bytes(), "x", Type::mx).why == "SERVFAIL");
@@ -115,9 +113,8 @@ TEST_CASE("aliases are followed within the packet, in any order; others' records
 TEST_CASE("records of the wrong size are passed over") {
     const auto bytes = Message{.question = "x", .type = 1}.answer(packet::a("x", 5, "abc")).bytes();
     CHECK(parse(bytes, "x", Type::a).said == LookupStatus::no_data);
-    const auto six = Message{.question = "x", .type = 28}
-                         .answer(packet::record("x", 28, 5, std::string(16, '\1')))
-                         .bytes();
+    const auto six =
+        Message{.question = "x", .type = 28}.answer(packet::record("x", 28, 5, std::string(16, '\1'))).bytes();
     CHECK(parse(six, "x", Type::aaaa).addresses[0].to_string() == "101:101:101:101:101:101:101:101");
 }
 

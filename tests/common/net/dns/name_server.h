@@ -28,8 +28,7 @@ struct NameServer {
             },
             [](uv_udp_t* h, ssize_t n, const uv_buf_t* buffer, const sockaddr* from, unsigned) {
                 if (n > 12 && from)
-                    common::owner_of<NameServer>(h)->received({buffer->base, static_cast<std::size_t>(n)},
-                                                              from);
+                    common::owner_of<NameServer>(h)->received({buffer->base, static_cast<std::size_t>(n)}, from);
             });
         uv_unref(reinterpret_cast<uv_handle_t*>(udp.get()));
     }
@@ -42,8 +41,7 @@ struct NameServer {
             message.question += query.substr(at + 1, static_cast<unsigned char>(query[at]));
             at += 1 + static_cast<unsigned char>(query[at]);
         }
-        message.type =
-            static_cast<unsigned char>(query[at + 1]) << 8 | static_cast<unsigned char>(query[at + 2]);
+        message.type = static_cast<unsigned char>(query[at + 1]) << 8 | static_cast<unsigned char>(query[at + 2]);
         ++asked;
         ids.insert(message.id);
         asked_to_validate = (static_cast<unsigned char>(query[3]) & 0x20) != 0;
@@ -64,7 +62,7 @@ struct NameServer {
     common::Handle<uv_udp_t> udp;
     std::uint16_t port = 0;
     int asked = 0;
-    std::set<unsigned> ids;     // of the queries
+    std::set<unsigned> ids; // of the queries
     bool edns = false;
     bool asked_to_validate = false; // by the last question
     char space[2048];

@@ -47,8 +47,8 @@ inline std::string tlsa(std::string_view owner, unsigned long ttl, int usage, in
 }
 inline std::string soa(std::string_view zone, unsigned long ttl, unsigned long minimum) {
     return record(zone, 6, ttl,
-                  name("ns." + std::string(zone)) + name("root." + std::string(zone)) + u32(1) + u32(2) +
-                      u32(3) + u32(4) + u32(minimum));
+                  name("ns." + std::string(zone)) + name("root." + std::string(zone)) + u32(1) + u32(2) + u32(3) +
+                      u32(4) + u32(minimum));
 }
 
 struct Message {
@@ -70,8 +70,8 @@ struct Message {
         return *this;
     }
     std::string bytes() const {
-        return u16(id) + u16(0x8180 | (validated ? 0x20 : 0) | code) + u16(1) + u16(answers) + u16(authorities) + u16(0) +
-               name(question) + u16(type) + u16(1) + records;
+        return u16(id) + u16(0x8180 | (validated ? 0x20 : 0) | code) + u16(1) + u16(answers) + u16(authorities) +
+               u16(0) + name(question) + u16(type) + u16(1) + records;
     }
 };
 

@@ -5,8 +5,8 @@
 
 using dns::Answer;
 using dns::Lookup;
-using dns::Resolver;
 using dns::LookupStatus;
+using dns::Resolver;
 using dns::Type;
 
 namespace {
@@ -29,9 +29,7 @@ Answer ask(common::Loop& loop, Resolver& resolver, std::string_view name, Type t
 TEST_CASE("an answer is kept and asked for once") {
     common::Loop loop;
     NameServer server(loop);
-    server.behave = [](packet::Message& m) {
-        return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes();
-    };
+    server.behave = [](packet::Message& m) { return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes(); };
     Resolver resolver(loop, server.settings());
     CHECK(resolver.cached("example.com", Type::mx) == nullptr);
 
@@ -79,15 +77,11 @@ TEST_CASE("no such name and no such record are told apart") {
     common::Loop loop;
     NameServer server(loop);
     Resolver resolver(loop, server.settings());
-    server.behave = [](packet::Message& m) {
-        return m.code = 3, m.authority(packet::soa("example", 900, 9)).bytes();
-    };
+    server.behave = [](packet::Message& m) { return m.code = 3, m.authority(packet::soa("example", 900, 9)).bytes(); };
     const auto none = ask(loop, resolver, "none.example", Type::mx);
     CHECK(none.said == LookupStatus::no_name);
     CHECK(none.ttl == 9);
-    server.behave = [](packet::Message& m) {
-        return m.authority(packet::soa("example", 9000, 9000)).bytes();
-    };
+    server.behave = [](packet::Message& m) { return m.authority(packet::soa("example", 9000, 9000)).bytes(); };
     const auto empty = ask(loop, resolver, "empty.example", Type::mx);
     CHECK(empty.said == LookupStatus::no_data);
     CHECK(empty.ttl == 300); // negative_ttl
@@ -98,16 +92,13 @@ TEST_CASE("no such name and no such record are told apart") {
 TEST_CASE("the cache stays within its bound") {
     common::Loop loop;
     NameServer server(loop);
-    server.behave = [](packet::Message& m) {
-        return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes();
-    };
+    server.behave = [](packet::Message& m) { return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes(); };
     auto settings = server.settings();
     settings.cache_entries = 10;
     Resolver resolver(loop, settings);
     for (int i = 0; i < 30; ++i) ask(loop, resolver, "d" + std::to_string(i) + ".example", Type::mx);
     int kept = 0;
-    for (int i = 0; i < 30; ++i)
-        kept += resolver.cached("d" + std::to_string(i) + ".example", Type::mx) != nullptr;
+    for (int i = 0; i < 30; ++i) kept += resolver.cached("d" + std::to_string(i) + ".example", Type::mx) != nullptr;
     CHECK(kept >= 5);
     CHECK(kept <= 10);
     CHECK(resolver.cached("d29.example", Type::mx) != nullptr);
@@ -129,8 +120,7 @@ TEST_CASE("a client's name counts only if its addresses include the client") {
     NameServer server(loop);
     server.behave = [](packet::Message& m) {
         if (m.type == 12)
-            m.answer(
-                packet::ptr(m.question, 300, m.question.starts_with("1.") ? "good.example" : "liar.example"));
+            m.answer(packet::ptr(m.question, 300, m.question.starts_with("1.") ? "good.example" : "liar.example"));
         if (m.type == 1) m.answer(packet::a(m.question, 300, {"\x7f\0\0\1", 4}));
         return m.bytes();
     };
@@ -173,7 +163,9 @@ TEST_CASE("what answers another question, or goes by another number, is no answe
     common::Loop loop;
     NameServer server(loop);
     bool lies = true;
-    const auto honest = [](packet::Message& m) { return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes(); };
+    const auto honest = [](packet::Message& m) {
+        return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes();
+    };
     SUBCASE("another number") {
         server.behave = [&](packet::Message& m) {
             if (std::exchange(lies, false)) {

@@ -1,6 +1,6 @@
 #include "daemons/common/submission/idempotency/fingerprint.h"
-#include "daemons/common/submission/idempotency/store.h"
 #include "daemons/common/submission/idempotency/owner_lock.h"
+#include "daemons/common/submission/idempotency/store.h"
 #include "tests/common/store/memory_store.h"
 #include "tests/temporary_directory.h"
 #include <algorithm>
@@ -24,12 +24,11 @@ namespace {
 constexpr smtp::WallTime now{1'000'000s};
 
 Request request(Request::Kind kind, std::uint64_t id, std::string owner = "alive", std::string digest = "content",
-          std::string key = "key") {
+                std::string key = "key") {
     Request out;
     out.kind = kind;
-    out.what = {State::reserved,   spool::QueueId{id << 8 | 0x10},
-                std::move(digest), std::move(owner),
-                "sasl:ann",        std::move(key)};
+    out.what = {State::reserved, spool::QueueId{id << 8 | 0x10}, std::move(digest), std::move(owner), "sasl:ann",
+                std::move(key)};
     out.expires = now + 24h;
     return out;
 }
@@ -38,26 +37,21 @@ struct World {
     MemoryStore store;
     std::set<std::string> dead;
     std::map<std::uint64_t, Trace> traces;
-    KeyStore keys{store,
-                  "boot",
-                  {[this](std::string_view owner) {
-                       return dead.contains(std::string(owner)) ? Owner::dead : Owner::alive;
-                   },
-                   [this](spool::QueueId id) { return traces[id.value >> 8]; }}};
+    KeyStore keys{
+        store,
+        "boot",
+        {[this](std::string_view owner) { return dead.contains(std::string(owner)) ? Owner::dead : Owner::alive; },
+         [this](spool::QueueId id) { return traces[id.value >> 8]; }}};
     World() { REQUIRE(set_complete(store, "boot", now)); }
-    Answer ask(const Request& one, smtp::WallTime at = now) {
-        return keys.execute(std::span(&one, 1), at).front();
-    }
-    Kind claim(std::uint64_t id, std::string owner = "alive", std::string digest = "content",
-               std::string key = "key") {
+    Answer ask(const Request& one, smtp::WallTime at = now) { return keys.execute(std::span(&one, 1), at).front(); }
+    Kind claim(std::uint64_t id, std::string owner = "alive", std::string digest = "content", std::string key = "key") {
         return ask(request(Request::Kind::claim, id, std::move(owner), std::move(digest), std::move(key))).kind;
     }
 };
 
 std::string fingerprint(std::string_view content, std::string_view request = "", std::size_t step = 1000) {
     Fingerprint print;
-    for (; !content.empty(); content.remove_prefix(std::min(step, content.size())))
-        print.feed(content.substr(0, step));
+    for (; !content.empty(); content.remove_prefix(std::min(step, content.size()))) print.feed(content.substr(0, step));
     return print.finish(request);
 }
 
@@ -226,8 +220,7 @@ struct Simulation {
             at_work.erase(at_work.begin());
             say(kind, message.held);
         };
-        if (message.file == File::none && pick(4) == 0)
-            return finish(Request::Kind::release); // a filter refused it
+        if (message.file == File::none && pick(4) == 0) return finish(Request::Kind::release); // a filter refused it
         if (message.file == File::none)
             message.file = File::writing;
         else if (message.file == File::writing)
@@ -241,8 +234,7 @@ struct Simulation {
             if (messages[id].file == File::writing && pick(2)) messages[id].file = File::sealed;
     }
     bool at_work_on(std::uint64_t id) const {
-        return std::ranges::any_of(writer,
-                                   [&](const auto& w) { return std::ranges::count(w.at_work, id) > 0; });
+        return std::ranges::any_of(writer, [&](const auto& w) { return std::ranges::count(w.at_work, id) > 0; });
     }
     // Takes over what is whole, puts aside what never will be; removes only what is kept.
     void queue_manager() {
@@ -335,6 +327,5 @@ TEST_CASE("an owner lives as long as its process") {
     const auto next = OwnerLock::take(place, 0x11);
     REQUIRE(next);
     CHECK(OwnerLock::state_of(place, name) == Owner::dead);
-    for (const auto* odd : {"", "1", "xx:y", "12:nobody", ":::"})
-        CHECK(OwnerLock::state_of(place, odd) == Owner::dead);
+    for (const auto* odd : {"", "1", "xx:y", "12:nobody", ":::"}) CHECK(OwnerLock::state_of(place, odd) == Owner::dead);
 }

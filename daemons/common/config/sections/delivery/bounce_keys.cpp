@@ -17,11 +17,12 @@ Section section_for(Bounce& s) {
         "Reports to senders about failed and delayed mail.",
         {
             {"display_name", any_text(s.display_name), "Display name in the From field of reports.", ""},
-            {"templates", any_text(s.templates),
-             "Directory with custom texts for reports; \"\" for the built-in ones.", ""},
+            {"templates", any_text(s.templates), "Directory with custom texts for reports; \"\" for the built-in ones.",
+             ""},
             {"dsn_full_content_limit", SizeKey{&s.full_content_limit, 0, 64 * MiB},
              "Maximum size of a message that a report contains completely. Reports about larger messages contain "
-             "only the header.", ""},
+             "only the header.",
+             ""},
             {"dsn_over_quota_partial_headers", BoolKey{&s.over_quota_partial_headers},
              "Whether reports that a mailbox is over quota contain only the most important header fields.", ""},
             {"postmaster_copy", one_of_list(s.postmaster_copy, postmaster_copies),
@@ -36,7 +37,8 @@ Section section_for(Bounce& s) {
              ""},
             {"withhold_reports", BoolKey{&s.dry_bounce},
              "Whether to write reports to the spool's bad/ directory instead of sending them. \"postrider status\" "
-             "reports this.", ""},
+             "reports this.",
+             ""},
         }};
 }
 

@@ -6,11 +6,11 @@
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/system/testing.h"
 #include "daemons/common/config/sections/system/tls_versions.h"
+#include "daemons/common/text/units.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing/routing.h"
-#include "daemons/common/text/units.h"
-#include "libsmtp/message/address.h"
 #include "libsmtp/auth/sasl_client.h"
+#include "libsmtp/message/address.h"
 #include "libsmtp/text/utf8.h"
 
 namespace config {
@@ -20,18 +20,16 @@ namespace {
 using AuthFailure = decide::queue::RouteSettings::AuthFailure;
 constexpr EnumValue<AuthFailure> auth_failures[] = {{"wait", AuthFailure::wait}, {"return", AuthFailure::giving_back}};
 
-constexpr EnumValue<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
-                                                 {"may", decide::TlsLevel::may},
-                                                 {"dane", decide::TlsLevel::dane},
-                                                 {"sts", decide::TlsLevel::sts},
-                                                 {"encrypt", decide::TlsLevel::encrypt},
-                                                 {"verify", decide::TlsLevel::verify},
-                                                 {"dane-only", decide::TlsLevel::dane_only}};
+constexpr EnumValue<decide::TlsLevel> tls_levels[] = {
+    {"none", decide::TlsLevel::none},          {"may", decide::TlsLevel::may},
+    {"dane", decide::TlsLevel::dane},          {"sts", decide::TlsLevel::sts},
+    {"encrypt", decide::TlsLevel::encrypt},    {"verify", decide::TlsLevel::verify},
+    {"dane-only", decide::TlsLevel::dane_only}};
 using PolicyKind = decide::queue::RetryPolicy::Kind;
 constexpr EnumValue<PolicyKind> policy_kinds[] = {{"exchange", PolicyKind::exchange},
-                                             {"exponential", PolicyKind::exponential},
-                                             {"fixed", PolicyKind::fixed},
-                                             {"steps", PolicyKind::steps}};
+                                                  {"exponential", PolicyKind::exponential},
+                                                  {"fixed", PolicyKind::fixed},
+                                                  {"steps", PolicyKind::steps}};
 
 TextKey name_of_policy(std::string& value) {
     return {[&value](std::string_view text) -> Refusal {
@@ -43,15 +41,15 @@ TextKey name_of_policy(std::string& value) {
 }
 
 ListKey reply_rules(std::vector<decide::ReplyRule>& values) {
-    return list_of<decide::ReplyRule>(
-        values, [](std::string_view text, decide::ReplyRule& value) -> Refusal {
-            const auto rule = decide::ReplyRule::parse(text);
-            if (!rule)
-                return fmt::format("\"{}\" is not a valid rule: expected one such as \"550 5.7.1 at MAIL is "
-                                   "temporary\"", text);
-            value = *rule;
-            return std::nullopt;
-        });
+    return list_of<decide::ReplyRule>(values, [](std::string_view text, decide::ReplyRule& value) -> Refusal {
+        const auto rule = decide::ReplyRule::parse(text);
+        if (!rule)
+            return fmt::format("\"{}\" is not a valid rule: expected one such as \"550 5.7.1 at MAIL is "
+                               "temporary\"",
+                               text);
+        value = *rule;
+        return std::nullopt;
+    });
 }
 
 ListKey auth_mechanisms(decide::AuthRule& rule) {
@@ -80,7 +78,8 @@ ListKey hosts_in_brackets(std::vector<decide::NextHop>& values) {
     return list_of<decide::NextHop>(values, [](std::string_view text, decide::NextHop& value) -> Refusal {
         const auto hop = decide::NextHop::parse(text);
         if (!hop || hop->kind != decide::NextHop::Kind::host)
-            return fmt::format("\"{}\" is not a host in brackets: expected one such as \"[relay.example.net]:25\"", text);
+            return fmt::format("\"{}\" is not a host in brackets: expected one such as \"[relay.example.net]:25\"",
+                               text);
         if (hop->protocol != smtp::Protocol::smtp)
             return fmt::format("\"{}\": a fallback host must use SMTP, as the MX hosts before it do", text);
         value = *hop;
@@ -108,7 +107,8 @@ TextKey address(std::string& value) {
     return {[&value](std::string_view text) -> Refusal {
                 if (!smtp::Mailbox::parse(text) || !smtp::is_ascii(text))
                     return fmt::format("\"{}\" is not a valid address: expected one such as "
-                                       "\"postmaster@example.com\"", text);
+                                       "\"postmaster@example.com\"",
+                                       text);
                 value = text;
                 return std::nullopt;
             },
@@ -147,8 +147,8 @@ Section section_for(decide::RouteRule& s) {
                  "key tls sets which certificates are accepted: \"verify\" requires one that matches the host's "
                  "name. Only for hosts in brackets.",
                  ""},
-                {"tls", one_of(s.tls, tls_levels),
-                 "TLS level for mail to these domains, instead of smtp_client.tls.", "\"verify\""},
+                {"tls", one_of(s.tls, tls_levels), "TLS level for mail to these domains, instead of smtp_client.tls.",
+                 "\"verify\""},
                 {"auth", auth_mechanisms(s.auth),
                  "The only AUTH mechanisms to use if smtp_client.credentials has an account at the next hop, or "
                  "\"no\" to send without authentication. The default is the strongest mechanism that both sides "
@@ -166,7 +166,8 @@ Section section_for(decide::RouteRule& s) {
                  ""},
                 {"connections", IntKey{&s.connections, 1, 10'000},
                  "Maximum number of simultaneous connections to this next hop. The default is set in "
-                 "[queue].", "100"},
+                 "[queue].",
+                 "100"},
                 {"connections_by_backlog", BoolKey{&s.queueing.by_backlog},
                  "Whether to open another connection only for every 20 waiting messages, as Exchange does, for a "
                  "next hop that allows few connections. By default, one is also opened if the open connections would "
@@ -188,8 +189,8 @@ Section section_for(decide::RouteRule& s) {
                  "(MAIL, RCPT, DATA, or END for after the final dot), temporary or permanent. The first rule that "
                  "matches applies.",
                  "[\"550 5.7.1 at MAIL is temporary\"]"},
-                {"glitch_interval", DurationKey{&s.queueing.glitch_interval, 1s, 24h}, "Overrides queue.glitch_interval.",
-                 "\"60s\""},
+                {"glitch_interval", DurationKey{&s.queueing.glitch_interval, 1s, 24h},
+                 "Overrides queue.glitch_interval.", "\"60s\""},
                 {"glitch_count", IntKey{&s.queueing.glitch_count, 1, 1000}, "Overrides queue.glitch_count.", "3"},
                 {"retry_interval", DurationKey{&s.queueing.retry_interval, 1s, 24h}, "Overrides queue.retry_interval.",
                  "\"10m\""},
@@ -219,7 +220,8 @@ Section section_for(decide::queue::RetryPolicy& s) {
                 {"interval", DurationKey{&s.interval, 1s, 24h}, "For \"fixed\": the wait before every retry.", ""},
                 {"attempts", IntKey{&s.attempts, 0, 100'000},
                  "For \"exponential\" and \"fixed\": maximum number of attempts; 0 means until the mail "
-                 "expires.", ""},
+                 "expires.",
+                 ""},
                 {"steps", durations(s.waits), "For \"steps\": the waits, in order.",
                  "[\"1m\", \"5m\", \"30m\", \"2h\", \"8h\"]"},
                 {"jitter", FractionKey{&s.jitter}, "Maximum fraction by which every wait is lengthened at random.", ""},
@@ -253,23 +255,20 @@ Section section_for(Dns& s) {
         "DNS lookups.",
         {
             {"servers", endpoints(s.servers, 53),
-             "Name servers, queried in this order. The default is those in /etc/resolv.conf.",
-             "[\"127.0.0.1:53\"]"},
+             "Name servers, queried in this order. The default is those in /etc/resolv.conf.", "[\"127.0.0.1:53\"]"},
             {"timeout", DurationKey{&s.timeout, 100ms, 1min}, "Time limit for a reply; it doubles with every retry.",
              ""},
             {"tries", IntKey{&s.tries, 1, 10}, "Number of times each server is queried.", ""},
             {"edns_size", IntKey{&s.edns_size, 512, 4096},
-             "Maximum size of a reply over UDP, in bytes; larger ones are received over TCP.",
+             "Maximum size of a reply over UDP, in bytes; larger ones are received over TCP.", ""},
+            {"cache_entries", IntKey{&s.cache_entries, 0, 10'000'000}, "Maximum number of cached answers, per process.",
              ""},
-            {"cache_entries", IntKey{&s.cache_entries, 0, 10'000'000},
-             "Maximum number of cached answers, per process.", ""},
             {"maximum_ttl", DurationKey{&s.maximum_ttl, 0s, 7 * 24h}, "Maximum time an answer is cached.", ""},
-            {"minimum_ttl", DurationKey{&s.minimum_ttl, 0s, 1h}, "Minimum time an answer is cached.",
-             ""},
+            {"minimum_ttl", DurationKey{&s.minimum_ttl, 0s, 1h}, "Minimum time an answer is cached.", ""},
             {"negative_ttl", DurationKey{&s.negative_ttl, 0s, 24h},
              "Maximum time the answers \"no such name\" and \"no such record\" are cached.", ""},
-            {"failure_ttl", DurationKey{&s.failure_ttl, 0s, 1h},
-             "Minimum time before a failed lookup is repeated.", ""},
+            {"failure_ttl", DurationKey{&s.failure_ttl, 0s, 1h}, "Minimum time before a failed lookup is repeated.",
+             ""},
             {"trust_ad", BoolKey{&s.trust_ad},
              "Whether to trust a name server on this host (127.0.0.0/8, ::1) that reports having validated an answer "
              "with DNSSEC; DANE requires this. Name servers on other hosts are never trusted.",
@@ -293,11 +292,11 @@ Section section_for(decide::queue::Settings& s) {
             {"retry_count", IntKey{&s.retry_count, 0, 1000}, "Number of waits of retry_interval.", ""},
             {"retry_interval_after", DurationKey{&s.retry_interval_after, 1s, 7 * 24h},
              "Wait after each further failure.", ""},
-            {"jitter", FractionKey{&s.jitter}, "Maximum fraction by which every wait is lengthened at random.",
-             ""},
+            {"jitter", FractionKey{&s.jitter}, "Maximum fraction by which every wait is lengthened at random.", ""},
             {"failures_before_problem", IntKey{&s.failures_before_problem, 0, 1000},
              "Number of failures after which a message becomes a problem message, which lets all others pass; 0 "
-             "disables this.", ""},
+             "disables this.",
+             ""},
             {"problem_share", IntKey{&s.problem_share, 2, 10'000},
              "Minimum share of problem messages in the deliveries of a busy queue: one in this many.", ""},
             {"healthy_period", DurationKey{&s.health_evidence, 0s, 1h},
@@ -306,19 +305,18 @@ Section section_for(decide::queue::Settings& s) {
              ""},
             {"link_healthy_period", DurationKey{&s.link_health_evidence, 0s, 1h},
              "Period after a connection was last useful during which a rejected further connection does not count as "
-             "a failure of the link.", ""},
+             "a failure of the link.",
+             ""},
             {"crashes_before_hold", IntKey{&s.deaths_before_hold, 1, 100},
              "Number of delivery agent crashes, each with the same message alone in progress, after which the "
              "message is held.",
              ""},
             {"local_retry", DurationKey{&s.local_retry, 1s, 24h},
-             "Wait after a temporary failure to deliver a message to a mailbox, a file or a command.",
-             ""},
+             "Wait after a temporary failure to deliver a message to a mailbox, a file or a command.", ""},
             {"categorize_retry", DurationKey{&s.categorize_retry, 1s, 24h},
              "Wait after a failure to determine recipients; it doubles with every further failure.", ""},
             {"categorize_retry_max", DurationKey{&s.categorize_retry_max, 1s, 7 * 24h},
-             "Maximum wait after a failure to determine recipients.",
-             ""},
+             "Maximum wait after a failure to determine recipients.", ""},
             {"max_pending_categorizations", IntKey{&s.max_pending_categorizations, 1, 1'000'000},
              "Maximum number of messages whose recipients are determined at the same time.", ""},
             {"recategorize_on_start", BoolKey{&s.recategorize_on_start},
@@ -349,7 +347,8 @@ Section section_for(decide::queue::Settings& s) {
              "Time after which undelivered mail is returned to its sender. It is recorded when a message is "
              "accepted: a reload changes it for later mail, \"postrider message expire --after\" for queued mail.",
              ""},
-            {"report_expiry", DurationKey{&s.report_expiry, 1s, year}, "Time after which undelivered reports expire.", ""},
+            {"report_expiry", DurationKey{&s.report_expiry, 1s, year}, "Time after which undelivered reports expire.",
+             ""},
             {"delay_notice", DurationKey{&s.delay_notice, 0s, year},
              "Time after which the sender is notified, once, that mail is delayed; \"0s\" disables this.", ""},
             {"report_merge_window", DurationKey{&s.report_gather, 0s, 10min},
@@ -357,11 +356,12 @@ Section section_for(decide::queue::Settings& s) {
             {"lane_weights", IntListKey{s.lane_weights, 1, 1000}, "Shares of high, normal and bulk mail.", ""},
             {"recipients_per_transaction", IntKey{&s.recipients_per_transaction, 1, 10'000},
              "Maximum number of recipients in one transaction.", ""},
-            {"batch", IntKey{&s.batch, 1, 1000},
-             "Maximum number of deliveries handed to one connection at a time.", ""},
+            {"batch", IntKey{&s.batch, 1, 1000}, "Maximum number of deliveries handed to one connection at a time.",
+             ""},
             {"drain_target", DurationKey{&s.drain_target, 10ms, 1h},
              "Target time for sending the waiting mail of a link: another connection is opened if the open ones "
-             "would need longer.", ""},
+             "would need longer.",
+             ""},
             {"initial_connections_mx", IntKey{&s.window_start, 1, 1000},
              "Maximum number of connections of an MX link before any of them has succeeded.", ""},
             {"initial_connections_route", IntKey{&s.window_start_route, 1, 10'000},
@@ -377,7 +377,8 @@ Section section_for(decide::queue::Settings& s) {
              ""},
             {"connections_local", IntKey{&s.connections_local, 1, 1000},
              "Maximum number of simultaneous deliveries to mailboxes and commands. An increase takes effect at the "
-             "next start.", ""},
+             "next start.",
+             ""},
             {"connections_per_user", IntKey{&s.connections_per_user, 1, 1000},
              "Maximum number of these deliveries for one user or one virtual mailbox, so that what is slow or locked "
              "for one user does not delay the mail of others.",
@@ -407,11 +408,11 @@ Section section_for(SmtpClient& s) {
             {"workers", IntKey{&s.workers, 1, 64},
              "Number of processes. The default is one for every two processors, at most 8.", "1"},
             {"helo", domain(s.helo), "Name sent in EHLO. The default is the host name.", "\"mail.example.com\""},
-            {"connect_timeout", DurationKey{&s.connect_timeout, 1s, 10min}, "Time limit for establishing a connection.", ""},
+            {"connect_timeout", DurationKey{&s.connect_timeout, 1s, 10min}, "Time limit for establishing a connection.",
+             ""},
             {"greeting_timeout", DurationKey{&s.greeting_timeout, 1s, 1h}, "Time limit for the server's greeting.", ""},
             {"command_timeout", DurationKey{&s.command_timeout, 1s, 1h},
-             "Time limit for the reply to EHLO, MAIL, RCPT, RSET.",
-             ""},
+             "Time limit for the reply to EHLO, MAIL, RCPT, RSET.", ""},
             {"data_timeout", DurationKey{&s.data_timeout, 1s, 1h}, "Time limit for the reply to DATA.", ""},
             {"block_timeout", DurationKey{&s.block_timeout, 1s, 1h},
              "Time limit for the server to accept a block of content.", ""},
@@ -435,8 +436,7 @@ Section section_for(SmtpClient& s) {
             {"ipv4", BoolKey{&s.ipv4}, "Whether to use IPv4.", ""},
             {"ipv6", BoolKey{&s.ipv6}, "Whether to use IPv6.", ""},
             {"pipelining", BoolKey{&s.pipelining},
-             "Whether to send commands in groups to servers that offer PIPELINING.",
-             ""},
+             "Whether to send commands in groups to servers that offer PIPELINING.", ""},
             {"chunking", BoolKey{&s.chunking},
              "Whether to send the first message of a connection with BDAT, in one group with its commands, to "
              "servers that offer CHUNKING and PIPELINING, if it has at most 64 KiB: this saves a round trip.",
@@ -480,10 +480,8 @@ Section section_for(TlsReports& s) {
         {
             {"enabled", BoolKey{&s.enabled}, "Whether to count TLS sessions and send reports.", ""},
             {"organization", any_text(s.organization),
-             "Name of the reporting organization. The default is the host name.",
-             "\"Example Ltd\""},
-            {"contact", address(s.contact),
-             "Contact address for readers. The default is postmaster of the host name.",
+             "Name of the reporting organization. The default is the host name.", "\"Example Ltd\""},
+            {"contact", address(s.contact), "Contact address for readers. The default is postmaster of the host name.",
              "\"postmaster@example.com\""},
             {"from", address(s.from),
              "Sender of reports that are sent by mail. The default is postmaster of the host name. Sessions for mail "
@@ -491,7 +489,8 @@ Section section_for(TlsReports& s) {
              "\"tls-reports@example.com\""},
             {"delay", DurationKey{&s.delay, 0s, 20h},
              "Period after the end of a day (UTC) within which the reports on that day are sent, at a random "
-             "time.", ""},
+             "time.",
+             ""},
         }};
 }
 

@@ -54,13 +54,14 @@ Refusal SourceAddress::read(std::string_view text, SourceAddress& out) {
     out = {*parsed, "", 1};
     if (!helo.empty() && (out.helo = domain_name(helo), out.helo.find('.') == std::string::npos))
         return fmt::format("\"{}\": \"{}\" is not a fully qualified host name: expected one such as "
-                           "\"mx1.example.com\"", text, helo);
+                           "\"mx1.example.com\"",
+                           text, helo);
     if (weight.empty()) return std::nullopt;
     const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), out.weight);
-    if (error != std::errc{} || end != weight.data() + weight.size() || out.weight < 1 ||
-        out.weight > largest_weight)
+    if (error != std::errc{} || end != weight.data() + weight.size() || out.weight < 1 || out.weight > largest_weight)
         return fmt::format("\"{}\": \"{}\" is not a valid weight: expected an integer from 1 to "
-                           "{}", text, weight, largest_weight);
+                           "{}",
+                           text, weight, largest_weight);
     if (take_word(rest).empty()) return std::nullopt;
     return fmt::format("\"{}\": expected \"address name weight\"", text);
 }

@@ -8,11 +8,11 @@ namespace config {
 namespace {
 
 constexpr EnumValue<decide::MailOrigin> ways[] = {{"local", decide::MailOrigin::local},
-                                       {"submission", decide::MailOrigin::submission},
-                                       {"authenticated", decide::MailOrigin::authenticated},
-                                       {"networks", decide::MailOrigin::networks},
-                                       {"reports", decide::MailOrigin::reports},
-                                       {"other", decide::MailOrigin::other}};
+                                                  {"submission", decide::MailOrigin::submission},
+                                                  {"authenticated", decide::MailOrigin::authenticated},
+                                                  {"networks", decide::MailOrigin::networks},
+                                                  {"reports", decide::MailOrigin::reports},
+                                                  {"other", decide::MailOrigin::other}};
 
 ListKey came(decide::MailOrigin& value) {
     return {[&] { value = {}; },
@@ -36,19 +36,18 @@ ListKey came(decide::MailOrigin& value) {
 }
 
 ListKey signing_keys(std::vector<decide::SigningKeyName>& values) {
-    return list_of<decide::SigningKeyName>(
-        values, [](std::string_view text, decide::SigningKeyName& value) -> Refusal {
-            const auto blank = text.find_first_of(" \t");
-            const auto file = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
-            if (file == text.npos)
-                return fmt::format("\"{}\": expected a selector and a file, such as \"s1 "
-                                   "/etc/postrider/dkim/example.com.pem\"",
-                                   text);
-            value.selector = domain_name(text.substr(0, blank));
-            value.file = text.substr(file);
-            if (!value.selector.empty()) return std::nullopt;
-            return fmt::format("\"{}\" is not a valid selector", text.substr(0, blank));
-        });
+    return list_of<decide::SigningKeyName>(values, [](std::string_view text, decide::SigningKeyName& value) -> Refusal {
+        const auto blank = text.find_first_of(" \t");
+        const auto file = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
+        if (file == text.npos)
+            return fmt::format("\"{}\": expected a selector and a file, such as \"s1 "
+                               "/etc/postrider/dkim/example.com.pem\"",
+                               text);
+        value.selector = domain_name(text.substr(0, blank));
+        value.file = text.substr(file);
+        if (!value.selector.empty()) return std::nullopt;
+        return fmt::format("\"{}\" is not a valid selector", text.substr(0, blank));
+    });
 }
 
 } // namespace
@@ -79,7 +78,8 @@ Section section_for(decide::SigningRule& s) {
              ""},
             {"lifetime", DurationKey{&s.lifetime, 0s, 24h * 365},
              "How long signatures are valid (x=); \"0s\" means forever. It should be longer than the time that mail "
-             "may be in transit.", ""},
+             "may be in transit.",
+             ""},
         }};
 }
 

@@ -28,7 +28,7 @@ struct SmtpClient {
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;
     std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // "": nobody's certificate is trusted
-    std::string credentials; // file of our accounts at next hops; "" none
+    std::string credentials;                                            // file of our accounts at next hops; "" none
 };
 
 } // namespace config

@@ -7,7 +7,7 @@
 
 namespace config {
 
-struct Suppression { // [suppression]
+struct Suppression {                            // [suppression]
     std::vector<decide::SuppressionRule> rules; // none: nobody is put there by itself
     std::chrono::microseconds lifetime = std::chrono::hours(24 * 90);
 };

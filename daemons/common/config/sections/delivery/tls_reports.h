@@ -7,9 +7,9 @@ namespace config {
 
 struct TlsReports { // RFC 8460
     bool enabled = false;
-    std::string organization;    // never empty after parse(): the hostname
-    std::string contact, from;   // addresses; never empty after parse(): postmaster of the hostname
-    Duration delay = 4h;         // reports on a day are sent within so long after its end
+    std::string organization;  // never empty after parse(): the hostname
+    std::string contact, from; // addresses; never empty after parse(): postmaster of the hostname
+    Duration delay = 4h;       // reports on a day are sent within so long after its end
 };
 
 } // namespace config

@@ -14,9 +14,11 @@ constexpr std::array<std::string_view, 3> places = {AliasRules::aliases, AliasRu
 
 Refusal not_a_hop(std::string_view text) {
     const auto hop = decide::NextHop::parse(text);
-    if (hop && (hop->kind == decide::NextHop::Kind::host || hop->kind == decide::NextHop::Kind::mx_of)) return std::nullopt;
+    if (hop && (hop->kind == decide::NextHop::Kind::host || hop->kind == decide::NextHop::Kind::mx_of))
+        return std::nullopt;
     return fmt::format("\"{}\" is not a valid next hop: expected one such as \"lmtp:/run/dovecot/lmtp\" or "
-                       "\"[store.example.com]:25\"", text);
+                       "\"[store.example.com]:25\"",
+                       text);
 }
 
 TextKey next_hop(std::string& value) {
@@ -73,8 +75,7 @@ std::vector<Key> alias_keys(AliasRules& s) {
          ".forward files are applied first. \"\": to local.mailbox.",
          "\"lmtp:/run/dovecot/lmtp\""},
         {"catch_all", user_or_address(s.catch_all),
-         "User or address that gets mail for unknown users of local.domains. \"\": such mail is rejected.",
-         "\"info\""},
+         "User or address that gets mail for unknown users of local.domains. \"\": such mail is rejected.", "\"info\""},
         {"commands_from", one_of_list(s.commands, places),
          "Sources from which \"|command\" is accepted: \"aliases\" (files of local.aliases), \"forward\" (users' own "
          "files), \"includes\" (files that alias files name with :include:).",
@@ -118,8 +119,7 @@ Section section_for(VirtualMailbox& s) {
                  "form used in [route], such as an LMTP server. In a path, {user} is the local part without "
                  "extension, {domain} the domain, both in lower case, and {value} the value from the table.",
                  "\"lmtp:/run/dovecot/lmtp\""},
-                {"user", any_text(s.user),
-                 "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
+                {"user", any_text(s.user), "User of this system who owns the mailboxes named by deliver.", "\"vmail\""},
             }};
 }
 

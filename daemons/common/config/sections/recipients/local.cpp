@@ -17,8 +17,6 @@ std::string Mailbox::path_for(std::string_view user, std::string_view home) cons
     return out;
 }
 
-std::string Mailbox::to_string() const {
-    return (format == MailboxFormat::maildir ? "maildir:" : "mbox:") + path;
-}
+std::string Mailbox::to_string() const { return (format == MailboxFormat::maildir ? "maildir:" : "mbox:") + path; }
 
 } // namespace config

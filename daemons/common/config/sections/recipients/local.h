@@ -1,8 +1,8 @@
 // Which domains are local and how their mail is delivered: [local]. Values.
 #pragma once
+#include "daemons/common/config/schema/quantities.h"
 #include "daemons/common/config/sections/recipients/addresses.h"
 #include "daemons/common/config/sections/recipients/local_delivery.h"
-#include "daemons/common/config/schema/quantities.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,8 +25,8 @@ struct Local {
     std::vector<std::string> domains; // lower case; never empty after parse(): hostname, its short form, localhost
     std::vector<std::string> aliases = {"/etc/aliases"};
     Mailbox mailbox;
-    std::vector<std::string> users; // only these; empty: the system's users (never empty in single-user mode)
-    std::string postmaster;         // where postmaster goes when no alias says so; never empty after parse()
+    std::vector<std::string> users;        // only these; empty: the system's users (never empty in single-user mode)
+    std::string postmaster;                // where postmaster goes when no alias says so; never empty after parse()
     std::string recipient_delimiter = "+"; // "" none
     std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
     Duration lock_timeout = 30s;           // for an mbox somebody else has locked

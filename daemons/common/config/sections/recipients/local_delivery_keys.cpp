@@ -14,7 +14,8 @@ namespace {
 ListKey forward_paths(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
         if (text.find('\0') != text.npos || !(text.starts_with('/') || text.starts_with("{home}/")))
-            return fmt::format("\"{}\" is not a valid path: expected one that begins with \"/\" or \"{{home}}/\"", text);
+            return fmt::format("\"{}\" is not a valid path: expected one that begins with \"/\" or \"{{home}}/\"",
+                               text);
         value = text;
         return std::nullopt;
     });

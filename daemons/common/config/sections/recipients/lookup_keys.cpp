@@ -12,9 +12,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr EnumValue<LookupKind> kinds[] = {{"entries", LookupKind::entries},
-                                      {"sqlite", LookupKind::sqlite},
-                                      {"socketmap", LookupKind::socketmap},
-                                      {"tcp", LookupKind::tcp}};
+                                           {"sqlite", LookupKind::sqlite},
+                                           {"socketmap", LookupKind::socketmap},
+                                           {"tcp", LookupKind::tcp}};
 
 } // namespace
 
@@ -30,44 +30,46 @@ ListKey lookup_tables(std::vector<std::string>& values) {
 }
 
 Section section_for(LookupTable& s) {
-    return {
-        "table.<name>",
-        "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
-        "\"table:NAME\". Text files, compiled files, regular expressions and networks need no such section: see "
-        "postrider-tables(5).",
-        {
-            {"kind", one_of(s.kind, kinds),
-             "Type of the table. \"entries\": the entries listed here. \"sqlite\": a query of an SQLite database. "
-             "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
-             "Postfix's tcp_table(5).",
-             "\"sqlite\""},
-            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> Refusal {
-                 const auto blank = text.find_first_of(" \t");
-                 std::string plain;
-                 if (auto refusal = any_text(plain).set(text)) return refusal;
-                 if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
-                     return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
-                 value = text;
-                 return std::nullopt;
-             }),
-             "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
-            {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
-             "\"/var/lib/mail/users.sqlite\""},
-            {"query", any_text(s.query),
-             "For kind \"sqlite\": a SELECT with one parameter, ? or :key, which is replaced by the key in lower "
-             "case. The values in the first column of all rows are joined with commas; no rows mean that the key "
-             "does not exist.",
-             "\"SELECT target FROM aliases WHERE address = ?\""},
-            {"address", service_address(s.address), "For kinds \"socketmap\" and \"tcp\": address of the service.",
-             "\"unix:/run/users/map.sock\""},
-            {"map", any_text(s.map), "For kind \"socketmap\": the service's name for this table.", "\"aliases\""},
-            {"timeout", DurationKey{&s.timeout, 100ms, 5min},
-             "For kinds \"sqlite\", \"socketmap\" and \"tcp\": time limit for a reply. After that, the table is "
-             "temporarily unavailable, and mail that depends on it waits.",
-             ""},
-            {"cache", DurationKey{&s.cache, 1s, 1h},
-             "How long a reply is cached, for the same kinds.", ""},
-        }};
+    return {"table.<name>",
+            "A lookup table that needs more settings than a type and a location. Lists of tables refer to it as "
+            "\"table:NAME\". Text files, compiled files, regular expressions and networks need no such section: see "
+            "postrider-tables(5).",
+            {
+                {"kind", one_of(s.kind, kinds),
+                 "Type of the table. \"entries\": the entries listed here. \"sqlite\": a query of an SQLite database. "
+                 "\"socketmap\", \"tcp\": a service with the protocol of Sendmail's socket maps, or with that of "
+                 "Postfix's tcp_table(5).",
+                 "\"sqlite\""},
+                {"entries",
+                 list_of<std::string>(s.entries,
+                                      [](std::string_view text, std::string& value) -> Refusal {
+                                          const auto blank = text.find_first_of(" \t");
+                                          std::string plain;
+                                          if (auto refusal = any_text(plain).set(text)) return refusal;
+                                          if (blank == 0 || blank == text.npos ||
+                                              text.find_first_not_of(" \t", blank) == text.npos)
+                                              return fmt::format("\"{}\": expected \"key value\"",
+                                                                 smtp::printable(text, 100));
+                                          value = text;
+                                          return std::nullopt;
+                                      }),
+                 "For kind \"entries\": strings \"key value\".", "[\"sales@example.com ann@example.com\"]"},
+                {"database", any_text(s.database), "For kind \"sqlite\": file of the database. It is only read.",
+                 "\"/var/lib/mail/users.sqlite\""},
+                {"query", any_text(s.query),
+                 "For kind \"sqlite\": a SELECT with one parameter, ? or :key, which is replaced by the key in lower "
+                 "case. The values in the first column of all rows are joined with commas; no rows mean that the key "
+                 "does not exist.",
+                 "\"SELECT target FROM aliases WHERE address = ?\""},
+                {"address", service_address(s.address), "For kinds \"socketmap\" and \"tcp\": address of the service.",
+                 "\"unix:/run/users/map.sock\""},
+                {"map", any_text(s.map), "For kind \"socketmap\": the service's name for this table.", "\"aliases\""},
+                {"timeout", DurationKey{&s.timeout, 100ms, 5min},
+                 "For kinds \"sqlite\", \"socketmap\" and \"tcp\": time limit for a reply. After that, the table is "
+                 "temporarily unavailable, and mail that depends on it waits.",
+                 ""},
+                {"cache", DurationKey{&s.cache, 1s, 1h}, "How long a reply is cached, for the same kinds.", ""},
+            }};
 }
 
 std::vector<std::string_view> missing_keys(const LookupTable& table) {

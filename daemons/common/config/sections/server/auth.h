@@ -16,9 +16,9 @@ struct Auth {
     std::uint32_t failures_per_network = 20; // within failure_window: 421; 0 no limit
     Duration failure_window = 10min;
     std::vector<common::Network> lockout_exempt; // beside loopback and relay.networks: no lock-out of all users
-    std::uint32_t checks = 4;          // passwords or answers looked at at the same time, per process
-    std::uint32_t checks_waiting = 200; // behind these; more: 454
-    bool sender_match = false; // the reverse-path must be the user's own
+    std::uint32_t checks = 4;                    // passwords or answers looked at at the same time, per process
+    std::uint32_t checks_waiting = 200;          // behind these; more: 454
+    bool sender_match = false;                   // the reverse-path must be the user's own
 };
 
 } // namespace config

@@ -7,8 +7,6 @@ bool Milter::applies_to(std::string_view listener) const {
     return listeners.empty() || std::ranges::find(listeners, listener) != listeners.end();
 }
 
-bool Milter::applies_to_local() const {
-    return std::ranges::find(listeners, local_submissions) != listeners.end();
-}
+bool Milter::applies_to_local() const { return std::ranges::find(listeners, local_submissions) != listeners.end(); }
 
 } // namespace config

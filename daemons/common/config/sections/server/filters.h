@@ -50,11 +50,11 @@ struct Milter { // [milter.<name>]
     bool applies_to_local() const; // only where it is said
 };
 
-struct Content { // [content]
+struct Content {                            // [content]
     std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
 };
 
-struct AutomaticBcc { // [automatic_bcc]
+struct AutomaticBcc {                // [automatic_bcc]
     std::vector<std::string> always; // addresses
     // "ann@example.org", "@example.org", in lower case → who gets the copy
     std::map<std::string, std::string, std::less<>> by_sender, by_recipient;

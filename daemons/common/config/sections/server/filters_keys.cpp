@@ -12,15 +12,15 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr EnumValue<Stage> stages[] = {{"connect", Stage::connect}, {"helo", Stage::helo},
-                                  {"mail", Stage::mail},       {"rcpt", Stage::rcpt},
-                                  {"data", Stage::data},       {"end_of_data", Stage::end_of_data}};
+                                       {"mail", Stage::mail},       {"rcpt", Stage::rcpt},
+                                       {"data", Stage::data},       {"end_of_data", Stage::end_of_data}};
 constexpr EnumValue<OnFailure> policy_failures[] = {
     {"accept", OnFailure::accept}, {"tempfail", OnFailure::tempfail}, {"reject", OnFailure::reject}};
 
 constexpr EnumValue<OnFailure> milter_failures[] = {{"accept", OnFailure::accept},
-                                               {"tempfail", OnFailure::tempfail},
-                                               {"reject", OnFailure::reject},
-                                               {"quarantine", OnFailure::quarantine}};
+                                                    {"tempfail", OnFailure::tempfail},
+                                                    {"reject", OnFailure::reject},
+                                                    {"quarantine", OnFailure::quarantine}};
 
 ListKey header_checks(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> Refusal {
@@ -103,15 +103,13 @@ Section section_for(Milter& s) {
         "A mail filter (rspamd, opendkim, clamav-milter and others that use the milter protocol). Several filters "
         "are called in the order of their names; each sees what those before it have changed.",
         {
-            {"address", service_address(s.address), "Address of the filter.",
-             "\"unix:/run/opendkim/opendkim.sock\""},
+            {"address", service_address(s.address), "Address of the filter.", "\"unix:/run/opendkim/opendkim.sock\""},
             {"connect_timeout", DurationKey{&s.connect_timeout, 100ms, 1h},
              "Time limit for connecting to the filter and negotiating what it wants to see.", ""},
             {"timeout", DurationKey{&s.timeout, 100ms, 1h},
              "Time limit for the filter's reply to each step except end of message.", ""},
             {"message_timeout", DurationKey{&s.message_timeout, 100ms, 1h},
-             "Time limit for the filter's reply to the end of a message.",
-             ""},
+             "Time limit for the filter's reply to the end of a message.", ""},
             {"on_failure", one_of(s.on_failure, milter_failures),
              "What happens to mail if the filter cannot be reached, does not reply in time, or sends an invalid "
              "reply: \"accept\" continues without it, \"tempfail\" replies 451 4.7.1, \"reject\" replies 550 5.7.1, "

@@ -40,18 +40,18 @@ struct Listener {
     std::vector<common::Endpoint> addresses;
     Service service = Service::relay;
     ListenerTls tls = ListenerTls::by_service;
-    bool client_certificates = false;        // clients are asked for one
-    bool auth = false;                       // never by default on relay; on submission where [auth] can decide
-    bool auth_without_tls = false;           // passwords in plain text
-    std::vector<common::Network> submitters; // submission: who may send without AUTH
+    bool client_certificates = false;               // clients are asked for one
+    bool auth = false;                              // never by default on relay; on submission where [auth] can decide
+    bool auth_without_tls = false;                  // passwords in plain text
+    std::vector<common::Network> submitters;        // submission: who may send without AUTH
     std::vector<common::Network> proxy_networks;    // not empty: only from these, and behind a PROXY header
     std::vector<common::Network> xclient_networks;  // who may say who the client is
     std::vector<common::Network> xforward_networks; // who may say where mail came from before
-    std::uint64_t message_size = 0;          // 0 in a file: [smtpd]'s
-    std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
-    std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
-    ClientLimits limits;                     // what is not in a file: [smtpd]'s
-    bool smtputf8 = true;                    // RFC 6531
+    std::uint64_t message_size = 0;                 // 0 in a file: [smtpd]'s
+    std::uint32_t recipients = 0;                   // 0 in a file: [smtpd]'s
+    std::uint32_t sessions = 0;                     // 0 in a file: [smtpd]'s
+    ClientLimits limits;                            // what is not in a file: [smtpd]'s
+    bool smtputf8 = true;                           // RFC 6531
     Vrfy vrfy = Vrfy::noncommittal;
     std::vector<common::Network> etrn_networks; // RFC 1985: who may; not offered where nobody may
     bool etrn_users = false;                    // clients that have authenticated, too

@@ -16,14 +16,14 @@ namespace {
 
 constexpr EnumValue<Service> services[] = {{"relay", Service::relay}, {"submission", Service::submission}};
 constexpr EnumValue<ListenerTls> listener_tls[] = {{"no", ListenerTls::no},
-                                              {"offer", ListenerTls::offer},
-                                              {"require", ListenerTls::require},
-                                              {"implicit", ListenerTls::implicit}};
+                                                   {"offer", ListenerTls::offer},
+                                                   {"require", ListenerTls::require},
+                                                   {"implicit", ListenerTls::implicit}};
 constexpr EnumValue<Vrfy> vrfy_answers[] = {
     {"off", Vrfy::off}, {"noncommittal", Vrfy::noncommittal}, {"verify", Vrfy::verify}};
 constexpr std::string_view sasl_mechanisms[] = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
 constexpr EnumValue<BareNewlines> newlines[] = {{"normalise", BareNewlines::normalise},
-                                           {"reject", BareNewlines::reject}};
+                                                {"reject", BareNewlines::reject}};
 
 } // namespace
 
@@ -54,10 +54,12 @@ Section section_for(Listener& s) {
              ""},
             {"auth_without_tls", BoolKey{&s.auth_without_tls},
              "Whether to offer authentication without TLS. Anyone who can read the traffic then learns the "
-             "passwords.", ""},
+             "passwords.",
+             ""},
             {"submission_networks", networks(s.submitters),
              "For service submission: networks that may send without authentication. Other clients must authenticate "
-             "(530).", ""},
+             "(530).",
+             ""},
             {"proxy_networks", networks(s.proxy_networks),
              "Load balancers that connect on behalf of clients: each connection must begin with a header of the "
              "PROXY protocol (version 1 or 2), and the client it names is treated as the client in every respect. "
@@ -83,8 +85,7 @@ Section section_for(Listener& s) {
             {"messages_per_minute", IntKey{&s.limits.messages_per_minute, 0, 10'000'000},
              "Overrides smtpd.messages_per_minute for this listener.", ""},
             {"recipients_per_minute", IntKey{&s.limits.recipients_per_minute, 0, 10'000'000},
-             "Overrides smtpd.recipients_per_minute for this listener.",
-             ""},
+             "Overrides smtpd.recipients_per_minute for this listener.", ""},
             {"user_connections_per_minute", IntKey{&s.limits.user_connections_per_minute, 0, 10'000'000},
              "Overrides smtpd.user_connections_per_minute for this listener.", ""},
             {"user_messages_per_hour", IntKey{&s.limits.user_messages_per_hour, 0, 10'000'000},
@@ -103,25 +104,25 @@ Section section_for(Listener& s) {
              "Clients that may use ETRN to have the mail that waits for a domain retried immediately. ETRN is not "
              "offered if no client may use it.",
              "[\"192.0.2.0/24\"]"},
-            {"etrn_authenticated", BoolKey{&s.etrn_users}, "Whether clients that have authenticated may use ETRN too.", ""},
+            {"etrn_authenticated", BoolKey{&s.etrn_users}, "Whether clients that have authenticated may use ETRN too.",
+             ""},
         }};
 }
 
 Section section_for(Relay& s) {
-    return {
-        "relay",
-        "Relaying without authentication. All other mail for other systems is rejected with 554 5.7.1.",
-        {
-            {"networks", networks(s.networks), "Clients that may send to any domain.", ""},
-            {"domains", domain_set(s.domains),
-             "Domains for which mail is accepted from all clients and relayed by route or MX (a secondary MX, a "
-             "gateway). \".example.com\" matches all domains below example.com.",
-             "[\"example.net\", \".example.net\"]"},
-            {"recipients", lookup_tables(s.recipients),
-             "Tables of the recipients in relay.domains: user+extension@domain, user@domain, @domain. Others are "
-             "rejected (550 5.1.1). If empty, all are accepted.",
-             "[\"text:/etc/postrider/relay_recipients\"]"},
-        }};
+    return {"relay",
+            "Relaying without authentication. All other mail for other systems is rejected with 554 5.7.1.",
+            {
+                {"networks", networks(s.networks), "Clients that may send to any domain.", ""},
+                {"domains", domain_set(s.domains),
+                 "Domains for which mail is accepted from all clients and relayed by route or MX (a secondary MX, a "
+                 "gateway). \".example.com\" matches all domains below example.com.",
+                 "[\"example.net\", \".example.net\"]"},
+                {"recipients", lookup_tables(s.recipients),
+                 "Tables of the recipients in relay.domains: user+extension@domain, user@domain, @domain. Others are "
+                 "rejected (550 5.1.1). If empty, all are accepted.",
+                 "[\"text:/etc/postrider/relay_recipients\"]"},
+            }};
 }
 
 Section section_for(Smtpd& s) {
@@ -133,12 +134,10 @@ Section section_for(Smtpd& s) {
              "Number of processes. The default is one for every two processors, at most 8.", "1"},
             {"message_size", SizeKey{&s.message_size, 1 * KiB, 4 * GiB}, "Maximum size of a message.", ""},
             {"recipients", IntKey{&s.recipients, 1, 1'000'000},
-             "Maximum number of recipients per message; further ones get 452 4.5.3.",
-             ""},
+             "Maximum number of recipients per message; further ones get 452 4.5.3.", ""},
             {"command_line", IntKey{&s.command_line, 512, 65'536}, "Maximum length of a command line, in bytes.", ""},
             {"header_size", SizeKey{&s.header_size, 4 * KiB, 64 * MiB},
-             "Maximum size of a header; a larger one gets 552 5.3.4.",
-             ""},
+             "Maximum size of a header; a larger one gets 552 5.3.4.", ""},
             {"header_fields", IntKey{&s.header_fields, 10, 1'000'000},
              "Maximum number of fields in a header; more get 554 5.6.0.", ""},
             {"received_fields", IntKey{&s.received_fields, 10, 1000},
@@ -146,24 +145,26 @@ Section section_for(Smtpd& s) {
             {"commands", IntKey{&s.commands, 100, 10'000'000},
              "Maximum number of commands in a session without a message; each further one counts as an error.", ""},
             {"soft_errors", IntKey{&s.soft_errors, 1, 1000},
-             "Number of errors in a session at which error replies begin to be delayed by error_delay.",
+             "Number of errors in a session at which error replies begin to be delayed by error_delay.", ""},
+            {"hard_errors", IntKey{&s.hard_errors, 1, 1000}, "Number of errors at which the session is closed (421).",
              ""},
-            {"hard_errors", IntKey{&s.hard_errors, 1, 1000},
-             "Number of errors at which the session is closed (421).", ""},
             {"error_delay", DurationKey{&s.error_delay, 0s, 1min}, "Delay before the reply to an error.", ""},
-            {"command_timeout", DurationKey{&s.command_timeout, 1s, 1h}, "Time limit for receiving a complete command.", ""},
+            {"command_timeout", DurationKey{&s.command_timeout, 1s, 1h}, "Time limit for receiving a complete command.",
+             ""},
             {"data_timeout", DurationKey{&s.data_timeout, 1s, 1h},
              "Time limit for receiving the next bytes of a message.", ""},
             {"minimum_rate", SizeKey{&s.minimum_rate, 0, GiB},
              "Minimum rate, in bytes per second, at which a client must send a message, measured over a minute; 0 "
-             "disables this.", ""},
+             "disables this.",
+             ""},
             {"sessions", IntKey{&s.sessions, 1, 1'000'000},
              "Maximum number of sessions per process; further ones get 421.", ""},
             {"sessions_per_network", IntKey{&s.limits.sessions_per_network, 1, 1'000'000},
              "Maximum number of sessions from one client network (an IPv4 address, an IPv6 /64), per process.", ""},
             {"connections_per_minute", IntKey{&s.limits.connections_per_minute, 0, 10'000'000},
              "Maximum number of new connections from one client network, per process and minute. 0 means no "
-             "limit.", ""},
+             "limit.",
+             ""},
             {"bare_newlines", one_of(s.bare_newlines, newlines),
              "What happens to a bare CR or LF in a message: \"normalise\" converts it to CRLF, \"reject\" rejects "
              "the message.",
@@ -182,10 +183,12 @@ Section section_for(Smtpd& s) {
              ""},
             {"check_recipients", BoolKey{&s.check_recipients},
              "Whether to reject unknown local users at RCPT (550 5.1.1) instead of accepting the mail and reporting "
-             "them later.", ""},
+             "them later.",
+             ""},
             {"reverse_lookup", BoolKey{&s.reverse_names},
              "Whether to look up the client's name (PTR, confirmed by A or AAAA) for the log and the Received "
-             "field.", ""},
+             "field.",
+             ""},
             {"reverse_lookup_timeout", DurationKey{&s.reverse_name_timeout, 100ms, 1min},
              "Time limit for looking up the client's name; after that, it is \"unknown\".", ""},
             {"proxy_timeout", DurationKey{&s.proxy_timeout, 100ms, 1min},
@@ -235,8 +238,8 @@ Section section_for(Tls& s) {
              ""},
             {"client_ca_file", any_text(s.client_authorities),
              "File with the CA certificates (PEM) used to verify clients; \"\" for none.", ""},
-            {"minimum_version", one_of(s.minimum_version, tls_versions),
-             "Minimum TLS version: \"1.2\" or \"1.3\".", ""},
+            {"minimum_version", one_of(s.minimum_version, tls_versions), "Minimum TLS version: \"1.2\" or \"1.3\".",
+             ""},
             {"ciphers", any_text(s.ciphers),
              "Ciphers of TLS 1.2, in the format of openssl-ciphers(1); \"\" for the library's default.", ""},
             {"session_tickets", BoolKey{&s.session_tickets},
@@ -248,8 +251,7 @@ Section section_for(Tls& s) {
              "accepted for the same time again.",
              ""},
             {"handshake_timeout", DurationKey{&s.handshake_timeout, 1s, 10min},
-             "Time limit for the TLS handshake with a client.",
-             ""},
+             "Time limit for the TLS handshake with a client.", ""},
         }};
 }
 
@@ -264,11 +266,11 @@ Section section_for(Auth& s) {
              "certificate.",
              ""},
             {"dovecot", any_text(s.dovecot),
-             "UNIX socket of Dovecot's auth service (auth-client), used instead of a password file.",
-             ""},
+             "UNIX socket of Dovecot's auth service (auth-client), used instead of a password file.", ""},
             {"mechanisms", one_of_list(s.mechanisms, sasl_mechanisms),
              "Mechanisms that are offered. Those that end in -PLUS are offered only under TLS and with a password "
-             "file.", ""},
+             "file.",
+             ""},
             {"failure_delay", DurationKey{&s.failure_delay, 0s, 1min}, "Delay before the reply to a wrong password.",
              ""},
             {"failures_per_network", IntKey{&s.failures_per_network, 0, 1'000'000},
@@ -290,7 +292,8 @@ Section section_for(Auth& s) {
              ""},
             {"queued_checks", IntKey{&s.checks_waiting, 0, 100'000},
              "Maximum number of clients that wait for such a check; further ones get 454 4.7.0 (try again "
-             "later).", ""},
+             "later).",
+             ""},
             {"sender_match", BoolKey{&s.sender_match},
              "Whether authenticated users may send only as themselves: NAME in a local domain or the origin, NAME "
              "itself if it is an address, and the addresses that the password file lists for them (553 5.7.1).",
@@ -310,11 +313,12 @@ Section section_for(Submit& s) {
              "Maximum number of simultaneous submissions of one user.", ""},
             {"user_messages_per_hour", IntKey{&s.user_messages_per_hour, 0, 10'000'000},
              "Maximum number of messages of one user per hour; for further ones sendmail exits with 75 (try again "
-             "later). 0 means no limit.", ""},
-            {"user_bytes_per_hour", SizeKey{&s.user_bytes_per_hour, 0, 1024 * GiB},
-             "Maximum total size of the messages of one user per hour, with the same effect. 0 means no limit.",
+             "later). 0 means no limit.",
              ""},
-            {"timeout", DurationKey{&s.timeout, 1s, 1h}, "Time limit for receiving the next bytes of a submission.", ""},
+            {"user_bytes_per_hour", SizeKey{&s.user_bytes_per_hour, 0, 1024 * GiB},
+             "Maximum total size of the messages of one user per hour, with the same effect. 0 means no limit.", ""},
+            {"timeout", DurationKey{&s.timeout, 1s, 1h}, "Time limit for receiving the next bytes of a submission.",
+             ""},
             {"drop_interval", DurationKey{&s.drop_interval, 1s, 1h},
              "Interval at which the drop directory is searched, in addition to being watched for changes.", ""},
             {"drop_user_bytes", SizeKey{&s.drop_user_bytes, 1 * MiB, 1024 * GiB},

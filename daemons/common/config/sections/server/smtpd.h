@@ -1,7 +1,7 @@
 // Limits and checks of the SMTP server: [smtpd]. Values.
 #pragma once
-#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/schema/quantities.h"
+#include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/net/network.h"
 #include <cstdint>
 #include <vector>
@@ -29,13 +29,14 @@ struct Smtpd {
     BareNewlines bare_newlines = BareNewlines::normalise;
     std::vector<common::Network> bare_newline_networks; // a bare LF ends a line of these, commands too
     // Whose, on relay listeners, too.
-    std::vector<common::Network> complete_headers = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
+    std::vector<common::Network> complete_headers = {*common::Network::parse("127.0.0.0/8"),
+                                                     *common::Network::parse("::1")};
     bool check_recipients = true; // unknown local users are refused at RCPT
     bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;
-    Duration proxy_timeout = 5s;              // for the header of the PROXY protocol
-    Duration greeting_delay = 0s;             // before the banner, for strangers; who speaks first is refused
-    std::uint32_t dns_list_threshold = 1;     // weights that add up to this: 554 5.7.1
+    Duration proxy_timeout = 5s;          // for the header of the PROXY protocol
+    Duration greeting_delay = 0s;         // before the banner, for strangers; who speaks first is refused
+    std::uint32_t dns_list_threshold = 1; // weights that add up to this: 554 5.7.1
     ClientLimits limits;
     std::uint32_t etrn_per_hour = 60; // of one client network, per process; 0 no limit
 };

@@ -18,8 +18,8 @@ struct Spool {
     std::uint64_t bad_size = 256 * MiB;       // beyond it the oldest go; 0 no limit
     Duration quarantine_age = 24h * 90;
     std::uint64_t quarantine_size = 1024 * MiB; // of each of quarantine/ and quarantine/incomplete/
-    Duration removed_age = 1h;                // what operators removed can be brought back for so long; 0 not at all
-    std::uint64_t removed_size = 256 * MiB;   // beyond it the oldest can no longer
+    Duration removed_age = 1h;                  // what operators removed can be brought back for so long; 0 not at all
+    std::uint64_t removed_size = 256 * MiB;     // beyond it the oldest can no longer
 };
 
 } // namespace config

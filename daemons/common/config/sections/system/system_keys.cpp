@@ -12,10 +12,8 @@ namespace config {
 
 namespace {
 
-constexpr EnumValue<LogLevel> levels[] = {{"error", LogLevel::error},
-                                     {"warning", LogLevel::warning},
-                                     {"info", LogLevel::info},
-                                     {"debug", LogLevel::debug}};
+constexpr EnumValue<LogLevel> levels[] = {
+    {"error", LogLevel::error}, {"warning", LogLevel::warning}, {"info", LogLevel::info}, {"debug", LogLevel::debug}};
 
 // A mailbox's form and path: "maildir:PATH", "mbox:PATH".
 TextKey mailbox(Mailbox& value) {
@@ -27,8 +25,7 @@ TextKey mailbox(Mailbox& value) {
                     return "expected \"maildir:PATH\" or \"mbox:PATH\"";
                 read.path = text.substr(text.find(':') + 1);
                 if (read.path.empty()) return "the path is missing: expected \"maildir:PATH\" or \"mbox:PATH\"";
-                for (auto open = read.path.find('{'); open != read.path.npos;
-                     open = read.path.find('{', open + 1)) {
+                for (auto open = read.path.find('{'); open != read.path.npos; open = read.path.find('{', open + 1)) {
                     const auto rest = std::string_view(read.path).substr(open);
                     if (!rest.starts_with("{user}") && !rest.starts_with("{home}"))
                         return "only {user} and {home} are allowed in braces";
@@ -80,7 +77,8 @@ Section section_for(Spool& s) {
                  "Minimum free space. If less is free, new mail is rejected temporarily (452 4.3.1).", ""},
                 {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000},
                  "Minimum number of free inodes. If fewer are free, new mail is rejected temporarily (452 "
-                 "4.3.1).", ""},
+                 "4.3.1).",
+                 ""},
                 {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
                  "Space reserved so that reports can still be written when the disk is full.", ""},
                 {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
@@ -99,7 +97,8 @@ Section section_for(Spool& s) {
                  ""},
                 {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
                  "How long messages in bad/ (undeliverable mail without a sender to report to) are kept; \"0s\" "
-                 "means forever.", ""},
+                 "means forever.",
+                 ""},
                 {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
                  "Maximum size of bad/. If it is exceeded, the oldest messages are removed. 0 means no limit.", ""},
                 {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
@@ -108,14 +107,16 @@ Section section_for(Spool& s) {
                  ""},
                 {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
                  "Maximum size of each of quarantine/ and quarantine/incomplete/. If it is exceeded, the oldest "
-                 "files there are removed. 0 means no limit.", ""},
+                 "files there are removed. 0 means no limit.",
+                 ""},
                 {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
                  "How long messages removed by an operator can be restored (\"postrider message restore\"); \"0s\" "
                  "means not at all.",
                  ""},
                 {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
                  "Maximum total size of the removed messages that are kept for this. If it is exceeded, the oldest "
-                 "ones can no longer be restored. 0 means no limit.", ""},
+                 "ones can no longer be restored. 0 means no limit.",
+                 ""},
             }};
 }
 
@@ -169,17 +170,19 @@ Section section_for(Local& s) {
              "\"root\""},
             {"recipient_delimiter", any_text(s.recipient_delimiter),
              "Character that separates a user from an extension: mail for user+anything is delivered to user. \"\" "
-             "disables this.", ""},
+             "disables this.",
+             ""},
             {"minimum_uid", IntKey{&s.minimum_uid, 1, 4'294'967'294},
              "Minimum user ID. Mailboxes of users with a lower ID are never written.", ""},
             {"lock_timeout", DurationKey{&s.lock_timeout, 1s, 10min},
              "Time limit for locking an mbox that another process has locked; after that, the delivery is deferred.",
              ""},
-            {"alias_depth", IntKey{&s.alias_depth, 1, 1000},
-             "Maximum depth of aliases that refer to other aliases.", ""},
+            {"alias_depth", IntKey{&s.alias_depth, 1, 1000}, "Maximum depth of aliases that refer to other aliases.",
+             ""},
             {"alias_recipients", IntKey{&s.alias_recipients, 1, 200'000},
              "Maximum number of recipients that one address may expand to. Mail for an address that would expand to "
-             "more waits.", ""},
+             "more waits.",
+             ""},
         }};
     for (auto& key : delivery_keys(s.delivery)) section.keys.push_back(std::move(key));
     for (auto& key : alias_keys(s.alias_rules)) section.keys.push_back(std::move(key));
@@ -187,25 +190,27 @@ Section section_for(Local& s) {
 }
 
 Section section_for(Master& s) {
-    return {"master",
-            "Starting and supervising the daemons.",
-            {
-                {"heartbeat_interval", DurationKey{&s.heartbeat_interval, 100ms, 1h},
-                 "Interval at which master checks that each daemon responds.", ""},
-                {"heartbeat_timeout", DurationKey{&s.heartbeat_timeout, 1s, 1h},
-                 "Time limit for a daemon to respond. A daemon that has not responded for this long is killed and "
-                 "restarted.", ""},
-                {"restart_delay", DurationKey{&s.restart_delay, 10ms, 1min},
-                 "Delay before a daemon that died is restarted; it doubles while the daemon keeps dying.", ""},
-                {"restart_delay_limit", DurationKey{&s.restart_delay_limit, 1s, 1h}, "Maximum delay before a restart.", ""},
-                {"stop_timeout", DurationKey{&s.stop_timeout, 1s, 1h},
-                 "Time limit for the daemons to finish work in progress when they are stopped.", ""},
-                {"reload_limit", IntKey{&s.reload_limit, 0, 1'000'000'000},
-                 "Maximum number of queued messages that \"postrider reload\" may return to their senders or "
-                 "reroute. A configuration that would affect more is not applied unless --force is given. 0 means no "
-                 "limit.",
-                 ""},
-            }};
+    return {
+        "master",
+        "Starting and supervising the daemons.",
+        {
+            {"heartbeat_interval", DurationKey{&s.heartbeat_interval, 100ms, 1h},
+             "Interval at which master checks that each daemon responds.", ""},
+            {"heartbeat_timeout", DurationKey{&s.heartbeat_timeout, 1s, 1h},
+             "Time limit for a daemon to respond. A daemon that has not responded for this long is killed and "
+             "restarted.",
+             ""},
+            {"restart_delay", DurationKey{&s.restart_delay, 10ms, 1min},
+             "Delay before a daemon that died is restarted; it doubles while the daemon keeps dying.", ""},
+            {"restart_delay_limit", DurationKey{&s.restart_delay_limit, 1s, 1h}, "Maximum delay before a restart.", ""},
+            {"stop_timeout", DurationKey{&s.stop_timeout, 1s, 1h},
+             "Time limit for the daemons to finish work in progress when they are stopped.", ""},
+            {"reload_limit", IntKey{&s.reload_limit, 0, 1'000'000'000},
+             "Maximum number of queued messages that \"postrider reload\" may return to their senders or "
+             "reroute. A configuration that would affect more is not applied unless --force is given. 0 means no "
+             "limit.",
+             ""},
+        }};
 }
 
 } // namespace config
