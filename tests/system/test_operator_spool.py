@@ -20,7 +20,7 @@ def waiting(mta, remote, count=1):
 def test_a_sound_spool_then_one_damaged_byte(mta, remote):
     _, ids = waiting(mta, remote, 3)
     done = mta.command("spool", "check")
-    assert "3 messages are whole" in done.stdout
+    assert "3 messages are complete" in done.stdout
     mta.stop()
     [victim] = [p for p in mta.spool_files() if p.name == ids[1]]
     data = bytearray(victim.read_bytes())

@@ -99,11 +99,11 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
             if (!dry && count == 1 && (put || counts->made > 0))
                 deps_.log.info("suppression: {}{}{} {} by {}{}{}", first.recipient,
                                first.sender.empty() ? "" : " for mail from ", first.sender,
-                               put ? "put on the list" : "taken off the list", who, first.reason.empty() ? "" : ": ",
-                               first.reason);
+                               put ? "added to the list" : "removed from the list", who,
+                               first.reason.empty() ? "" : ": ", first.reason);
             else if (!dry && (put || counts->made > 0))
                 deps_.log.info("suppression: {} entries {} by {}", put ? counts->made + counts->other : counts->made,
-                               put ? "put on the list" : "taken off the list", who);
+                               put ? "added to the list" : "removed from the list", who);
             replies_.send(request, {{put ? "added" : "removed", counts->made},
                                     {put ? "replaced" : "not_found", counts->other},
                                     {"dry_run", dry}});
@@ -199,7 +199,7 @@ void SuppressionRequests::go_on(const std::shared_ptr<Walk>& walk) {
     if (!walk->over) return replies_.when_writable(request, [this, walk] { step(walk); });
     if (walk->remove) {
         if (walk->found > 0 && !walk->dry_run)
-            deps_.log.info("suppression: {} entries taken off the list by {}", walk->found, walk->who);
+            deps_.log.info("suppression: {} entries removed from the list by {}", walk->found, walk->who);
         replies_.send(request, {{"removed", walk->found}, {"not_found", 0}, {"dry_run", walk->dry_run}});
     }
     replies_.finish(request);
