@@ -42,17 +42,21 @@ std::size_t width() {
 bool apply_options(const Arguments& arguments, simulate::ScenarioContext& context) {
     if (const auto text = arguments.option("--seed")) {
         const auto seed = arguments.number("--seed");
-        if (!seed || *seed > 1'000'000'000)
-            return fail(false, fmt::format("--seed {}: expected a whole number up to 1000000000", *text));
+        if (!seed || *seed > 1'000'000'000) {
+            print_error(fmt::format("--seed {}: expected a whole number up to 1000000000", *text));
+            return false;
+        }
         context.seed = static_cast<std::uint32_t>(*seed);
     }
     if (const auto text = arguments.option("--until")) {
         context.duration = config::parse_duration(*text);
         if (!context.duration || *context.duration < simulate::min_duration ||
-            *context.duration > simulate::max_duration)
-            return fail(false, fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"", *text,
-                                           config::print_duration(simulate::min_duration),
-                                           config::print_duration(simulate::max_duration)));
+            *context.duration > simulate::max_duration) {
+            print_error(fmt::format("--until {}: expected a duration from {} to {}, such as \"36h\"", *text,
+                                    config::print_duration(simulate::min_duration),
+                                    config::print_duration(simulate::max_duration)));
+            return false;
+        }
     }
     return true;
 }
@@ -86,21 +90,21 @@ bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
     if (!line.empty()) log.take(line);
     log.end();
     if (in.eof() && (file == "-" || named.is_open())) return true;
-    return fail(false, fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO)));
+    print_error(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO)));
+    return false;
 }
 
-Exit simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config,
-                  const simulate::ScenarioContext& context) {
+int simulate_log(const Arguments& arguments, const std::string& file, const config::Config& config,
+                 const simulate::ScenarioContext& context) {
     namespace from_log = simulate::from_log;
     from_log::MailLog log(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
     if (!read_log(file, log)) return data_error;
     const from_log::TrafficGroups groups(log);
     if (groups.groups().empty())
-        return fail(
-            data_error,
-            fmt::format(
-                "{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
-                file, log.counts().lines));
+        return fail(data_error,
+                    fmt::format("{}: none of its {} lines reports a delivery: expected a mail log written by "
+                                "Postfix or Postrider",
+                                file, log.counts().lines));
     const auto text = from_log::scenario_text(log, groups, file);
     if (arguments.has("--print-scenario")) {
         fmt::print("{}", text);

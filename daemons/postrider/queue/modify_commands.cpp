@@ -153,8 +153,10 @@ int message_remove(const Arguments& a) {
             std::cerr << fmt::format("{} would be removed without a report to the sender. Continue? [y/N] ",
                                      count_text(total.would_change, "message"));
             std::string answer;
-            if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
-                return fail(ok, "nothing was removed");
+            if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes")) {
+                print_error("nothing was removed");
+                return ok;
+            }
         }
     }
     return change_messages(a, a.words, std::move(request), "removed");
