@@ -49,7 +49,7 @@ std::expected<Suppressions::Entries, std::string> entries_of(const json& body, s
         auto sender = decide::suppression_sender(each.value("sender", ""), common::name_folding());
         if (!sender) return std::unexpected(fmt::format("the sender's domain: {}", sender.error()));
         if (decide::suppression_key(*recipient, *sender).size() > store::longest_key)
-            return std::unexpected(fmt::format("\"{}\" is too long to be kept", *recipient));
+            return std::unexpected(fmt::format("\"{}\" is too long", *recipient));
         const std::int64_t expires = each.value("expires", 0);
         out.push_back({.recipient = std::move(*recipient),
                        .sender = std::move(*sender),
@@ -78,13 +78,13 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
         if (!entries) return replies_.refuse(request, entries.error(), code::bad_request);
         order.entries = std::move(*entries);
     } catch (const json::exception&) {
-        return replies_.refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     if (const auto own =
             std::ranges::find_if(order.entries, [&](const auto& each) { return is_own_postmaster(each.recipient); });
         own != order.entries.end() && doing == Suppressions::Operation::put)
         return replies_.refuse(request,
-                               fmt::format("{} is our own postmaster, who is never suppressed", own->recipient),
+                               fmt::format("{} is the local postmaster, which is never suppressed", own->recipient),
                                code::bad_request);
     with_user_name(deps_.pool, request, [this, request, order = std::move(order)](std::string who) mutable {
         for (auto& each : order.entries) each.who = who;
@@ -138,12 +138,13 @@ void SuppressionRequests::walk(const Request& request, const json& body, Purpose
         walk->limit = body.value("limit", std::uint64_t{0});
         walk->dry_run = body.value("dry_run", false);
     } catch (const json::exception&) {
-        return replies_.refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     auto filter = decide::SuppressionFilter::parse(words);
     if (!filter) return replies_.refuse(request, filter.error(), code::bad_request);
     if (walk->remove && words.empty())
-        return replies_.refuse(request, "say which entries: recipients, filter words, or all", code::bad_request);
+        return replies_.refuse(request, "no entries given: expected recipients, filter words, or all",
+                               code::bad_request);
     walk->filter = std::move(*filter);
     with_user_name(deps_.pool, request, [this, walk](std::string who) {
         walk->who = std::move(who);
@@ -211,7 +212,7 @@ void SuppressionRequests::check(const Request& request, const json& body) {
         address = body.value("address", "");
         sender = body.value("sender", "");
     } catch (const json::exception&) {
-        return replies_.refuse(request, "a field of the request is of the wrong kind", code::bad_request);
+        return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
     if (const auto recipient = decide::suppression_recipient(address, common::name_folding()); !recipient)
         return replies_.refuse(request, recipient.error(), code::bad_request);

@@ -10,7 +10,7 @@ constexpr std::uint32_t counted_at_most = 100'000; // places in line
 
 std::string in_a_row(const HealthState& health) {
     return fmt::format("{} failure{}{}", health.failures, health.failures == 1 ? "" : "s in a row",
-                       health.probing ? "; a try is under way" : "");
+                       health.probing ? "; an attempt is in progress" : "");
 }
 
 // Places before it in its own flow: what its own submitter sent before it.
@@ -57,8 +57,7 @@ Explanation explanation(const View& view, Slot slot) {
     if (!schedule.open) until(schedule, view.step.monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
     gate(Gate::hold, !m.held);
     if (m.with_earlier_agent)
-        gate(Gate::agent, false).text =
-            "an agent that a queue-manager before this one gave it to is still delivering it";
+        gate(Gate::agent, false).text = "an agent from before the queue-manager's restart is still delivering it";
     if (d.queue == none) {
         gate(Gate::pause, !view.gates.everything).name = "";
         auto& categorizer = gate(Gate::categorizer, blocked()); // not asked before the gates above are open
@@ -81,7 +80,7 @@ Explanation explanation(const View& view, Slot slot) {
     if (d.state == DeliveryState::checking)
         suppression.text = "the suppression list is being checked";
     else if (d.needs_suppression_check)
-        suppression.text = "the suppression list is asked once more before its next try";
+        suppression.text = "the suppression list is checked again before the next attempt";
 
     auto& route = gate(Gate::route, l != nullptr);
     if (!l) {
@@ -110,20 +109,21 @@ Explanation explanation(const View& view, Slot slot) {
     }
     auto& ladder = gate(Gate::ladder, d.state != DeliveryState::waiting || d.scheduled);
     if (!ladder.open) {
-        ladder.text =
-            d.failures == 1 ? "1 failed try of its own" : fmt::format("{} failed tries of its own", d.failures);
+        ladder.text = d.failures == 1 ? "1 failed attempt for this recipient"
+                                      : fmt::format("{} failed attempts for this recipient", d.failures);
         until(ladder, d.due);
     }
     const RetryPolicy& policy = view.terms.policy_at(m.policy);
     if (policy.kind != RetryPolicy::Kind::exchange) {
         ladder.text += fmt::format("{}retry policy \"{}\" ({})", ladder.open ? "" : "; ", policy.name, text_of(policy));
         if (!ladder.open && out.next_attempt > ladder.until)
-            ladder.text += "; a try that comes due before the wait for the next hop is over is not made, and counts";
+            ladder.text += "; an attempt that comes due while the next hop is still waiting is not made, "
+                           "but counts";
     }
     if (!l) return out;
     auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || view.step.now() >= l->next_message);
     if (!rate.open) {
-        rate.text = "the route's rate is used up for now";
+        rate.text = "the route's rate limit is reached for now";
         rate.reason.text =
             fmt::format("route.\"{}\".messages_per_second, messages_per_hour", view.terms.rule(l->rate_rule).name);
         until(rate, l->next_message);
@@ -139,7 +139,7 @@ Explanation explanation(const View& view, Slot slot) {
         window.reason.text = limit_key(view, *l);
     } else if (d.state == DeliveryState::ready && view.scheduler.capacity_of(q) == 0) {
         window.open = false;
-        window.text = fmt::format("{} deliveries for this user are under way, as many as may be at a time", q.active);
+        window.text = fmt::format("{} deliveries for this user are in progress, the maximum", q.active);
         window.reason.text = "queue.connections_per_user";
     } else if (d.state == DeliveryState::ready && view.addresses.at_limit(*l)) {
         window.open = false;
@@ -147,7 +147,7 @@ Explanation explanation(const View& view, Slot slot) {
         window.reason.text = l->mx ? "queue.connections_per_address" : limit_key(view, *l);
     } else if (d.state == DeliveryState::ready && l->wants_connection) {
         window.open = false;
-        window.text = agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
+        window.text = agent_free ? fmt::format("{} of {} connections in total are in use: the link waits for its share",
                                                view.connections.count(), view.settings.connections_total)
                                  : std::string("no delivery agent has a free connection");
         if (agent_free) window.reason.text = "queue.connections_total, link_share";
@@ -156,12 +156,12 @@ Explanation explanation(const View& view, Slot slot) {
     const bool in_line = d.state == DeliveryState::ready && !(is_next(view, slot) && blocked());
     auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::isolated);
     if (d.state == DeliveryState::isolated)
-        turn.text = "it was in flight when an agent died: it waits for an agent to itself";
+        turn.text = "it was in flight when an agent crashed: it waits for its own agent";
     if (in_line)
-        turn.text = fmt::format("{} before it from the same submitter; {} are due in its queue{}",
+        turn.text = fmt::format("{} from the same submitter are before it; {} are due in its queue{}",
                                 count_ahead(view, slot), q.lanes.count,
-                                d.problem ? "; it is a problem message: one in " +
-                                                std::to_string(view.settings.problem_share) + " is its kind's turn"
+                                d.problem ? "; it is a problem message, and only one delivery in " +
+                                                std::to_string(view.settings.problem_share) + " is for these"
                                           : "");
     return out;
 }

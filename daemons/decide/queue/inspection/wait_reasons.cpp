@@ -64,7 +64,7 @@ std::string idle_reason(const View& view, const Link& l, const QueueBackoffs& re
                                      : "nothing is due";
     if (view.step.now() < l.next_message) return "its rate limit is reached for now";
     if (l.wants_connection)
-        return view.connections.has_room() ? "no delivery agent has room"
+        return view.connections.has_room() ? "no delivery agent has a free connection"
                                            : "other links use all of queue.connections_total";
     if (view.addresses.at_limit(l)) return view.addresses.limit_text(l);
     if (view.step.now() < l.not_before) return "the peer asked for fewer connections";
@@ -99,7 +99,7 @@ std::string waiting_for(const View& view, const Delivery& d) {
     case Waiting::route: return route_wait_text(view, *q);
     case Waiting::suspect: return "it was in flight when an agent crashed: it waits for its own agent";
     case Waiting::connection:
-        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_reason(view, *q);
+        return d.state == DeliveryState::checking ? "the suppression list is being checked" : idle_reason(view, *q);
     case Waiting::scheduled:
     case Waiting::held:
     case Waiting::paused: // who paused it, and why, is known elsewhere
