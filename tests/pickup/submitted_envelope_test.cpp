@@ -32,7 +32,8 @@ TEST_CASE("addresses are completed, and make the envelope an internationalized o
 TEST_CASE("a refusal has an exit status, and the envelope what was understood before it") {
     spool::Envelope envelope;
     CHECK(set_sender(envelope, "a, b", "example.org").error().exit_status == EX_DATAERR);
-    CHECK(set_sender(envelope, "a..b@x", "example.org").error().text.starts_with("the sender is no address: "));
+    CHECK(
+        set_sender(envelope, "a..b@x", "example.org").error().text.starts_with("the sender is not a valid address: "));
     const auto many = add_recipients(envelope, {{"a, b", "", 0}, {"c, d", "", 0}}, rules);
     CHECK(many.error().exit_status == EX_DATAERR);
     CHECK(many.error().text == "too many recipients");

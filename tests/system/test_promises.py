@@ -3,7 +3,7 @@ its own domain's route says; and what changes it by explicit word."""
 import pytest
 
 from harness.watch import wait_until
-from test_control import one
+from test_control import ask, one
 
 
 def state(mta, queue_id):
@@ -82,7 +82,7 @@ def test_mail_whose_schedule_an_operator_ended_does_not_wait_for_it_again_after_
     mta.wait_log(rf"{queue_id}: .*status=deferred")
     wait_until(lambda: state(mta, queue_id) == "retrying", 15, "it to wait for its next try")
     mta.restart()
-    wait_until(lambda: queue_id in mta.queued_ids(), 15, "it to be found again")
+    wait_until(lambda: ask(mta, "message", id=queue_id)[1] is None, 15, "it to be found again")
     assert state(mta, queue_id) != "scheduled"
     sink.well_behaved()
     mta.command("force", "all")

@@ -12,8 +12,8 @@ TEST_CASE("configured names: next hops that an operator may give, and links that
     CHECK(next_hop_error("partners", config).empty());
     CHECK(next_hop_error("[192.0.2.1]:25", config).empty());
     CHECK(next_hop_error("example.org", config).empty());
-    CHECK(next_hop_error("example", config).starts_with("\"example\" is no next hop: say [host]:port"));
-    CHECK(next_hop_error("[", config).starts_with("\"[\" is no next hop"));
+    CHECK(next_hop_error("example", config).starts_with("\"example\" is not a valid next hop: expected [host]:port"));
+    CHECK(next_hop_error("[", config).starts_with("\"[\" is not a valid next hop"));
     CHECK(is_routed("[relay.example.net]:587", config));
     CHECK_FALSE(is_routed("[relay.example.net]:25", config));
     CHECK_FALSE(is_routed("[relay.example.net]:587@bulk", config));

@@ -63,7 +63,7 @@ TEST_CASE("a host that the policy in force does not name is refused, and reporte
     const auto enforced = policy(decide::sts::Mode::enforce);
     const auto decision = other.decide(&enforced);
     CHECK(decision.result == TlsResult::validation_failure);
-    CHECK(decision.refusal == "host other.test[192.0.2.1] is none of those in the MTA-STS policy of b.test (id 1)");
+    CHECK(decision.refusal == "host other.test[192.0.2.1] is not listed in the MTA-STS policy of b.test (id 1)");
     const auto outcome = other.outcome(decision.result, decision.refusal, enforced);
     REQUIRE(outcome);
     CHECK((outcome->domain == "b.test" && outcome->host == "other.test" &&
@@ -89,8 +89,9 @@ TEST_CASE("a certificate is judged by what was demanded") {
 
     CHECK(verify.missing_requirement("b.test", true, true, none).empty());
     CHECK(verify.missing_requirement("b.test", false, true, none) ==
-          "message requires TLS all the way (REQUIRETLS), and host mx.test[192.0.2.1] does not promise it");
-    CHECK(verify.missing_requirement("b.test", true, false, none).ends_with("vouches for host mx.test[192.0.2.1]"));
+          "message requires TLS on the whole path (REQUIRETLS), and host mx.test[192.0.2.1] does not offer REQUIRETLS");
+    CHECK(verify.missing_requirement("b.test", true, false, none)
+              .ends_with("host mx.test[192.0.2.1] is secured neither by DNSSEC nor by an MTA-STS policy"));
     CHECK(verify.missing_requirement("b.test", true, false, policy(decide::sts::Mode::testing)).empty());
 }
 
