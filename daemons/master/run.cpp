@@ -79,7 +79,7 @@ int run(const Options& given) {
     if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
     auto log_file = RuntimeDirectory::open_log(*config);
     if (!log_file) return refuse(log_file.error().what, 73);
-    if (const auto text = common::syslog_warning(*config); !text.empty())
+    if (const auto text = common::log_warning(*config); !text.empty())
         fmt::print(stderr, "postrider: warning: {}\n", text);
 
     common::Loop loop(1);

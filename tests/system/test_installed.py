@@ -80,6 +80,21 @@ def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
     assert len(linked(root)) == len(NAMES)
 
 
+def test_links_in_the_place_of_files_that_were_removed(installed, root):
+    """As activate advises, beside another mail system: its package lists the names still, but the links are not its own."""
+    (root / "usr/sbin").mkdir(parents=True)
+    (root / "usr/sbin/sendmail").write_text("theirs")
+    (root / "var/lib/dpkg/info/exim4-daemon-light.list").write_text("".join(f"/{name}\n" for name in NAMES))
+    refused = installed.run("postrider", "activate", "--root", root)
+    assert refused.returncode == 73 and "nothing was changed; remove these files" in refused.stderr
+    (root / "usr/sbin/sendmail").unlink()
+    assert installed.run("postrider", "activate", "--root", root).returncode == 0
+    assert (root / "var/lib/postrider/activated").exists(), "a package that takes the names back is noticed"
+    assert installed.run("postrider", "activate", "--root", root).returncode == 0
+    done = installed.run("postrider", "deactivate", "--root", root)
+    assert (done.returncode, done.stderr, linked(root)) == (0, "", {})
+
+
 def test_commands_that_are_programs_of_their_own(installed, tmp_path):
     (tmp_path / "world.toml").write_text('[traffic.one]\ndomains = ["a.example"]\nprofile = "burst"\nmessages = 1\n')
     (tmp_path / "postrider.toml").write_text(f'[mta]\nmulti_user = false\n[spool]\ndirectory = "{tmp_path}/spool"\n')

@@ -4,8 +4,11 @@ import json
 import re
 import signal
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
+
+import pytest
 
 from harness.watch import wait_until
 
@@ -164,3 +167,38 @@ def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
     mta.stop()
     (place / "log").unlink(missing_ok=True)
     place.rmdir()
+
+
+@pytest.mark.parametrize("log, reason", [
+    ({"syslog": True, "syslog_socket": "{place}/none"},
+     "no syslog daemon listens at {place}/none (log.syslog_socket) and log.file is not set: log lines go to {file}; "),
+    ({"syslog": False}, "log.file is not set and log.syslog is false: log lines go to {file}; "),
+], ids=["no daemon", "syslog off"])
+def test_the_first_start_has_a_log_too(mta, log, reason):
+    """The file lies in the spool, which does not exist before the first start."""
+    names = {"place": mta.folder, "file": mta.spool / "log"}
+    mta.config["log"] = {key: value.format(**names) if isinstance(value, str) else value for key, value in log.items()}
+    mta.log_file = names["file"]
+    mta.write_config()
+    warning = "warning: " + reason.format(**names)
+    assert not mta.spool.exists()
+    check = mta.command("check")
+    assert warning in check.stderr and f"Log         {mta.log_file}\n" in check.stdout
+    assert not mta.spool.exists(), "check creates nothing"
+    mta.start()
+    assert warning in mta.last_words() and f"log: {mta.log_file}" in mta.last_words()
+    mta.wait_log(r"master.*: ready$")
+    assert mta.logged(re.escape(reason.format(**names)))
+    assert reason.format(**names) in mta.command("status").stdout
+
+
+@pytest.mark.needs("root")
+def test_where_the_log_goes_is_a_question_of_the_rights_of_root(mta, tmp_path):
+    """Ordinary users may run check. The daemons run with other rights than theirs."""
+    mta.config["mta"].update(multi_user=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["local"]["users"] = []
+    mta.config["log"] = {"syslog": True, "syslog_socket": str(mta.folder / "none")}
+    mta.write_config()
+    done = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", mta.programs / "postrider", "check",
+                           "-c", mta.file], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+    assert "and log.file is not set: log lines go to /var/log/postrider.log; " in done.stderr, done

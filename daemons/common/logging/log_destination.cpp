@@ -12,12 +12,28 @@ namespace common {
 namespace {
 
 // The first is rotated by logrotate; in single-user mode only the spool is writable.
-std::string instead_of_syslog(const config::Config& config) {
+std::string default_file(const config::Config& config) {
     return config.mta.users ? "/var/log/postrider.log" : config.spool.directory + "/log";
 }
 
-bool missed(const config::Config& config) {
-    return config.log.syslog && config.log.file.empty() && !syslog_answers(config.log.syslog_socket);
+bool needs_default(const config::Config& config) {
+    const auto& log = config.log;
+    return log.file.empty() && !(log.syslog && syslog_answers(log.syslog_socket));
+}
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// By the user who starts the daemons: root if they run as a user of their own, whoever asks.
+bool can_be_written(const config::Config& config, const std::string& file) {
+    const auto writable = [&](const std::string& path) {
+        const bool for_root = config.mta.users && geteuid() != 0;
+        return access(path.c_str(), F_OK) == 0 && (for_root || access(path.c_str(), W_OK) == 0);
+    };
+    if (access(file.c_str(), F_OK) == 0) return writable(file);
+    const auto directory = directory_of(file);
+    if (!config.mta.users && access(directory.c_str(), F_OK) != 0)
+        return writable(directory_of(directory)); // the spool, which the first start creates
+    return writable(directory);
 }
 
 } // namespace
@@ -32,21 +48,20 @@ bool syslog_answers(const std::string& socket_path) {
 }
 
 std::string log_file(const config::Config& config) {
-    return missed(config) ? instead_of_syslog(config) : config.log.file;
+    return needs_default(config) ? default_file(config) : config.log.file;
 }
 
-std::string syslog_warning(const config::Config& config) {
-    if (!missed(config)) return {};
-    const auto file = instead_of_syslog(config);
-    const auto directory = file.substr(0, file.rfind('/'));
-    const bool writable =
-        access(file.c_str(), F_OK) == 0 ? access(file.c_str(), W_OK) == 0 : access(directory.c_str(), W_OK) == 0;
-    return fmt::format(
-        "no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog "
-        "daemon, or "
-        "set log.file and syslog = false in [log]",
-        config.log.syslog_socket,
-        writable ? "go to " + file : fmt::format("are lost, because {} is not writable either", file));
+std::string log_warning(const config::Config& config) {
+    if (!needs_default(config)) return {};
+    const auto file = default_file(config);
+    const auto where = can_be_written(config, file) ? "go to " + file
+                                                    : fmt::format("are lost, because {} is not writable either", file);
+    if (!config.log.syslog)
+        return fmt::format("log.file is not set and log.syslog is false: log lines {}; set one of them in [log]",
+                           where);
+    return fmt::format("no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; "
+                       "start a syslog daemon, or set log.file and syslog = false in [log]",
+                       config.log.syslog_socket, where);
 }
 
 } // namespace common

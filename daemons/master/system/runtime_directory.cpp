@@ -348,8 +348,10 @@ Result<common::Fd> RuntimeDirectory::open_errors() {
 Result<common::Fd> RuntimeDirectory::open_log(const config::Config& config) {
     const auto path = common::log_file(config);
     if (path.empty()) return common::Fd();
+    if (config.log.file.empty() && !config.mta.users) // the default file lies in the spool: this may be the first start
+        mkdir(config.spool.directory.c_str(), 0755);
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
-    if (!fd && config.log.file.empty()) return common::Fd(); // environment_warnings() tells of it
+    if (!fd && config.log.file.empty()) return common::Fd(); // log_warning() reports it
     if (!fd) return std::unexpected(advise_on_log(Error::from_errno("open the log file " + path), path));
     return fd;
 }

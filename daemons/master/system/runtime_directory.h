@@ -58,8 +58,8 @@ public:
 
     // run/errors, empty: what dying daemons write to standard error when no terminal is there.
     spool::Result<common::Fd> open_errors();
-    // The file that log lines go to (common/log_place.h), created 0640; empty where there is none. What only stands in
-    // for syslog and cannot be opened is no error.
+    // The file that log lines go to (common/logging/log_destination.h), created 0640; empty where there is none. A
+    // default file that cannot be opened is not an error.
     static spool::Result<common::Fd> open_log(const config::Config& config);
     // About the file system the spool lies on; "" if there is nothing to say.
     const std::string& warning() const { return warning_; }

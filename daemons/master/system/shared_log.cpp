@@ -36,7 +36,7 @@ bool SharedLog::follow_syslog(const config::Config& config) {
     if (answers)
         log_.info("a syslog daemon is listening at {} again: log lines go there", config.log.syslog_socket);
     else
-        log_.warning("{}", common::syslog_warning(config));
+        log_.warning("{}", common::log_warning(config));
     return true;
 }
 

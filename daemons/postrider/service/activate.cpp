@@ -39,6 +39,10 @@ std::string package_of(const std::string& root, const std::string& path) {
     return "";
 }
 
+// A package that brings links to our programs. Another one lists the names of files that were removed to make room for
+// our links, until it is removed itself.
+bool is_ours(std::string_view package) { return package.starts_with("postrider"); }
+
 StandardLink inspect_link(const std::string& root, const common::StandardName& name) {
     const auto found = common::check_name(root, name);
     StandardLink link{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
@@ -106,7 +110,7 @@ int activate(const Arguments& arguments) {
             print_result(arguments, link, "linked");
         }
     }
-    const bool packaged = std::ranges::none_of(links, [](const auto& link) { return link.package.empty(); });
+    const bool packaged = std::ranges::all_of(links, [](const auto& link) { return is_ours(link.package); });
     if (dry || packaged) return ok; // nobody takes from a package what is its own
     if (const int error = common::record_activation(root); error != 0)
         return report_failure(common::activation_record(root), error);
@@ -119,7 +123,7 @@ int deactivate(const Arguments& arguments) {
     bool any = false;
     const auto links = inspect_links(root);
     for (const auto& link : links) {
-        if (link.state != NameState::ours || link.package.empty()) continue;
+        if (link.state != NameState::ours || !is_ours(link.package)) continue;
         print_error(fmt::format("{}: it belongs to the package {}: remove the package", link.path, link.package));
         return cannot_create;
     }
