@@ -34,13 +34,26 @@ def make_certificate(folder):
 
 
 def enter_namespaces(marker):
-    """Starts the script anew in mount, network and process namespaces of its own: its ports, mounts and processes
+    """Starts the script again in mount, network and process namespaces of its own: its ports, mounts and processes
     are nobody else's, and all of them end with it."""
     if os.environ.get(marker):
+        reap_for_others()
         return
     os.environ[marker] = "1"
     os.execvp("unshare", ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
                           "--propagation", "private", "/usr/bin/python3", *sys.argv])
+
+
+def reap_for_others():
+    """The first process of a namespace inherits those whose parents have ended. It does nothing but wait for them; the
+    script goes on as its child."""
+    child = os.fork()
+    if not child:
+        return
+    while True:
+        ended, status = os.wait()
+        if ended == child:
+            os._exit(os.waitstatus_to_exitcode(status) & 0xff)
 
 
 def loopback_up():

@@ -22,6 +22,7 @@ class Postfix:
         self.version = version
         self.recorder = None
         self.certificate = None  # (certificate, key): STARTTLS is offered
+        self.connections = None  # to each next hop; None: the default
 
     def configure(self, disk, routes):
         """What the package's configuration writes for a host that relays through a smart host; the rest is default."""
@@ -45,10 +46,14 @@ class Postfix:
         lines.append(f"relayhost = [{default_route[0]}]:{default_route[1]}" if default_route else "relayhost =")
         others = {d: to for d, to in routes.items() if d != "*"}
         if others:
+            lines.append("transport_maps = hash:/etc/postfix/transport")
+        if self.connections:
+            lines += [f"initial_destination_concurrency = {self.connections}",
+                      f"default_destination_concurrency_limit = {self.connections}"]
+        (CONFIG / "main.cf").write_text("\n".join(lines) + "\n")
+        if others:  # postmap reads main.cf
             (CONFIG / "transport").write_text("".join(f"{d} smtp:[{a}]:{p}\n" for d, (a, p) in others.items()))
             run("/usr/sbin/postmap", CONFIG / "transport")
-            lines.append("transport_maps = hash:/etc/postfix/transport")
-        (CONFIG / "main.cf").write_text("\n".join(lines) + "\n")
         Path("/etc/aliases").write_text("postmaster: root\n")
         run("/usr/sbin/postalias", "/etc/aliases")
         shutil.copy("/usr/share/postfix/makedefs.out", CONFIG / "makedefs.out")

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .ground import run
+from .ground import Recorder, run
 from .load import wait_for_port
 
 PROGRAMS = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce",
@@ -31,6 +31,8 @@ class Postrider:
     def __init__(self, build):
         self.build = build
         self.certificate = None  # (certificate, key): STARTTLS is offered
+        self.connections = None  # to each next hop; None: the default
+        self.recorder = None
 
     def configure(self, disk, routes):
         self.disk = disk
@@ -42,11 +44,14 @@ class Postrider:
         os.symlink("sendmail", programs / "mailq")
         self.programs = programs
         self.config = disk / "postrider.toml"
-        self.config.write_text(bench_configuration(disk, routes, self.port, self.certificate))
+        self.config.write_text(bench_configuration(disk, routes, self.port, self.certificate, self.connections))
         if os.geteuid() == 0:
             self.spool.mkdir()
             shutil.chown(self.spool, "postrider", "postrider")
         self.file_queues = [self.spool / "incoming", self.spool / "messages"]
+        self.log = disk / "mail.log"
+        if os.geteuid() == 0:
+            self.recorder = Recorder(["/dev/log"], self.log)
 
     def start(self, group, prefix=()):
         def child():
@@ -60,8 +65,8 @@ class Postrider:
         wait_for_port(self.address, self.port)
 
     def last_words(self):
-        log = self.disk / "postrider.log"
-        return (self.disk / "output").read_text(errors="replace") + (log.read_text(errors="replace")[-4000:] if log.exists() else "")
+        log = self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
+        return (self.disk / "output").read_text(errors="replace") + log
 
     def queued(self):
         return sum(bool(QUEUE_ID.fullmatch(f)) for q in self.file_queues for _, _, files in os.walk(q) for f in files)
@@ -92,14 +97,19 @@ class Postrider:
                 pass
         self.process.wait()
         self.output.close()
+        if self.recorder:
+            self.recorder.stop()
+            self.recorder = None
+            Path("/dev/log").unlink(missing_ok=True)
 
 
-def bench_configuration(disk, routes, port, certificate=None):
-    """The shipped configuration is the defaults; these are the places, who may send, and where mail goes."""
+def bench_configuration(disk, routes, port, certificate=None, connections=None):
+    """The shipped configuration is the defaults; these are the places, who may send, and where mail goes. The log goes
+    to syslog as by default, as Postfix's does. A user other than root has no /dev/log to himself: it goes to a file."""
     values = {
         "mta": {"hostname": "bench.example", "multi_user": os.geteuid() == 0},
         "spool": {"directory": str(disk / "spool")},
-        "log": {"file": str(disk / "postrider.log"), "syslog": False},
+        "log": {} if os.geteuid() == 0 else {"file": str(disk / "mail.log"), "syslog": False},
         "local": {"domains": ["bench.example", "localhost"]},
         "listen.relay": {"addresses": [f"127.0.0.1:{port}"], "service": "relay"},
     }
@@ -107,5 +117,9 @@ def bench_configuration(disk, routes, port, certificate=None):
         values["tls"] = {"certificates": [str(certificate[0])], "keys": [str(certificate[1])]}
     for domain, (address, target) in routes.items():
         values[f'route."{domain}"'] = {"next_hop": f"[{address}]:{target}"}
+        if connections:
+            values[f'route."{domain}"']["connections"] = connections
+    if connections:
+        values["queue"] = {"initial_connections_route": connections}
     return "\n".join(f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
                      for name, keys in values.items())
