@@ -4,6 +4,7 @@ from pathlib import Path
 
 AT_LEAST, AT_MOST = "≥", "≤"
 
+# {(case, row of the table): what the ratio should be}
 GOALS = {
     ("a", "end to end/s"): (AT_LEAST, 6), ("a", "CPU ms/message"): (AT_MOST, 0.10),
     ("b", "end to end/s"): (AT_LEAST, 10), ("b", "CPU ms/message"): (AT_MOST, 0.07),
@@ -61,5 +62,5 @@ class Steal:
 
 
 def others_at_work():
-    """Are other processes using the processors right now? Their number, averaged over the last minute."""
+    """How many other processes wanted a processor, averaged over the last minute."""
     return os.getloadavg()[0]
