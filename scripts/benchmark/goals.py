@@ -1,5 +1,6 @@
 """What is asked of each ratio of Postrider's figure to Postfix's, and how a disturbed machine shows."""
 import os
+import statistics
 from pathlib import Path
 
 AT_LEAST, AT_MOST = "≥", "≤"
@@ -40,9 +41,8 @@ def text_of(case, row):
 
 def spread(values):
     """Largest to smallest, as a part of the median."""
-    ordered = sorted(values)
-    middle = ordered[len(ordered) // 2]
-    return (ordered[-1] - ordered[0]) / middle if middle else 0
+    middle = statistics.median(values)
+    return (max(values) - min(values)) / middle if middle else 0
 
 
 class Steal:
