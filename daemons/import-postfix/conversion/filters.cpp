@@ -1,4 +1,4 @@
-// What is looked at in messages on their way in, and who gets copies.
+// Checks of incoming messages, and recipients of copies.
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
@@ -96,7 +96,7 @@ void header_checks(Import& import) {
             postfix::logical_lines(import.file("header_checks", type->name), import.resolved_path(type->name));
         if (!lines && !import.error) import.error = lines.error();
         if (import.error) return;
-        std::size_t within = 0; // if … endif: what is in there has no counterpart either
+        std::size_t within = 0; // if … endif: what is inside has no counterpart either
         for (const auto& line : *lines) {
             const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
                                 line.text.starts_with("if!") || line.text.starts_with("IF ");

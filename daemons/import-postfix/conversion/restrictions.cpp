@@ -1,5 +1,5 @@
-// smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
-// what nothing corresponds to, word by word.
+// smtpd_*_restrictions: which of them Postrider's rules already cover, which become a section of their own, and which
+// have no counterpart, word by word.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
@@ -128,7 +128,7 @@ public:
         }
     }
 
-    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is no domain, or the answers make no sense.
+    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is not a domain, or the answers are invalid.
     bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin) {
         const auto equals = std::min(text.find('='), text.size());
         const auto answers =
@@ -152,7 +152,7 @@ private:
         return out;
     }
 
-    // Listeners where nobody could send were taken out again.
+    // Listeners where no client could send were removed again.
     bool listens(const std::string& name) const { return import_.draft.find(fmt::format("listen.{}.addresses", name)); }
     bool some_are_left(std::vector<std::string>& listeners) const {
         std::erase_if(listeners, [&](const auto& name) { return !listens(name); });
@@ -182,7 +182,7 @@ private:
         for (const auto& [word, more] : *restrictions) {
             if (word == "reject" || word == "defer" || word == "permit" ||
                 (word == "permit_sasl_authenticated" && listener.submission))
-                break; // the list ends there; who else is there on a submission listener?
+                break; // the list ends there; which other clients are there on a submission listener?
             if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
             if (word == "reject_rbl_client" || word == "permit_dnswl_client")
                 on_list(listener, list, word, more);
@@ -278,7 +278,7 @@ private:
     }
 
     Import& import_;
-    bool relays_ = false, authenticated_ = false; // of the listener at hand: mynetworks, whoever authenticates
+    bool relays_ = false, authenticated_ = false; // of the current listener: mynetworks, authenticated clients
     bool some_relay_ = false;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;
@@ -289,7 +289,7 @@ void postscreen(Import& import, Restrictions& restrictions) {
     const auto listener =
         std::ranges::find_if(import.listeners, [](const auto& each) { return each.service->command == "postscreen"; });
     if (listener == import.listeners.end()) return;
-    // By default postscreen only logs what it finds, and looks on.
+    // By default postscreen only logs what it finds, without acting.
     const auto acts = [&](std::string_view name) {
         import.mark_converted(name);
         const auto action = import.value(listener->values, name);

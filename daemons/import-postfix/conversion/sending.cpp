@@ -1,4 +1,4 @@
-// Where mail leaves to: next hops, accounts there, levels of TLS, limits.
+// How mail leaves: next hops, accounts there, levels of TLS, limits.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/decide/routing/routing.h"
@@ -48,7 +48,7 @@ void relayhost(Import& import) {
     import.set("route.\"*\".next_hop", hops.size() == 1 ? toml(hops.front()) : toml(hops), from);
 }
 
-// Routes that only say how mail to everywhere is sent.
+// Routes that only describe how mail to everywhere is sent.
 std::string everywhere(Import& import) {
     if (!import.draft.find("route.\"*\".next_hop"))
         import.draft.set("route.\"*\".next_hop", toml("mx"), "for what follows");
@@ -100,7 +100,7 @@ void tls_policies(Import& import) {
     const auto* star = import.draft.find("route.\"*\".next_hop");
     const auto relay = star ? star->value : "";
     for (const auto& word : import.words("smtp_tls_policy_maps")) {
-        // What asks for MTA-STS in Postfix is a service behind a socketmap.
+        // In Postfix a service reached through a socketmap provides MTA-STS.
         if (const auto type = postfix::parse_typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
             const auto* level = import.draft.find("smtp_client.tls");
             const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
@@ -118,7 +118,7 @@ void tls_policies(Import& import) {
         const auto type = postfix::parse_typed(word);
         if (!entries ||
             (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
-            // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
+            // The table asks for TLS, or for better TLS: it must not get lost.
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
             import.mark_unsupported(
                 "smtp_tls_policy_maps",

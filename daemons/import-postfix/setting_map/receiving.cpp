@@ -1,4 +1,4 @@
-// Receiving: the SMTP server, its restrictions, filters and what is looked at in content. Data.
+// Receiving: the SMTP server, its restrictions, filters and checks of content. Data.
 #include "daemons/import-postfix/setting_map/setting_map_rows.h"
 
 namespace postrider {
