@@ -71,7 +71,7 @@ private:
         if (const auto* answer = std::get_if<proto::submission::DomainFlushed>(&message))
             return tried(answer->request, answer);
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
-        if (!taken) return queue_manager_.fail("unexpected message: only Taken and Tried are accepted here");
+        if (!taken) return queue_manager_.fail("unexpected message: only Taken and DomainFlushed are accepted here");
         CRASH_POINT("writer.taken");
         if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
     }
