@@ -5,8 +5,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = sorted(page.name for page in (ROOT / "man").iterdir() if page.suffix[1:].isdigit())
-MANUAL = [ROOT / "README.md", *(ROOT / "man" / page for page in PAGES)]
+PAGES = {page.name: page for page in sorted((ROOT / "man").rglob("*.[1-8]"))}
+MANUAL = [ROOT / "README.md", *PAGES.values()]
 DOCUMENTS = [*MANUAL, ROOT / "libspool/FORMAT.md", ROOT / "tests/system/FAULTS.md"]
 
 # Pages that others bring.
@@ -70,16 +70,18 @@ def test_every_test_that_faults_name_is_there():
 def test_every_page_that_is_named_is_there():
     linked = set(re.findall(r"install_symlink\('([\w.-]+)'", (ROOT / "man/meson.build").read_text())) | {"postcat.1", "postconf.1", "postsuper.1"}
     wrong = {f"{page}: {name}({section})" for page in PAGES
-             for name, section in re.findall(r"^\.Xr (\S+) (\d)", (ROOT / "man" / page).read_text(), re.M)
+             for name, section in re.findall(r"^\.(?:It )?Xr (\S+) (\d)", PAGES[page].read_text(), re.M)
              if f"{name}.{section}" not in {*PAGES, *linked, *OF_OTHERS}}
     assert not wrong, wrong
 
 
 def test_every_page_is_installed_and_can_be_found_from_the_overview():
     installed = (ROOT / "man/meson.build").read_text()
-    assert not [page for page in PAGES if f"'{page}'" not in installed]
-    overview = (ROOT / "man/postrider.7").read_text().split(".Sh SEE ALSO")[1]
-    assert not [page for page in PAGES if page != "postrider.7" and f".Xr {page[:-2]} {page[-1]}" not in overview]
+    assert not [page for page, file in PAGES.items() if f"'{file.relative_to(ROOT / 'man')}'" not in installed]
+    overview = PAGES["postrider.7"].read_text().split(".Sh SEE ALSO")[1]
+    recipes = PAGES["postrider-recipes.7"].read_text()
+    assert not [page for page, file in PAGES.items() if page != "postrider.7"
+                and f"Xr {page[:-2]} {page[-1]}" not in (recipes if file.parent.name == "recipes" else overview)]
 
 
 def texts_of_the_sources():

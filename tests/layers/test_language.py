@@ -70,7 +70,7 @@ def prose(path):
 def documents():
     yield from sorted(ROOT.glob("*.md"))
     yield from (ROOT / "libspool/FORMAT.md", ROOT / "tests/system/FAULTS.md")
-    yield from sorted(page for page in (ROOT / "man").iterdir() if page.suffix[1:].isdigit())
+    yield from sorted((ROOT / "man").rglob("*.[1-8]"))
     # postrider.toml has the sentences of its page
     yield from sorted(file for file in (ROOT / "conf").rglob("*") if file.is_file() and file.name not in
                       ("postrider.toml", "grafana-dashboard.json"))

@@ -107,8 +107,8 @@ def remote(block):
     """Makes remote mail servers: remote() → Sink."""
     made = []
 
-    def make(port=None, **options):
-        made.append(Sink(block.host(10 + len(made)), port or block.port(), **options))
+    def make(port=None, address=None, **options):
+        made.append(Sink(address or block.host(10 + len(made)), port or block.port(), **options))
         return made[-1]
     yield make
     for sink in made:

@@ -10,13 +10,13 @@ import pytest
 from harness.mta import BUILD
 
 SOURCE = Path(__file__).resolve().parents[2]
-PAGES = sorted(page.name for page in (SOURCE / "man").iterdir() if page.suffix[1:].isdigit())
-EVERYTHING = [SOURCE / "README.md", *(SOURCE / "man" / page for page in PAGES)]
+PAGES = {page.name: page for page in sorted((SOURCE / "man").rglob("*.[1-8]"))}
+EVERYTHING = [SOURCE / "README.md", *PAGES.values()]
 
 
 @cache
 def rendered(page):
-    done = subprocess.run(["mandoc", "-T", "ascii", "-O", "width=1000", SOURCE / "man" / page], capture_output=True, text=True, check=True)
+    done = subprocess.run(["mandoc", "-T", "ascii", "-O", "width=1000", PAGES[page]], capture_output=True, text=True, check=True)
     return re.sub(r".\x08", "", done.stdout)
 
 

@@ -10,7 +10,7 @@ from harness.certificates import make_certificate
 from harness.mta import gather_programs
 
 SOURCE = Path(__file__).resolve().parents[2]
-EVERYTHING = [SOURCE / "README.md", *sorted(page for page in (SOURCE / "man").iterdir() if page.suffix[1:].isdigit())]
+EVERYTHING = [SOURCE / "README.md", *sorted((SOURCE / "man").rglob("*.[1-8]"))]
 
 
 def literal_blocks(text):

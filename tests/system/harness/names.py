@@ -88,7 +88,7 @@ class Names:
                 connection.settimeout(5)
                 try:
                     size = int.from_bytes(connection.recv(2), "big")
-                    answer = self.answer(connection.recv(size), over_tcp=True)
+                    answer = self.answer(connection.recv(size), over_tcp=True) if size else None
                     if answer is not None:
                         connection.sendall(len(answer).to_bytes(2, "big") + answer)
                 except OSError:

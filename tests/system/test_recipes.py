@@ -1,0 +1,192 @@
+"""The recipes of the manual (man/recipes), followed word for word on a machine that has the partner's Debian packages."""
+import re
+from functools import partial
+
+import pytest
+from dnslib import TXT
+
+from harness.installed import Installed
+from harness.machine import Machine, listens
+from harness.names import Names
+from harness.recipe import Recipe
+from harness.watch import wait_until
+
+pytestmark = [pytest.mark.needs("root", "mounts", "own network")]
+
+
+HOST, BACKUP, PROVIDER = "192.0.2.1", "192.0.2.2", "192.0.2.3"  # mail.example.com …, as all other hosts see them
+
+
+@pytest.fixture(scope="module")
+def postrider(tmp_path_factory):
+    return Installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def dns():
+    """What every machine of the test asks: example.com, its mail server and its backup are there."""
+    names = Names("127.0.0.1", 53)
+    names.mx("example.com", (10, "mail.example.com"), (20, "mx2.example.com"))
+    names.address_of("mail.example.com", HOST)
+    names.address_of("mx2.example.com", BACKUP)
+    names.address_of("smtp.provider.example", PROVIDER)
+    yield names
+    names.stop()
+
+
+@pytest.fixture
+def machine(folder, dns, network, postrider):
+    """machine(recipe) → one with the packages of the recipe and a running Postrider for example.com, users ann and bob.
+    machine(PACKAGE …, has_postrider=False): any other."""
+    made = []
+    network.add(HOST, BACKUP, PROVIDER)
+
+    def make(*what, hostname="mail.example.com", listen="*:25", has_postrider=True):
+        packages = what[0].packages if isinstance(what[0], Recipe) else what
+        one = Machine(folder / f"machine{len(made)}", hostname, *packages, postrider=postrider if has_postrider else None)
+        made.append(one)
+        if has_postrider:
+            one.install_postrider(hostname, "example.com", "ann", "bob", listen=listen)
+            one.start_postrider()
+        return one
+    yield make
+    for each in made:
+        each.stop()
+
+
+def test_rspamd(machine):
+    recipe = Recipe("postrider-rspamd.7")
+    here = machine(recipe)
+    here.add_user("_rspamd", "/var/lib/rspamd")
+    here.add_user("redis", "/var/lib/redis")
+    here.run("mkdir -p /var/lib/rspamd /var/log/rspamd /var/lib/redis /var/log/redis; chown _rspamd /var/lib/rspamd /var/log/rspamd;"
+             "chown redis /var/lib/redis /var/log/redis; chgrp redis /etc/redis /etc/redis/redis.conf")
+    here.write("/usr/share/rspamd/effective_tld_names.dat", "com\nnet\n")  # compiling all of them takes half a minute
+    here.write("/etc/rspamd/local.d/options.inc", "disable_hyperscan = true;\n")
+    recipe.follow("CONFIGURE", here, {"rspamd": lambda: here.start_unit("rspamd", lambda: listens("11332")),
+                                      "redis-server": lambda: here.start_unit("redis-server", lambda: listens("6379"))})
+    spam, ham = recipe.follow("TEST", here)
+    assert "554 5.7.1 Gtube pattern" in spam
+    assert re.search(r"250 2\.0\.0 Ok: queued as", ham)
+    assert re.search(r"^X-Spamd-Result: default: False", here.wait_mail("ann"), re.M)
+
+
+def test_opendkim_and_opendmarc(machine, dns):
+    recipe = Recipe("postrider-opendkim.7")
+    here = machine(recipe)
+    for name in ("opendkim", "opendmarc"):
+        here.add_user(name)
+        here.run(f"mkdir -p /run/{name}; chown {name} /run/{name}")
+    units = {"opendkim": partial(here.start_unit, "opendkim", lambda: listens("8891")),
+             "opendmarc": partial(here.start_unit, "opendmarc", lambda: listens("8893"))}
+    dns.add("_dmarc.paypal.com", "TXT", TXT("v=DMARC1; p=reject"))
+    recipe.follow("CONFIGURE", here, units)
+    passed, rejected = recipe.follow("TEST", here)
+    assert "250 2.0.0 Ok: queued as" in passed
+    assert "550 5.7.1 rejected by DMARC policy for paypal.com" in rejected
+    results = re.findall(r"^Authentication-Results: mail\.example\.com; (\w+=\w+)", here.wait_mail("ann"), re.M)
+    assert sorted(results) == ["dkim=none", "dmarc=none", "spf=none"]
+
+    here.run("kill $(cat /run/opendkim/opendkim.pid)")
+    wait_until(lambda: not listens("8891"), 10, "OpenDKIM to end")
+    recipe.follow("Sign with OpenDKIM", here, units)
+    signed = here.wait_mail("bob", "Subject: signed")
+    assert re.search(r"^DKIM-Signature: v=1; a=rsa-sha256; .*d=example.com; s=mail;", signed, re.M)
+
+
+def test_dovecot(machine):
+    recipe = Recipe("postrider-dovecot.7")
+    here = machine(recipe)
+    for user in ("dovecot", "dovenull"):
+        here.add_user(user)
+    here.run("mkdir -p /etc/dovecot; cp -r /usr/share/dovecot/dovecot.conf /usr/share/dovecot/conf.d /etc/dovecot/\n"
+             "mkdir -p /etc/dovecot/private /etc/letsencrypt/live/mail.example.com; cd /etc/letsencrypt/live/mail.example.com\n"
+             "openssl req -x509 -newkey rsa:2048 -nodes -keyout privkey.pem -out fullchain.pem -subj /CN=mail.example.com -days 9\n"
+             "cp fullchain.pem /etc/dovecot/private/dovecot.pem; cp privkey.pem /etc/dovecot/private/dovecot.key\n"
+             "for each in imap lmtp; do echo 'protocols = $protocols' $each >/usr/share/dovecot/protocols.d/$each.protocol; done\n"
+             "echo ann:secret | chpasswd")
+    recipe.follow("CONFIGURE", here, {"dovecot": partial(here.start_unit, "dovecot", lambda: listens("12340"))})
+    _, inbox, _, junk, sent, quota = recipe.follow("TEST", here)
+    assert "Subject: test" in inbox and "X-Spam" not in inbox
+    assert "X-Spam: Yes" in junk
+    assert "235 2.7.0" in sent and "250 2.0.0 Ok: queued as" in sent
+    assert re.search(r"User quota STORAGE +\d+ +1048576 ", quota)
+    wait_until(lambda: "Subject: test" in here.run("doveadm fetch -u bob hdr mailbox INBOX all"), 10, here.said)
+    # A full one: the size of a message is in its name.
+    here.write("/home/ann/Maildir/cur/1.M1P1.mail,S=1400000000,W=1400000000:2,S", "Subject: large\n\n", owner="ann")
+    here.run("doveadm quota recalc -u ann")
+    assert "552 5.2.2 <ann@example.com>: Recipient address rejected: Mailbox is full" in here.run(
+        "swaks --server mail.example.com --from test@example.net --to ann@example.com", check=False)
+
+
+def test_null_client(machine):
+    recipe = Recipe("postrider-null-client.7")
+    hub = machine(recipe, listen=f"{HOST}:25")
+    hub.write("/etc/aliases", "root: ann\n")
+    recipe.follow("On the hub", hub)
+    client = machine(recipe, hostname="app1.example.com", listen="127.0.0.1:25")
+    recipe.follow("CONFIGURE", client)
+    tried, _, queue = recipe.follow("TEST", client)
+    assert "accepted" in tried and "Mail queue is empty" in queue
+    assert "the disk is full" in hub.wait_mail("ann", "Subject: alarm")
+
+
+def certificate(machine, name, key, certificate):
+    machine.run(f"mkdir -p $(dirname {key}); openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -subj /CN={name} "
+                f"-addext subjectAltName=DNS:{name} -days 90")
+
+
+def test_smart_host(machine):
+    recipe = Recipe("postrider-smart-host.7")
+    provider = machine("postfix", "dovecot-core", hostname="smtp.provider.example", has_postrider=False)
+    for user in ("dovecot", "dovenull"):
+        provider.add_user(user)
+    certificate(provider, "smtp.provider.example", "/etc/ssl/key.pem", "/etc/ssl/cert.pem")
+    provider.write("/etc/dovecot/dovecot.conf", """
+protocols =
+ssl = no
+log_path = /var/log/dovecot
+auth_mechanisms = plain login scram-sha-256
+passdb {
+  driver = static
+  args = user=example password=secret
+}
+service auth {
+  unix_listener postfix {
+    mode = 0666
+  }
+}
+""")
+    provider.start_unit("dovecot", lambda: listens(provider.path("/run/dovecot/postfix")))
+    provider.start_postfix(PROVIDER, "smtp.provider.example", "example.org", "reader", main="""
+smtpd_tls_cert_file = /etc/ssl/cert.pem
+smtpd_tls_key_file = /etc/ssl/key.pem
+smtpd_sasl_type = dovecot
+smtpd_sasl_path = /run/dovecot/postfix
+""", master="""
+587 inet n - n - - smtpd
+    -o smtpd_tls_security_level=encrypt
+    -o smtpd_sasl_auth_enable=yes
+    -o smtpd_client_restrictions=permit_sasl_authenticated,reject
+    -o smtpd_sender_restrictions=check_sender_access,inline:{example@provider.example=OK},reject
+""")
+    here = machine(recipe, listen=f"{HOST}:25")
+    here.write("/etc/ssl/certs/ca-certificates.crt", provider.read("/etc/ssl/cert.pem"))
+    recipe.follow("CONFIGURE", here)
+    tried, _, queue = recipe.follow("TEST", here)
+    assert "235 2.7.0" in tried and "Mail queue is empty" in queue
+    got = provider.wait_mail("reader")
+    assert "Subject: through the provider" in got and "Return-Path: <example@provider.example>" in got
+
+
+def test_backup_mx(machine):
+    recipe = Recipe("postrider-backup-mx.7")
+    backup = machine(recipe, hostname="mx2.example.com", listen=f"{BACKUP}:25")
+    recipe.follow("CONFIGURE", backup)
+    taken, refused, waiting = recipe.follow("TEST", backup)
+    assert "250 2.0.0 Ok: queued as" in taken and "550 5.1.1" in refused
+    assert "mail.example.com" in waiting
+    primary = machine("postfix", "fetchmail", has_postrider=False)
+    primary.start_postfix(HOST, "mail.example.com", "example.com", "ann")
+    recipe.follow("The server is back", primary)
+    assert "by mx2.example.com (Postrider)" in primary.wait_mail("ann")
