@@ -190,3 +190,41 @@ def test_backup_mx(machine):
     primary.start_postfix(HOST, "mail.example.com", "example.com", "ann")
     recipe.follow("The server is back", primary)
     assert "by mx2.example.com (Postrider)" in primary.wait_mail("ann")
+
+
+def test_postsrsd(machine, dns, remote):
+    recipe = Recipe("postrider-postsrsd.7")
+    here = machine(recipe, listen="127.0.0.1:25")
+    here.add_user("postsrsd")
+    here.run("mkdir -p /var/lib/postsrsd; echo a-secret >/etc/postsrsd.secret; cp /usr/share/postsrsd/postsrsd.template /etc/default/postsrsd")
+    here.write("/etc/aliases", "carol: carol@example.org\n")
+    dns.mx("example.org", (10, "mx.example.org"))
+    dns.address_of("mx.example.org", PROVIDER)
+    sink = remote(25, PROVIDER)
+    recipe.follow("CONFIGURE", here, {"postsrsd": partial(here.start_unit, "postsrsd", lambda: listens("10002"))})
+    both_ways, _ = recipe.follow("TEST", here)
+    srs, back = both_ways.split()
+    assert re.fullmatch(r"SRS0=.*=example\.net=ann@example\.com", srs) and back == "ann@example.net"
+    assert sink.wait_for_one_to("carol@example.org").sender == srs
+    # A report comes back to that address, and goes to the original sender.
+    dns.mx("example.net", (10, "mx.example.org"))
+    here.run("swaks", "--server", "127.0.0.1", "--from", "<>", "--to", srs)
+    assert sink.wait_for_one_to("ann@example.net").sender == ""
+
+
+def test_mailman(machine):
+    recipe = Recipe("postrider-mailman.7")
+    here = machine(recipe)
+    here.add_user("list", "/var/list")
+    here.run("cp /usr/share/mailman3/mailman.cfg.sample /etc/mailman3/mailman.cfg\n"
+             "for each in /var/lib/mailman3 /var/lib/mailman3/data /var/log/mailman3 /run/mailman3; do\n"
+             "    mkdir -p $each; chown list:list $each\ndone")
+    # Each runner is a Python of its own: those that the recipe does not need stay away.
+    here.write("/etc/mailman3/mailman.cfg", here.read("/etc/mailman3/mailman.cfg") + "".join(
+        f"[runner.{name}]\nstart: no\n" for name in ("archive", "bounces", "command", "digest", "nntp", "rest", "retry", "task", "virgin")))
+    start = partial(here.start_unit, "mailman3", lambda: listens("8024"))
+    recipe.follow("CONFIGURE", here, {"mailman3": start})
+    *_, refused = recipe.follow("TEST", here)
+    assert "550 5.1.1" in refused
+    for user in ("ann", "bob"):
+        assert "List-Id: <team.lists.example.com>" in here.wait_mail(user, "Subject: [Team] hello all")

@@ -151,10 +151,9 @@ class Machine:
         if file := value.get("EnvironmentFile"):
             variables = [line for line in self.read(file.lstrip("-")).splitlines() if re.match(r"\w+=", line)]
         script = "".join(f"{each}\n" for each in variables) + f"exec {value['ExecStart']}"
+        started = self.serve("sh", "-ec", script, user=user)
         if value.get("Type") == "forking":
-            self.run(*(["setpriv", f"--reuid={user}", f"--regid={self.group_of(user)}", "--init-groups"] if user else []), "sh", "-ec", script)
-        else:
-            self.serve("sh", "-ec", script, user=user)
+            assert started.wait(60) == 0, f"{name} did not start\n{self.said()}"
         wait_until(ready, 30, lambda: f"{name} to be ready\n{self.said()}")
 
     def said(self):
