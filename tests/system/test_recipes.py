@@ -1,5 +1,9 @@
 """The recipes of the manual (man/recipes), followed word for word on a machine that has the partner's Debian packages."""
+import json
 import re
+import urllib.error
+import urllib.parse
+import urllib.request
 from functools import partial
 
 import pytest
@@ -228,3 +232,60 @@ def test_mailman(machine):
     assert "550 5.1.1" in refused
     for user in ("ann", "bob"):
         assert "List-Id: <team.lists.example.com>" in here.wait_mail(user, "Subject: [Team] hello all")
+
+
+def test_amavis(machine):
+    recipe = Recipe("postrider-amavis.7")
+    here = machine(recipe)
+    here.add_user("amavis", "/var/lib/amavis")
+    here.run("for each in tmp db virusmails; do mkdir -p -m 750 /var/lib/amavis/$each; done; chown -R amavis:amavis /var/lib/amavis; mkdir -p /run/amavis")
+    recipe.follow("CONFIGURE", here, {
+        "amavis": partial(here.start_unit, "amavis", lambda: listens(here.path("/var/lib/amavis/amavisd.sock"))),
+        "amavisd-milter": lambda: (here.launch("/etc/init.d/amavisd-milter", "start"), wait_until(lambda: listens("60001"), 20, here.said))})
+    clean, _, banned = recipe.follow("TEST", here)
+    assert "250 2.0.0 Ok: queued as" in clean
+    assert re.search(r"554 5\.7\.0 Reject, id=\S+ - BANNED: .*invoice\.pdf\.exe", banned)
+
+
+def test_prometheus(machine):
+    recipe = Recipe("postrider-prometheus.7")
+    here = machine(recipe)
+    here.add_user("prometheus", "/var/lib/prometheus")
+    here.run("mkdir -p /var/lib/prometheus; chown -R prometheus /var/lib/prometheus")
+
+    def start():
+        here.run("sed -i 's/scrape_interval: 15s/scrape_interval: 1s/' /etc/prometheus/prometheus.yml")  # so that the test takes seconds
+        here.start_unit("prometheus", lambda: scraped("up") == ["1"])
+    recipe.follow("CONFIGURE", here, {"prometheus": start})
+    metrics, up, _ = recipe.follow("TEST", here)
+    assert "# TYPE postrider_" in metrics and "=> 1 @" in up
+    board = json.loads(here.run("cat", "/usr/share/doc/postrider/examples/grafana-dashboard.json"))
+    for expression in [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]:
+        scraped(expression.replace("$__rate_interval", "1m"))
+
+
+def scraped(expression):
+    """The values that Prometheus has for it."""
+    try:
+        with urllib.request.urlopen("http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": expression}), timeout=10) as reply:
+            return [each["value"][1] for each in json.load(reply)["data"]["result"]]
+    except urllib.error.URLError as why:
+        if isinstance(why, urllib.error.HTTPError) and why.code == 400:
+            raise
+        return None  # it is not ready
+
+
+def test_log_tools(machine):
+    recipe = Recipe("postrider-log-tools.7")
+    here = machine(recipe)
+    for section in ("CONFIGURE", "pflogsumm", "logwatch"):
+        recipe.follow(section, here)
+    for n in range(6):
+        here.run("swaks", "--server", "mail.example.com", "--from", "guess@example.net", "--to", f"nouser{n}@example.com", check=False)
+    here.write("/etc/fail2ban/jail.d/test.conf", "[DEFAULT]\nignoreself = false\n")  # the client has an address of this host's
+    recipe.follow("fail2ban", here, {"fail2ban": partial(here.start_unit, "fail2ban", lambda: "pong" in here.run("fail2ban-client ping", check=False))})
+    wait_until(lambda: "192.0.2.1" in here.run("fail2ban-client status postfix"), 20, lambda: f"a ban\n{here.read('/var/log/fail2ban.log')}")
+    summary, report, found, status = recipe.follow("TEST", here)
+    assert re.search(r"^ +6 +rejected", summary, re.M) and re.search(r"^ +6 +5xx Reject unknown user", report, re.M)
+    assert "6 matched" in found and re.search(r"Banned IP list:\s192\.0\.2\.1$", status, re.M)
+    assert "192.0.2.1" in here.run("nft list ruleset")

@@ -130,6 +130,11 @@ class Machine:
         return subprocess.Popen(self.inside(*environment, *as_user, *command), stdin=subprocess.DEVNULL, stdout=self.output,
                                 stderr=subprocess.STDOUT)
 
+    def launch(self, *command, user=None):
+        """A command that leaves a daemon behind and ends."""
+        status = self.serve(*command, user=user).wait(60)
+        assert status == 0, f"{' '.join(command)}: exit status {status}\n{self.said()}"
+
     def group_of(self, user):
         return self.run("id", "-g", user).strip()
 
@@ -151,9 +156,10 @@ class Machine:
         if file := value.get("EnvironmentFile"):
             variables = [line for line in self.read(file.lstrip("-")).splitlines() if re.match(r"\w+=", line)]
         script = "".join(f"{each}\n" for each in variables) + f"exec {value['ExecStart']}"
-        started = self.serve("sh", "-ec", script, user=user)
         if value.get("Type") == "forking":
-            assert started.wait(60) == 0, f"{name} did not start\n{self.said()}"
+            self.launch("sh", "-ec", script, user=user)
+        else:
+            self.serve("sh", "-ec", script, user=user)
         wait_until(ready, 30, lambda: f"{name} to be ready\n{self.said()}")
 
     def said(self):
@@ -176,6 +182,7 @@ class Machine:
         self.write("/etc/aliases", "postmaster: root\n")
         self.run("rm -f /usr/sbin/sendmail /usr/bin/mailq /usr/bin/newaliases /usr/lib/sendmail; rm -rf /var/spool/postrider\n"
                  "systemd-sysusers postrider.conf\nsystemd-tmpfiles --create postrider.conf\npostrider activate\n"
+                 "ln -s /usr/local/share/doc/postrider /usr/share/doc/postrider 2>/dev/null || :\n"
                  "[ -e /usr/bin/mail ] || ln -s s-nail /usr/bin/mail")
         self.configure(f'[listen.smtp]\naddresses = ["{listen}"]\n[mta]\nhostname = "{hostname}"\n[local]\ndomains = ["{domain}", "{hostname}", "localhost"]\n'
                        'mailbox = "maildir:{home}/Maildir"\n[log]\nfile = "/var/log/postrider.log"\nsyslog = false\n'
