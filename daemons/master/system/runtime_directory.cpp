@@ -261,6 +261,24 @@ bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
     return !endpoint.address.is_v4() && (error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL);
 }
 
+// Sockets that listen at an address that is given up, while a new one that overlaps it is bound: the kernel refuses
+// "*:25" as long as "127.0.0.1:25" listens, in whatever process. They listen again unless they are given up indeed.
+class ShutDown {
+public:
+    ~ShutDown() {
+        for (const int fd : fds_) listen(fd, SOMAXCONN);
+    }
+    void add(int fd) {
+        if (shutdown(fd, SHUT_RD) == 0) fds_.push_back(fd);
+    }
+    void give_up() { fds_.clear(); }
+
+private:
+    std::vector<int> fds_;
+};
+
+bool has_port(std::string_view address, std::uint16_t port) { return address.ends_with(fmt::format(":{}", port)); }
+
 // Adds which process has it, as far as can be determined.
 Error taken(const common::Endpoint& endpoint, Error error) {
     if (error.code == EADDRINUSE) {
@@ -298,16 +316,24 @@ Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
 }
 
 Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {
+    ShutDown replaced; // before the new ones: they are closed when these listen again
     ByAddress fresh;
     std::map<std::string, std::string> names; // address → name, of all wanted
+    for (const auto& listener : wanted)
+        for (const auto& endpoint : listener.addresses) names[endpoint.to_string()] = listener.name;
     // Daemons of a master that was killed close their sockets as soon as they notice.
     int patience = unclean_shutdown_ ? 200 : 0;
     for (const auto& listener : wanted) {
         for (const auto& endpoint : listener.addresses) {
             const auto address = endpoint.to_string();
-            names[address] = listener.name;
             if (bound.contains(address)) continue;
             auto fd = open_listener(endpoint);
+            if (!fd && fd.error().code == EADDRINUSE) {
+                for (const auto& [former, listening] : bound)
+                    if (has_port(former, endpoint.port) && !names.contains(former) && !activated_.contains(former))
+                        replaced.add(listening.fd.number());
+                fd = bind_once(endpoint);
+            }
             while (!fd && fd.error().code == EADDRINUSE && patience-- > 0) {
                 poll(nullptr, 0, 100);
                 fd = bind_once(endpoint);
@@ -323,6 +349,7 @@ Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::List
             fresh[address] = {listener.name, *std::move(fd)};
         }
     }
+    replaced.give_up();
     std::erase_if(bound, [&](const auto& each) { return !names.contains(each.first); });
     bound.merge(fresh);
     for (auto& [address, listening] : bound) listening.name = names[address];

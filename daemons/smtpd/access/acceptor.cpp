@@ -44,7 +44,10 @@ void Acceptor::accept() {
         common::Fd socket(::accept4(fd_.number(), generic, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
-            if (errno != EAGAIN && errno != EWOULDBLOCK) shed_connection(errno);
+            if (errno == EINVAL)
+                pause(); // master shut the socket down: its next orders name others
+            else if (errno != EAGAIN && errno != EWOULDBLOCK)
+                shed_connection(errno);
             return;
         }
         const auto from = common::IpAddress::of(generic);
@@ -52,6 +55,11 @@ void Acceptor::accept() {
                                                        : reinterpret_cast<sockaddr_in6*>(&address)->sin6_port;
         if (from) accepted_(std::move(socket), {*from, ntohs(port)});
     }
+}
+
+void Acceptor::pause() {
+    uv_poll_stop(poll_.get());
+    pause_.start(100ms);
 }
 
 // EMFILE, ENFILE, ENOMEM, ENOBUFS.
@@ -63,8 +71,7 @@ void Acceptor::shed_connection(int error) {
         static_cast<void>(::send(socket.number(), busy_.data(), busy_.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     }
     spare_descriptor_ = spare();
-    uv_poll_stop(poll_.get());
-    pause_.start(100ms);
+    pause();
     const auto now = common::Loop::now().monotonic;
     if (now - last_shortage_report_ < 1s) return;
     last_shortage_report_ = now;

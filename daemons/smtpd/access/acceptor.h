@@ -35,6 +35,7 @@ private:
     void listen();
     void accept();
     void shed_connection(int error);
+    void pause();
 
     common::Fd fd_, spare_descriptor_;
     Accepted accepted_;
