@@ -1,30 +1,18 @@
-"""What bash offers behind `postrider`: the script that is installed, in a real bash, against what the command itself
-says it knows."""
+"""What shells offer behind `postrider`: the scripts that are installed, in a real bash, zsh and fish, against what the command
+itself says it knows. One table makes all three; each has to offer the same."""
 import re
-import shutil
+import shlex
 import subprocess
 
 import pytest
 
 from harness.mta import BUILD
+from harness.shells import SCRIPT, offers, start
+from test_top import Tmux
 
-SCRIPT = BUILD / "conf" / "postrider"
-ASK = r"""
-source "$1"; shift
-compopt() { :; }
-words=("$@")
-COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
-_postrider
-printf '%s\n' "${COMPREPLY[@]}"
-"""
-
-
-def offers(*words, path="/usr/bin:/bin", cwd=None):
-    """Behind `postrider WORDS`, the last one being what is typed so far."""
-    done = subprocess.run([shutil.which("bash"), "--norc", "-c", ASK, "bash", SCRIPT, "postrider", *map(str, words)],
-                          capture_output=True, text=True, env={"PATH": path, "HOME": "/"}, cwd=cwd)
-    assert done.returncode == 0 and done.stderr == "", done.stderr
-    return [line for line in done.stdout.splitlines() if line]
+unpacked = pytest.mark.needs("root", "mounts")
+every_shell = pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=unpacked), pytest.param("fish", marks=unpacked)])
+ALWAYS = {"-c", "--config", "--json", "-h", "--help", "--version"}
 
 
 def postrider(*words):
@@ -49,18 +37,18 @@ def verbs():
     return found
 
 
-def test_every_verb_and_every_option_is_offered(verbs):
-    first = set(offers(""))
-    assert first == {name.split()[0] for name in verbs}
-    for group in {name.split()[0] for name in verbs if " " in name}:
-        assert set(offers(group, "")) == {name.split()[1] for name in verbs if name.startswith(group + " ")}
-    for name, options in verbs.items():
-        offered = set(offers(*name.split(), "-"))
-        assert offered == {*options, "-c", "--config", "--json", "-h", "--help", "--version"}, name
-    assert set(offers("help", "")) == first
+@every_shell
+def test_every_verb_and_every_option_is_offered(shell, verbs):
+    groups = sorted({name.split()[0] for name in verbs if " " in name})
+    first, help, *answers = offers(shell, [[""], ["help", ""], *([group, ""] for group in groups), *([*name.split(), "-"] for name in verbs)])
+    assert set(first) == {name.split()[0] for name in verbs} and set(help) == set(first)
+    for group, answer in zip(groups, answers):
+        assert set(answer) == {name.split()[1] for name in verbs if name.startswith(group + " ")}
+    for (name, options), answer in zip(verbs.items(), answers[len(groups):]):
+        assert set(answer) == {*options, *ALWAYS}, name
 
 
-@pytest.mark.parametrize("words, wanted", [
+PLACES = [
     (["sta"], {"start", "status"}),
     (["message", "re"], {"release", "remove", "requeue", "reroute", "restore", "retry"}),
     (["--json", "message", "sh"], {"show"}),
@@ -75,31 +63,52 @@ def test_every_verb_and_every_option_is_offered(verbs):
     (["message", "cat", "one", ""], set()),  # nothing follows
     (["status", ""], set()),
     (["nonsense", ""], set()),
-    (["message", "hold", "--reason", "", ], set()),  # a text is the writer's own
-])
-def test_places(words, wanted):
-    assert set(offers(*words)) == wanted
+    (["message", "hold", "--reason", ""], set()),  # a text is the writer's own
+]
 
 
-def test_files_where_files_belong(tmp_path):
+@every_shell
+def test_places(shell):
+    answers = offers(shell, [words for words, _ in PLACES])
+    assert [(words, set(answer)) for (words, _), answer in zip(PLACES, answers)] == PLACES
+
+
+@every_shell
+def test_files_where_files_belong(shell, tmp_path):
     for name in ("one.toml", "two.toml"):
         (tmp_path / name).touch()
     (tmp_path / "folder").mkdir()
-    assert set(offers("check", "-c", "", cwd=tmp_path)) == {"one.toml", "two.toml", "folder"}
-    assert set(offers("check", "--config", "=", "t", cwd=tmp_path)) == {"two.toml"}  # as bash splits --config=t
-    assert set(offers("spool", "import", "o", cwd=tmp_path)) == {"one.toml"}
-    assert set(offers("activate", "--root", "", cwd=tmp_path)) == {"folder"}
+    joined = ["--config", "=", "t"] if shell == "bash" else ["--config=t"]  # bash splits it
+    answers = offers(shell, [["check", "-c", ""], ["check", *joined], ["spool", "import", "o"], ["activate", "--root", ""]], cwd=tmp_path)
+    assert [{name.rstrip("/").removeprefix("--config=") for name in answer} for answer in answers] == [
+        {"one.toml", "two.toml", "folder"}, {"two.toml"}, {"one.toml"}, {"folder"}]
 
 
-def test_what_only_the_running_system_knows(relaying):
+@every_shell
+def test_what_only_the_running_system_knows(shell, relaying):
     mta, _ = relaying
     mta.command("pause", "all")
     one = mta.submit("ann@remote.example")
-    path = f"{mta.programs}:/usr/bin:/bin"
-    file = ["-c", mta.file]
-    assert offers(*file, "message", "show", "", path=path) == [one]
-    assert offers(*file, "queue", "show", "rem", path=path) == ["remote.example"]
-    assert offers(*file, "pause", "queue", "", path=path) == ["remote.example"]
-    link = offers(*file, "link", "show", "", path=path)
-    assert len(link) == 1 and link == offers(*file, "pause", "link", "", path=path)
-    assert one in offers(*file, "message", "hold", "", path=path)
+    file = ["-c", str(mta.file)]
+    shown, domain, paused, link, paused_link, held = offers(shell, [
+        [*file, "message", "show", ""], [*file, "queue", "show", "rem"], [*file, "pause", "queue", ""],
+        [*file, "link", "show", ""], [*file, "pause", "link", ""], [*file, "message", "hold", ""]], path=f"{mta.programs}:/usr/bin:/bin")
+    assert shown == [one] and domain == paused == ["remote.example"]
+    assert len(link) == 1 and link == paused_link
+    assert one in held
+
+
+@unpacked
+def test_zsh_shows_descriptions_at_its_prompt(tmp_path):
+    """What it has of the completion system is real here: the file is found by its name, and loaded when it is needed."""
+    (tmp_path / ".zshrc").write_text(f"PS1='zsh> '\nfpath=({SCRIPT['zsh'].parent} $fpath)\nautoload -Uz compinit && compinit -u -D\n")
+    terminal = Tmux(tmp_path, columns=120)
+    try:
+        terminal.keys(shlex.join(map(str, ["env", f"ZDOTDIR={tmp_path}", *start("zsh"), "-i"])), "Enter")
+        terminal.wait("^zsh>")
+        terminal.keys("postrider message re", "Tab")
+        terminal.wait("^restore +-- restore messages that were removed recently")
+        terminal.keys("lea", "Tab", "--dr", "Tab")
+        terminal.wait("^zsh> postrider message release --dry-run")
+    finally:
+        terminal.close()

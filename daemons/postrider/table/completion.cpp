@@ -1,15 +1,15 @@
+// Completion for bash, and what the parameters of a command accept.
 #include "daemons/postrider/table/completion.h"
 #include "daemons/decide/queue/filter.h"
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
-#include <set>
 
 namespace postrider {
 
 namespace {
 
-constexpr std::string_view head =
+constexpr std::string_view bash_head =
     R"bash(# postrider(1) for bash, made from the command's own table of commands and options.
 
 # Candidates of one kind, one a line; what only the running system knows is asked of it.
@@ -41,7 +41,7 @@ _postrider_command() { # sets options, places, repeated
     case $1 in
 )bash";
 
-constexpr std::string_view middle = R"bash(        *) return 1 ;;
+constexpr std::string_view bash_middle = R"bash(        *) return 1 ;;
     esac
 }
 
@@ -49,7 +49,7 @@ _postrider_kind_of_option() {
     case $1 in
 )bash";
 
-constexpr std::string_view tail = R"bash(    esac
+constexpr std::string_view bash_tail = R"bash(    esac
 }
 
 _postrider() {
@@ -145,27 +145,49 @@ std::vector<std::string> parameter_kinds(std::string_view synopsis) {
     return places;
 }
 
-std::string completion_script(std::span<const Command> commands) {
-    std::string script(head);
+std::map<std::string_view, std::string_view> option_values(std::span<const Command> commands) {
     std::map<std::string_view, std::string_view> values = {{"-c", "FILE"}, {"--config", "FILE"}};
+    for (const auto& command : commands)
+        for (const auto& option : command.options)
+            if (!option.value.empty()) values.emplace(option.name, option.value);
+    return values;
+}
+
+bool repeats_last_parameter(const Command& command) { return command.parameters.find("...") != std::string_view::npos; }
+
+std::vector<FirstWord> first_words(std::span<const Command> commands) {
+    std::vector<FirstWord> found;
+    for (const auto& command : commands) {
+        const auto space = command.name.find(' ');
+        const auto word = command.name.substr(0, space);
+        if (found.empty() || found.back().word != word) found.push_back({word, {}});
+        auto& description = found.back().description;
+        if (space == std::string_view::npos)
+            description = command.summary;
+        else
+            fmt::format_to(std::back_inserter(description), "{}{}", description.empty() ? "" : ", ",
+                           command.name.substr(space + 1));
+    }
+    return found;
+}
+
+std::string bash_completion(std::span<const Command> commands) {
+    std::string script(bash_head);
     std::vector<std::string> names;
     for (const auto& command : commands) {
         std::vector<std::string> options;
-        for (const auto& option : command.options) {
-            options.emplace_back(option.name);
-            if (!option.value.empty()) values.emplace(option.name, option.value);
-        }
+        for (const auto& option : command.options) options.emplace_back(option.name);
         std::string places;
         for (const auto& place : parameter_kinds(command.parameters))
             places += fmt::format("{}'{}'", places.empty() ? "" : " ", place);
-        script +=
-            fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name, joined(options, " "),
-                        places, command.parameters.find("...") != command.parameters.npos ? "yes" : "");
+        script += fmt::format("        '{}') options='{}' places=({}) repeated={} ;;\n", command.name,
+                              joined(options, " "), places, repeats_last_parameter(command) ? "yes" : "");
         names.push_back(fmt::format("'{}'", command.name));
     }
-    script += middle;
-    for (const auto& [name, value] : values) script += fmt::format("        {}) echo '{}' ;;\n", name, value);
-    script += tail;
+    script += bash_middle;
+    for (const auto& [name, value] : option_values(commands))
+        script += fmt::format("        {}) echo '{}' ;;\n", name, value);
+    script += bash_tail;
     script += fmt::format("_postrider_commands=({})\n", joined(names, " "));
     return script + fmt::format("_postrider_words=({}=)\n", fmt::join(decide::queue::Filter::keys, "= "));
 }
