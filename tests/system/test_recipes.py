@@ -1,6 +1,7 @@
 """The recipes of the manual (man/recipes), followed word for word on a machine that has the partner's Debian packages."""
 import json
 import re
+import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,13 +18,14 @@ from harness.watch import wait_until
 
 pytestmark = [pytest.mark.needs("root", "mounts", "own network")]
 
-
 HOST, BACKUP, PROVIDER = "192.0.2.1", "192.0.2.2", "192.0.2.3"  # mail.example.com …, as all other hosts see them
 
 
 @pytest.fixture(scope="module")
 def postrider(tmp_path_factory):
-    return Installed(tmp_path_factory.mktemp("installed"))
+    place = tmp_path_factory.mktemp("installed")
+    yield Installed(place)
+    shutil.rmtree(place)
 
 
 @pytest.fixture
@@ -54,8 +56,10 @@ def machine(folder, dns, network, postrider):
             one.start_postrider()
         return one
     yield make
+    problems = [line for each in made for line in each.problems()]
     for each in made:
         each.stop()
+    assert not problems, "a daemon crashed, or was refused by its confinement:\n" + "\n".join(problems)
 
 
 def test_rspamd(machine):

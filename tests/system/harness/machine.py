@@ -4,19 +4,19 @@ It has processes of its own and shares the network of the test process (harness/
 
 No maintainer script is run: users and directories that a package would make, the test makes (add_user, run).
 """
-import os
 import re
+import socket
 import subprocess
 from pathlib import Path
 
-from .installed import Installed
+from .mta import DENIED
 from .unpacked import tree
 from .watch import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Runs as process 1 of the machine. $1: its name; $2: where its root is to be; the others: what is laid over this machine's files, the topmost
-# first. The directories are laid over one by one, because none of the layers may be inside another one.
+# Runs as process 1 of the machine. $1: its name; $2: where its root is to be; the others: what is laid over this machine's
+# files, the topmost first. Directory by directory, because none of the layers may be inside another one.
 BOOT = r"""
 hostname "$1"
 top=$2 layer=0
@@ -208,6 +208,12 @@ class Machine:
         return wait_until(lambda: next((m for m in self.mailbox(user) if condition in m), None), seconds,
                           lambda: f"mail to {user} with {condition!r}\n{self.said()}")
 
+    def problems(self):
+        """What no recipe may cause to ours: crashes, and accesses that the confinement refuses."""
+        log = self.path("/var/log/postrider.log")
+        return [line for line in log.read_text(errors="replace").splitlines()
+                if re.search(r"was ended by signal (4|6|7|8|11)\b", line) or DENIED.search(line)] if log.exists() else []
+
     def wait_log(self, pattern, seconds=20, file="/var/log/postrider.log"):
         return wait_until(lambda: self.path(file).exists() and re.search(pattern, self.read(file), re.M), seconds,
                           lambda: f"{pattern!r} in {file}\n{self.said()}")
@@ -247,7 +253,6 @@ def with_keys(text, more):
 
 def listens(place):
     """Something accepts connections at "PORT", "HOST:PORT" or, in the machine's files, at the path of a socket."""
-    import socket
     unix = isinstance(place, Path)
     host, _, port = str(place).rpartition(":")
     with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as s:
