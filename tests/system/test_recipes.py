@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 from dnslib import TXT
 
+from harness.client import Client
 from harness.installed import Installed
 from harness.machine import Machine, listens
 from harness.names import Names
@@ -96,10 +97,23 @@ def test_opendkim_and_opendmarc(machine, dns):
     assert sorted(results) == ["dkim=none", "dmarc=none", "spf=none"]
 
     here.run("kill $(cat /run/opendkim/opendkim.pid)")
+    # It asks the root servers by itself, and validates what they say: here it has to ask ours.
+    here.run("sed -i /TrustAnchorFile/d /etc/opendkim.conf; echo Nameservers 127.0.0.1 >>/etc/opendkim.conf")
     wait_until(lambda: not listens("8891"), 10, "OpenDKIM to end")
     recipe.follow("Sign with OpenDKIM", here, units)
     signed = here.wait_mail("bob", "Subject: signed")
     assert re.search(r"^DKIM-Signature: v=1; a=rsa-sha256; .*d=example.com; s=mail;", signed, re.M)
+
+    # Once the record is published, the same message verifies when it comes from outside, and not when it was changed.
+    record = "".join(re.findall(r'"(.*?)"', here.read("/etc/dkimkeys/mail.txt")))
+    dns.add("mail._domainkey.example.com", "TXT", TXT([record[i:i + 200] for i in range(0, len(record), 200)]))
+    dns.add("_dmarc.example.com", "TXT", TXT("v=DMARC1; p=reject"))
+    content = signed.split("Delivered-To: bob@example.com\n")[1]
+    with Client(HOST, 25) as c:
+        c.say("EHLO mail.example.net")
+        assert c.deliver("ann@example.com", ["ann@example.com"], content).startswith("250")
+        assert c.deliver("ann@example.com", ["ann@example.com"], content.replace("\nhi\n", "\nho\n")).startswith("550 5.7.1 rejected by DMARC")
+    assert "dmarc=pass" in here.wait_mail("ann", "dkim=pass")
 
 
 def test_dovecot(machine):
