@@ -274,8 +274,15 @@ def test_prometheus(machine):
     def start():
         here.run("sed -i 's/scrape_interval: 15s/scrape_interval: 1s/' /etc/prometheus/prometheus.yml")  # so that the test takes seconds
         here.start_unit("prometheus", lambda: scraped("up") == ["1"])
-    recipe.follow("CONFIGURE", here, {"prometheus": start})
-    metrics, up, _ = recipe.follow("TEST", here)
+
+    def start_alertmanager():
+        here.run("mkdir -p /var/lib/prometheus/alertmanager; chown prometheus /var/lib/prometheus/alertmanager\n"
+                 "sed -i 's/group_wait: 30s/group_wait: 0s/' /etc/prometheus/alertmanager.yml")
+        here.start_unit("prometheus-alertmanager", lambda: listens("9093"))
+    here.write("/etc/aliases", "postmaster: ann\n")
+    recipe.follow("CONFIGURE", here, {"prometheus": start, "prometheus-alertmanager": start_alertmanager})
+    metrics, up, *_ = recipe.follow("TEST", here)
+    here.wait_mail("ann", "Subject: [FIRING:1]  (test)")
     assert "# TYPE postrider_" in metrics and "=> 1 @" in up
     board = json.loads(here.run("cat", "/usr/share/doc/postrider/examples/grafana-dashboard.json"))
     for expression in [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]:
