@@ -1,6 +1,6 @@
-// The bounce daemon: makes reports (NDRs, delay notices, success reports) when the queue-manager asks,
-// commits them to the spool like any writer, and says so. Does not decide who gets one beyond what RFC 3461
-// rules.
+// The bounce daemon: makes reports (NDRs, delay notices, success reports) when the queue-manager asks, commits them
+// to the spool like any writer, and confirms this. Does not decide on recipients of reports beyond what RFC 3461
+// prescribes.
 #pragma once
 #include "daemons/bounce/composition.h"
 #include "daemons/bounce/reported_recipients.h"
@@ -26,7 +26,7 @@ public:
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    // What is asked, apart from the number it is asked under: a repeated question is the same one.
+    // The question, apart from its number: a repeated question is the same one.
     struct ReportKey {
         spool::QueueId queue_id;
         smtp::ReportKind kind;
@@ -39,7 +39,7 @@ private:
         proto::report::Report report;
         std::optional<spool::MessageState> state;
         OriginalMessage original;
-        std::vector<Addressee> addressees; // not yet told
+        std::vector<Addressee> addressees; // not yet notified
         std::string why;                   // of the world's failure, for try_later
         proto::report::Reported answer;    // so far
     };

@@ -44,7 +44,8 @@ smtp::dsn::Return returns_of(const Settings& settings, const Addressee& addresse
 }
 
 bool key_was_reused(const spool::Envelope& envelope) {
-    // Files written before the envelope had the field say it by this text alone. No other reason of ours begins so.
+    // Files written before the envelope had the field show it by this text alone. No other reason of ours begins like
+    // this.
     constexpr std::string_view formerly = "5.6.0 Error: Idempotency-Key was used for other content";
     return envelope.idempotency_key_reused || envelope.verdict_reason.starts_with(formerly);
 }
@@ -67,8 +68,8 @@ smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spoo
     return out;
 }
 
-// Whom a report is for, with the domain in the DNS' letters where that makes it ASCII: then every host on the way
-// takes the report.
+// The recipient of a report, with the domain in ASCII (A-labels) if that makes the whole address ASCII: then every
+// host on the way accepts the report.
 std::string ascii_where_possible(const std::string& address) {
     const auto mailbox = smtp::Mailbox::parse(address);
     if (!mailbox || smtp::is_ascii(address) || !smtp::is_ascii(mailbox->local_part)) return address;
@@ -100,7 +101,7 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
         if (reported.number >= state.recipients.size()) continue;
         const spool::RecipientState& recipient = state.recipients[reported.number];
         if (!notify_wants(report.kind, wishes.notify(reported.number))) continue;
-        // How an address stands is told to who asked, not to the owner of a list on the way.
+        // The status of an address is reported to the sender who asked, not to the owner of a list on the way.
         std::string path =
             report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
@@ -114,7 +115,7 @@ std::vector<Addressee> addressees_of(const proto::report::Report& report, const 
 
 namespace {
 
-// Whether the postmaster gets a copy of such a report. `told`: its sender gets it, too.
+// Whether the postmaster gets a copy of such a report. `told`: the sender gets it, too.
 bool wants_copy(const Settings::PostmasterCopy& wants, ReportKind kind, bool told) {
     switch (kind) {
     case ReportKind::failed: return told ? wants.failed : wants.undeliverable;

@@ -1,5 +1,5 @@
-// From the queue-manager's request to the report that is sent: who is notified of which recipients,
-// in which words, and what the report's own envelope is. Pure; must not know files, connections or the clock.
+// From the queue-manager's request to the report that is sent: who is notified of which recipients, in which words,
+// and what the report's own envelope is. Pure; must not know files, connections or the clock.
 #pragma once
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/system/mta.h"
@@ -33,24 +33,24 @@ struct Settings {
 Settings settings_of(const config::Bounce& bounce, const config::Mta& mta, const decide::queue::Settings& queue,
                      Wordings wordings);
 
-// One reverse-path and the recipients its owner is told about.
+// One reverse-path and the recipients that its owner gets a report about.
 struct Addressee {
-    std::string reverse_path; // "": the null one, so that nobody can be told
+    std::string reverse_path; // "": the null one, so no report can be sent
     std::vector<spool::ReportRecipient> recipients;
-    bool postmaster = false; // who gets a copy, whatever the reverse-path
+    bool postmaster = false; // a copy to the postmaster, whatever the reverse-path
 };
-// Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not
+// Those who asked for a report (NOTIFY); recipients without such a request are in none. A recipient that does not
 // exist is left out.
 std::vector<Addressee> addressees_of(const proto::report::Report& report, const spool::MessageState& state);
 
-// The copies that the postmaster wants of what those are told, and of what they cannot be told.
+// The copies that the postmaster wants of these reports, and of those that cannot be sent.
 std::vector<Addressee> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
                                          const std::vector<Addressee>& addressees);
 
 // How much of the message is needed: its content up to the limit, or only its header.
 bool needs_content(const proto::report::Report& report, const spool::MessageState& state);
 
-// What is known of the message beside its state.
+// What is known about the message besides its state.
 struct OriginalMessage {
     spool::QueueId queue_id;
     std::string content; // at least its header

@@ -1,4 +1,4 @@
-// bad/: where mail ends whose sender can neither get it delivered nor be told. Blocking; for a pool's thread.
+// bad/: keeps mail that can neither be delivered nor be reported to its sender. Blocking; for a pool's thread.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/disk/reserve.h"
@@ -8,7 +8,7 @@
 
 namespace bounce {
 
-// How much of a message is kept: strangers can make mail end here.
+// How much of a message is kept: strangers can cause mail to end here.
 struct StoreLimits {
     std::uint64_t message = UINT64_MAX; // of a larger one the header only
     spool::Floor floor = {0, 0};        // of one that the disk has no room for above this, too
@@ -21,7 +21,7 @@ enum class CopiedPart : std::uint8_t { whole, header };
 spool::Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
                                       const StoreLimits& limits = {});
 
-// A report that nobody is to be sent: the message as bad/<id>.eml, why in bad/<id>.eml.why, on stable storage.
+// A report that cannot be sent: the message as bad/<id>.eml, why in bad/<id>.eml.why, on stable storage.
 spool::Result<> store_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why);
 
 } // namespace bounce

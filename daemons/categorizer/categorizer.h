@@ -1,6 +1,6 @@
-// The categorizer: tells the queue-manager who the recipients of a message really are, and smtpd whether a
-// recipient would be accepted. Keeps nothing between questions but what it has read. Fair to those who ask: a large
-// list is worked on a little in each turn of the loop, and what it must find out takes turns with what others must.
+// The categorizer: resolves the recipients of a message for the queue-manager, and tells smtpd whether a recipient
+// would be accepted. Keeps nothing between questions but what it has read. Fair to its clients: a large list is
+// processed a little in each turn of the loop, and its lookups take turns with those of others.
 #pragma once
 #include "daemons/categorizer/answer_splitter.h"
 #include "daemons/categorizer/lookup/delivered_to_lookup.h"
@@ -55,7 +55,7 @@ private:
     void apply(const config::Config& config);
     void listen(common::DaemonConfig& daemon_config);
     void add_client(std::unique_ptr<CheckChannel> client);
-    // Answers the question, or goes on in later turns of the loop, or has it wait for what it needs.
+    // Answers the question, or continues in later turns of the loop, or makes it wait for what it needs.
     void answer(Work asked);
     void on_request_part(proto::categorize::Categorize&& part);
     void start(decltype(PendingQuestion::question) question) {
@@ -74,12 +74,12 @@ private:
 
     common::DaemonContext& context_;
     common::Problems problems_;
-    common::Timer recheck_timer_; // while something is wrong: it may be fixed, and nobody asks
+    common::Timer recheck_timer_; // while something is wrong: it may be fixed while no questions come
     LookupSources sources_;
     Suppressions suppressions_;
     DeliveredToLookup delivered_to_lookup_;
     decide::ExpansionSettings settings_;
-    std::deque<Work> working_; // expansions not at their end; whose turn is next first
+    std::deque<Work> working_; // expansions not at their end; next in turn first
     common::Timer next_turn_;
     std::map<std::uint64_t, Work> waiting_;
     decide::FairLookupQueue lookup_queue_;

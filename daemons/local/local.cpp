@@ -10,7 +10,7 @@ using namespace proto::delivery;
 using spool::Result;
 
 namespace {
-constexpr std::size_t max_failing = 1000; // mailboxes that are remembered
+constexpr std::size_t max_failing = 1000; // maximum number of mailboxes remembered
 }
 
 struct Local::Job {
@@ -45,7 +45,7 @@ Local::Local(common::DaemonContext& context, const config::Config& config, std::
     checks_.configure(config.local, config.addresses, config.tables);
 }
 
-// Jobs refer to this object: nothing may be under way any more.
+// Jobs refer to this object: none may still be running.
 Local::~Local() {
     while (running_ > 0) uv_run(&context_.loop.uv(), UV_RUN_ONCE);
 }
@@ -80,12 +80,12 @@ void Local::on_connected() {
     for (const auto& [number, done] : unacknowledged_) send_result(number);
 }
 
-// A result for thousands of recipients with long words goes in parts.
+// A result for thousands of recipients with long replies goes in parts.
 void Local::send_result(std::uint64_t number) {
     using Step = ipc::OrderedSender<Message>::Step;
     static_cast<void>(to_queue_manager_.send_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
         const auto kept = unacknowledged_.find(number);
-        if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was told before
+        if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was reported before
         if (!parts) parts.emplace(kept->second);
         static_cast<void>(to_queue_manager_.put(parts->next()));
         return parts->more() ? Step::more : Step::done;
@@ -171,8 +171,8 @@ void Local::ended(const Deliver& order, std::uint64_t session, DeliveryResult&& 
     if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
 }
 
-// For `postrider status`: whose mail waits. A mailbox that nobody has tried again may be well by now; the first that is
-// delivered shows it.
+// For `postrider status`: the mailboxes whose mail waits. One that has not been tried again may work by now; the
+// first successful delivery removes it.
 void Local::report_failing_mailboxes(const DeliveryResult& finished) {
     bool news = false;
     for (const RecipientResult& line : finished.lines) {

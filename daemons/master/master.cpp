@@ -27,8 +27,8 @@ namespace supervision = proto::supervision;
 
 namespace {
 
-constexpr smtp::Duration not_ready_interval = 5s; // between words about who is not ready yet
-constexpr int not_ready_limit = 6;                // such words before the start is given up
+constexpr smtp::Duration not_ready_interval = 5s; // between log lines about processes that are not ready yet
+constexpr int not_ready_limit = 6;                // such lines before the start is given up
 constexpr unsigned deaths_limit = 5;              // in a row, before the start is given up
 constexpr smtp::Duration reload_limit = 20s;
 
@@ -109,7 +109,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     return {};
 }
 
-// Those who may not read the configuration, or find it broken one day, still find us.
+// For commands whose user may not read the configuration, or that find it broken one day.
 void Master::publish() {
     if (auto done = common::publish_effective_config(config_); !done)
         log_.info("{}: while {} has errors, commands will not work", done.error().what, config_.file);
@@ -122,7 +122,7 @@ void Master::log_warnings() {
     daily_timer_.start(24h);
 }
 
-// A port that is taken is no reason not to carry mail.
+// A port in use is no reason not to carry mail.
 void Master::bind_metrics() {
     if (auto bound = runtime_directory_.bind_metrics(config_.metrics); !bound)
         log_.error("metrics.listen: {}: metrics cannot be read there; \"postrider reload\" tries again",
@@ -159,7 +159,7 @@ Program Master::program_of(const Child& child) {
     if (runtime_directory_.users().service && !keeps_root) program.user = &*runtime_directory_.users().service;
     program.may_gain_rights = keeps_root;
     program.errors = errors_.number();
-    program.own_environment = !config_.mta.users; // one user: it is his own
+    program.own_environment = !config_.mta.users; // one user: it is that user's own
     return program;
 }
 
@@ -217,7 +217,7 @@ void Master::heartbeat() {
     heartbeat_.start(config_.master.heartbeat_interval);
 }
 
-// Certificates and credentials that were renewed are in use soon, whoever forgot to reload.
+// Renewed certificates and credentials are in use soon, even without a reload.
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
     if (!news) return log_.error("{}", keys_.problem());
@@ -243,7 +243,7 @@ void Master::everything_ready() {
     patience_.stop();
     systemd_.send("READY=1");
     report_status();
-    children_.heartbeat(); // their first word on how things stand
+    children_.heartbeat(); // their first status reports
     log_.info("ready");
     if (options_.announce < 0) {
         const auto file = common::log_file(config_);
@@ -299,7 +299,7 @@ void Master::report_status() {
     systemd_.send("STATUS=" + text);
 }
 
-// Whoever was started again meanwhile has not asked.
+// A process that was restarted meanwhile has not asked.
 void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wanted) {
     if (child.plan().role != proto::Role::smtp_client) return;
     account_tokens_.ask(wanted.account, wanted.refused, Loop::now().monotonic,
@@ -334,7 +334,7 @@ void Master::ended(Child& child, bool crashed) {
                                   child.problem().empty() ? "" : ": ", child.problem()));
 }
 
-// ---- reload, orderly stop, and the control socket they are asked for over ----
+// ---- reload, orderly stop, and the control socket that requests them ----
 
 Result<> Master::reload() {
     if (stopping_) return std::unexpected(Error{0, "it is being stopped"});
@@ -352,7 +352,7 @@ Result<> Master::reload() {
     return {};
 }
 
-// All or nothing: whatever fails, everything stays as it was.
+// All or nothing: if anything fails, everything stays as it was.
 Result<> Master::load_new_configuration() {
     auto text = config::read_text(options_.file);
     if (!text) return std::unexpected(Error{0, text.error().to_string()});
@@ -395,7 +395,7 @@ void Master::answer_reloaded() {
     }
 }
 
-// Asked twice: at once.
+// A second request: at once.
 void Master::stop(std::string_view why) {
     if (std::exchange(stopping_, true)) {
         children_.kill();
@@ -415,7 +415,7 @@ void Master::finished() {
     common::remove_effective_config(config_);
     runtime_directory_.release();
     for (auto peer : std::exchange(stopping_peers_, {})) control_->finish(peer);
-    loop_.defer([this] { loop_.stop(); }); // the answers are out by then
+    loop_.defer([this] { loop_.stop(); }); // the replies are sent by then
 }
 
 json Master::status_json() const {

@@ -1,5 +1,5 @@
-// The process that has the others: starts them in order, gives them their orders, hears their hearts, starts
-// again what dies, reloads, stops in order. Touches no mail.
+// The process that supervises the others: starts them in order, sends them their orders, checks their heartbeats,
+// restarts what dies, reloads, stops in order. Touches no mail.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/ipc/json_lines.h"
@@ -26,10 +26,10 @@ namespace master {
 
 struct Options {
     std::string file;  // the configuration's
-    int announce = -1; // a descriptor that hears "ready\n"; then the terminal is let go. -1: stay on the terminal
+    int announce = -1; // a descriptor that gets "ready\n"; then the terminal is released. -1: stay on the terminal
 };
 
-// Runs until stopped; the exit status (sysexits). What keeps it from starting is said on standard error.
+// Runs until stopped; the exit status (sysexits). Whatever prevents the start is reported on standard error.
 int run(const Options& options);
 
 class Master final : public Child::Supervisor {
@@ -64,8 +64,8 @@ private:
     void reap();
     void heartbeat();
     void refresh_keys();
-    void log_warnings(); // says what will hurt one day; again every day
-    void publish();      // what commands need of the configuration
+    void log_warnings(); // reports future problems; again every day
+    void publish();      // the configuration values that commands need
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);
@@ -80,7 +80,7 @@ private:
 
     void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
     nlohmann::json status_json() const;
-    void report_status(); // systemd, where it is another one than before
+    void report_status(); // to systemd, if it has changed
 
     common::Loop& loop_;
     common::Log& log_;
@@ -106,7 +106,7 @@ private:
     std::uint64_t generation_ = 1;
     int not_ready_count_ = 0;
     std::vector<std::string> warnings_; // of today
-    std::string status_text_;           // as systemd was told last
+    std::string status_text_;           // last sent to systemd
     bool announced_ = false, stopping_ = false;
     int status_ = 0;
 };

@@ -24,7 +24,7 @@ int refuse(const std::string& why, int status) {
     return status;
 }
 
-// sysexits(3). What only an operator can mend is told apart from what may pass: systemd tries again then.
+// sysexits(3). Distinguishes what only an operator can fix from what may pass, after which systemd tries again.
 int status_for(const spool::Error& error) {
     switch (error.code) {
     case EALREADY: return 75;
@@ -34,7 +34,7 @@ int status_for(const spool::Error& error) {
     case EPERM: return 77;
     case EMFILE:
     case ENFILE: return 71;
-    case 0: return 78; // a certificate, a table of passwords: what the configuration names is no good
+    case 0: return 78; // a certificate, a table of passwords: what the configuration names is unusable
     default: return 73;
     }
 }

@@ -1,6 +1,6 @@
-// The sums of what all processes have handed over. Counts only grow, whoever restarts; gauges are those of the
-// processes that are connected. What is handed over is not believed to fit: cells that are none, names that are none
-// and numbers below 0 where there can be none are left out. Pure.
+// The sums of what all processes have reported. Counts only grow, whichever process restarts; gauges are those of the
+// connected processes. Reports are not trusted to be valid: unknown cells, unknown names and negative numbers where
+// there can be none are left out. Pure.
 #pragma once
 #include "daemons/common/proto/metrics.h"
 #include "daemons/metrics/link_counts.h"

@@ -44,12 +44,12 @@ void Collection::begin() {
 void Collection::on_answer(Aggregator::PeerId id, const Report& handed) {
     aggregator_.add(id, handed, common::Loop::now().monotonic);
     const auto peer = peers_.find(id);
-    if (peer == peers_.end() || handed.round != round_) return; // last words, or too late
+    if (peer == peers_.end() || handed.round != round_) return; // a final report, or too late
     peer->second.answered = round_;
     finish_if_all_answered();
 }
 
-// The closure that is running belongs to the channel: it may only go when the turn ends.
+// The closure that is running belongs to the channel, which must not be destroyed before the turn ends.
 void Collection::on_disconnect(Aggregator::PeerId id) {
     aggregator_.remove_peer(id);
     auto node = peers_.extract(id);
@@ -61,7 +61,7 @@ void Collection::finish_if_all_answered() {
     if (!asking_) return;
     for (const auto& [id, peer] : peers_)
         if (peer.answered != round_) return;
-    timer_.start(smtp::Duration::zero()); // in a later turn, also where nobody was to be asked
+    timer_.start(smtp::Duration::zero()); // in a later turn, even if there was no process to ask
 }
 
 void Collection::finish() {

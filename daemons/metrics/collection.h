@@ -1,5 +1,5 @@
-// Rounds of asking all daemons for their metrics: begun when somebody wants to know, over when all have answered or
-// when patience ends. Who is late is left with what he said last. Without anybody who asks nothing happens here.
+// Rounds in which all daemons are asked for their metrics: a round begins on request, and ends when all have answered
+// or on a timeout. A late process keeps its last values. Without requests nothing happens here.
 #pragma once
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/logging/metrics/metrics.h"
@@ -18,11 +18,10 @@ public:
     using Channel = ipc::Channel<proto::metrics::Message>;
 
     static constexpr smtp::Duration patience = std::chrono::milliseconds(500);
-    // Between the beginnings of two rounds: however much is scraped, the daemons are asked no oftener.
+    // Between the beginnings of two rounds: however often metrics are scraped, the daemons are not asked more often.
     static constexpr smtp::Duration interval = std::chrono::milliseconds(250);
 
-    // `own`: metrics of this process, which hands them over to the aggregator as everybody does; `measure` sets its
-    // gauges.
+    // `own`: metrics of this process, which go to the aggregator like those of all others; `measure` sets its gauges.
     Collection(common::Loop& loop, Aggregator& aggregator, common::Metrics& own, std::function<void()> measure);
 
     void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
@@ -51,7 +50,7 @@ private:
     bool asking_ = false;
     smtp::Monotonic began_{};
     std::vector<std::function<void()>> waiting_, next_; // for this round; for the one after it
-    common::Timer timer_;                               // patience while asking, else until the next round may begin
+    common::Timer timer_;                               // timeout while asking, else until the next round may begin
 };
 
 } // namespace metrics

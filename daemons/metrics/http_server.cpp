@@ -71,7 +71,7 @@ struct HttpServer::Server {
             *context = new Waiting;
             return MHD_YES;
         }
-        if (*upload_size > 0) { // a body nobody asked for
+        if (*upload_size > 0) { // an unexpected body
             *upload_size = 0;
             return MHD_YES;
         }
@@ -92,7 +92,7 @@ struct HttpServer::Server {
         return MHD_YES;
     }
 
-    // However many wait: one question for all of them.
+    // Any number of waiting requests: one question for all of them.
     void ask_once() {
         if (asking || waiting.empty()) return;
         asking = true;

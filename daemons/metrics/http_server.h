@@ -1,6 +1,6 @@
-// HTTP for those who scrape: GET /metrics, and / with a hint; anything else is refused. libmicrohttpd speaks the
-// protocol, driven by our loop; connections, their memory and their patience are bounded, so that whoever scrapes too
-// much or too slowly only hurts himself. Knows nothing of metrics: whom it asks for the text answers when it has it.
+// HTTP for scrapers: GET /metrics, and / with a hint; anything else is rejected. libmicrohttpd implements the
+// protocol, driven by our loop; the number, memory and duration of connections are bounded, so that a client that
+// scrapes too much or too slowly only hurts itself. Knows nothing about metrics: Ask provides the text.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
@@ -21,7 +21,7 @@ public:
     // `fd`: bound, listening, non-blocking. `content_type`: of the text.
     static spool::Result<std::unique_ptr<HttpServer>> open(common::Loop& loop, common::Fd fd, std::string content_type,
                                                            Ask ask);
-    ~HttpServer(); // who still waits is hung up on
+    ~HttpServer(); // closes the connections that still wait
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
 

@@ -33,7 +33,7 @@ void LinkCounts::limit(std::size_t most, smtp::Monotonic now) {
     }
 }
 
-// A newcomer must be twice as lively as whom it replaces: names that come and go every minute help nobody.
+// A new link must be twice as active as the one it replaces: names that come and go every minute are of no use.
 bool LinkCounts::name(const NewAttempts& fresh, smtp::Monotonic now) {
     if (fresh.link.empty() || most_ == 0) return false;
     if (named_.contains(fresh.link)) return true;

@@ -1,6 +1,6 @@
-// Attempts by link, for so many links as may have a name among the metrics; all others are counted together. What is
-// counted never goes down: a link that gets a name begins at 0, what it had before stays with the others; one that
-// loses its name to a busier one is gone. Pure.
+// Attempts by link, for as many links as may have a name among the metrics; all others are counted together. Counts
+// never go down: a link that gets a name begins at 0, and what it had before stays with the others; one that loses
+// its name to a busier one is gone. Pure.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <array>
@@ -17,11 +17,11 @@ using Attempts = std::array<std::uint64_t, 3>; // delivered, deferred, bounced
 class LinkCounts {
 public:
     struct NewAttempts {
-        std::string link; // "": of links not told one by one
+        std::string link; // "": of links not reported individually
         Attempts attempts{};
     };
 
-    // Names beyond the limit are taken away, the least active first.
+    // Links beyond the limit lose their names, the least active first.
     void limit(std::size_t most, smtp::Monotonic now);
     // Of one interval; the busiest ones of it get the names that are free, or that a much quieter link has.
     void add(std::vector<NewAttempts> fresh, smtp::Monotonic now);
@@ -29,7 +29,7 @@ public:
     const std::map<std::string, Attempts>& named() const { return named_; }
     const Attempts& others() const { return others_; }
 
-    // How lively a link is fades: half of it in so long.
+    // A link's activity decays with this half-life.
     static constexpr smtp::Duration half_life = std::chrono::minutes(10);
 
 private:

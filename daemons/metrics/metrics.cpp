@@ -36,7 +36,7 @@ void Metrics::reconfigure(common::DaemonConfig daemon_config) {
     serve(std::move(daemon_config.listeners), daemon_config.config.metrics);
 }
 
-// What is served already goes on as it is.
+// What is already served continues unchanged.
 void Metrics::serve(std::vector<common::InheritedListener> handed, const config::Metrics& settings) {
     auto former = std::exchange(servers_, {});
     std::string missing;
@@ -64,7 +64,7 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
             missing += (missing.empty() ? "" : ", ") + address;
         }
     }
-    context_.loop.defer([this, missing] { // said before we are ready it would not be kept
+    context_.loop.defer([this, missing] { // reported before we are ready, it would not be kept
         context_.report_problem(
             missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
     });

@@ -1,6 +1,6 @@
-// The metrics process: asks the other daemons for what they have counted when somebody scrapes, keeps the sums, and
-// serves them over HTTP. Nothing depends on it: mail flows whether it is there, hangs or dies. Reads no file, opens no
-// connection; its sockets are handed down by master.
+// The metrics process: asks the other daemons for their counts when metrics are scraped, keeps the sums, and serves
+// them over HTTP. Nothing depends on it: mail flows whether it runs, hangs or dies. Reads no file, opens no
+// connection; its sockets are passed down by master.
 #pragma once
 #include "daemons/common/config/sections/system/metrics.h"
 #include "daemons/common/ipc/listener.h"

@@ -66,7 +66,7 @@ void family(Text& text, const MetricDefinition& family, const Aggregator& aggreg
     for (std::size_t series = 0; series < family.series(); ++series) {
         const auto first = common::first_cell(family.family) + series * family.cells_of_one();
         const auto labels = labels_of(family, series);
-        if (labels.ends_with("=\"\"")) continue; // nobody counts this one
+        if (labels.ends_with("=\"\"")) continue; // nothing counts this one
         if (family.type == MetricType::histogram)
             histogram(text, family, aggregator, first, labels);
         else

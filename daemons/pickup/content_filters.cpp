@@ -7,8 +7,8 @@ namespace pickup {
 using config::Stage;
 using namespace std::chrono_literals;
 
-// sendmail waits five minutes for a sign of life: an answer that came later would find nobody, and the message
-// would be sent twice.
+// sendmail waits five minutes for a sign of life: a later answer would find no program waiting, and the message would
+// be sent twice.
 static constexpr auto filter_time_limit = 4min;
 
 std::shared_ptr<const ContentFilters> ContentFilters::configured(const config::Content& content,

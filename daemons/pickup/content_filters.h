@@ -1,6 +1,6 @@
-// What is made of a local submission before it is committed: the header checks, then the milters that see
-// local mail, told of it as of a session with localhost. Ends within a bound, for somebody waits for the answer.
-// Knows no programs and no sockets but the filters'.
+// The checks of a local submission before it is committed: the header checks, then the milters that see local mail,
+// which are shown a session with localhost. Ends within a time limit, because the caller waits for the answer. Knows
+// no programs and no sockets but the filters'.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/filters/milter/client.h"
@@ -15,7 +15,7 @@
 
 namespace pickup {
 
-// Who has a say, by one configuration.
+// The filters that apply, by one configuration.
 struct ContentFilters {
     explicit ContentFilters(std::function<void(std::string_view)> tell)
         : problems(std::make_unique<common::Problems>(std::move(tell))) {}
@@ -33,7 +33,7 @@ class FilterRun {
 public:
     struct Outcome {
         std::optional<smtp::Reply> refusal;
-        bool discard = false; // to be thrown away, and taken all the same
+        bool discard = false; // discard it, although it is accepted
     };
     using Done = std::function<void(Outcome)>;
 
@@ -45,11 +45,11 @@ public:
     // `done`: once, at once or later; the FilterRun is not destroyed from within it. If the message is to be
     // committed, envelope and writer are as the filters have left them, but for seal().
     void begin(Done done);
-    // The envelope as it is now goes to the writer, with the edits.
+    // Passes the envelope as it is now to the writer, with the edits.
     void seal() { message_.seal(); }
 
 private:
-    struct Step { // of the session that is told
+    struct Step { // of the session presented to milters
         config::Stage stage;
         std::string recipient; // rcpt
     };
@@ -67,7 +67,7 @@ private:
     milter::Message message_;
     std::vector<std::unique_ptr<milter::Client>> milters_;
     std::vector<Step> steps_;
-    std::size_t step_ = 0, next_milter_ = 0; // under way; the milter to be told next
+    std::size_t step_ = 0, next_milter_ = 0; // the current one; the next milter to be asked
     Done done_;                              // none: over
     common::Timer time_limit_;
 };

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using namespace proto::submit;
 
 namespace {
-constexpr auto broken_off_after = 1h; // a file without an end, and nobody writing: its writer died
+constexpr auto broken_off_after = 1h; // a file without an end that is not being written: its writer died
 } // namespace
 
 Drop::Drop(SubmissionContext& context) : context_(context), timer_(context.loop, [this] { scan(); }) {
@@ -55,7 +55,7 @@ void Drop::watch() {
 void Drop::scan() {
     timer_.start(context_.config->submit.drop_interval);
     if (closed_ || !directory_) return;
-    again_ = busy(); // then the last file under way looks again when it is done
+    again_ = busy(); // then the last file under way starts another scan when it is done
     if (again_) return;
     const int fd = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
@@ -66,7 +66,7 @@ void Drop::scan() {
     }
     names_.clear();
     throttled_users_.clear();
-    std::map<std::string, std::string> left; // of `finished_names_`, what is still there
+    std::map<std::string, std::string> left; // of `finished_names_`, those that still exist
     while (const dirent* entry = ::readdir(stream))
         if (entry->d_name[0] != '.') names_.emplace_back(entry->d_name);
     ::closedir(stream);
@@ -90,7 +90,7 @@ void Drop::next_file() {
     if (again_) scan();
 }
 
-// Opened without following links; regular, one link, nobody writing to it.
+// Opened without following links; regular, one link, not being written.
 bool Drop::open_file(const std::string& name) {
     common::Fd fd(::openat(directory_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat st{};
@@ -111,7 +111,7 @@ bool Drop::open_file(const std::string& name) {
     return true;
 }
 
-// A piece per turn, so that a large file does not keep everybody waiting.
+// A piece per turn, so that a large file does not delay other work.
 void Drop::read_more() {
     std::array<char, 2 * largest_content> piece;
     const auto n = ::read(file_.number(), piece.data(), piece.size());
@@ -138,7 +138,7 @@ void Drop::read_more() {
         context_.loop.defer(go_on);
 }
 
-// It has no end (yet): the helper died, or the power went, before anybody was told that it was taken.
+// It has no end (yet): the helper died, or the power failed, before the message was reported as accepted.
 void Drop::leave_in_place() {
     struct stat st{};
     const bool old =
@@ -151,14 +151,14 @@ void Drop::leave_in_place() {
     close_file();
 }
 
-// Whoever left it was told that it was taken: what can be understood of it becomes a report.
+// The program that left it was told that it was accepted: what can be understood of it becomes a report.
 void Drop::abort_unreadable(const std::string& why) {
     submission_->abort_unreadable(why); // answered() follows
 }
 
 void Drop::answered(const Answer& answer) {
     if (answer.status == EX_OK) {
-        // Between the commit and this a crash makes the message come twice, never not at all.
+        // A crash between the commit and this delivers the message twice, never not at all.
         const auto* returned = submission_->returned();
         if (returned)
             context_.log.warning("drop/{}: refused ({}): {} reports it", name_, returned->reason(), answer.queue_id);
@@ -170,12 +170,12 @@ void Drop::answered(const Answer& answer) {
         if (::fstat(file_.number(), &st) == 0) throttled_users_.insert(st.st_uid);
         return close_file();
     }
-    if (submission_->mail_refused()) names_.clear(); // nothing can be taken now: all stay, for a look in a while
+    if (submission_->mail_refused()) names_.clear(); // no mail can be accepted now: all stay for a later scan
     close_file();                                    // it stays
 }
 
-// The file under way goes: for good, or with a reason to quarantine/incomplete/. If it cannot go now it is remembered,
-// or it would be submitted at every look.
+// Removes the file under way, or moves it to quarantine/incomplete/ with a reason. If that fails now it is
+// remembered, or it would be submitted at every scan.
 void Drop::finish_name(const std::string& aside) {
     if (aside.empty()) {
         if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return;

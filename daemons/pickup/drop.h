@@ -1,6 +1,6 @@
-// The drop directory: submissions left there while nothing ran, one file each, frames as on the submit
-// socket. Looked through at start, when the kernel says that something came, and every so often. Whose a file
-// is, is its owner's word; everything else in it is distrusted like a stranger's.
+// The drop directory: submissions left there while no pickup was running, one file each, frames as on the submit
+// socket. Scanned at start, when the kernel reports a new file, and periodically. A file's owner is the submitting
+// user; everything else in it is as untrusted as a stranger's.
 #pragma once
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/runtime/fd.h"
@@ -19,7 +19,7 @@ public:
     ~Drop();
     Drop(const Drop&) = delete;
 
-    // Looks for files now and again from then on.
+    // Scans for files now and periodically from then on.
     void scan();
     // Begins no further file.
     void close() { closed_ = true; }
@@ -40,16 +40,16 @@ private:
     common::Fd directory_, inotify_, file_;
     common::Handle<uv_poll_t> watch_;
     common::Timer timer_;
-    std::deque<std::string> names_;   // still to be looked at
+    std::deque<std::string> names_;   // still to be processed
     std::set<uid_t> throttled_users_; // users who have submitted enough for now
     std::map<std::string, std::string>
-        finished_names_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
+        finished_names_; // names that are done but not removed; why to quarantine/incomplete/, or ""
     std::string name_;   // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true); // for what runs at the end of a turn
     bool between_files_ = false; // one is done, the next one is begun at the end of the turn
-    bool again_ = false;         // something came meanwhile
+    bool again_ = false;         // a scan is due: something came meanwhile
     bool closed_ = false;
 };
 

@@ -43,7 +43,7 @@ ReturnedSubmission::Made ReturnedSubmission::make(const config::Mta& mta, spool:
     envelope.smtputf8 = known.smtputf8;
     envelope.reverse_path = known.reverse_path.empty() ? "postmaster@" + mta.origin : known.reverse_path;
     envelope.recipients = std::move(known.recipients);
-    if (envelope.recipients.empty()) // none was understood, and a report is about somebody
+    if (envelope.recipients.empty()) // none was understood, and a report needs a recipient
         envelope.recipients.push_back({.address = "unknown-recipient@" + mta.origin});
     for (auto& recipient : envelope.recipients) recipient.fate = spool::Fate::failed;
     envelope.verdict = spool::Verdict::accept;

@@ -1,6 +1,6 @@
-// A dropped submission that cannot be taken. sendmail has said that it was, and its program has gone: so it becomes a
-// message all of whose recipients have failed, and its sender, or else the postmaster, gets a report with the reason
-// and with the message or its header. Pure.
+// A dropped submission that cannot be accepted. sendmail has reported it as accepted, and its program has gone: so it
+// becomes a message all of whose recipients have failed, and its sender, or else the postmaster, gets a report with
+// the reason and with the message or its header. Pure.
 #pragma once
 #include "daemons/common/config/sections/system/mta.h"
 #include "libsmtp/text/time_types.h"
@@ -20,11 +20,11 @@ public:
     const std::string& reason() const { return reason_; }
     static constexpr std::size_t max_kept = 64 * 1024; // of the message: as much of a header as a report shows
 
-    // The message as the program wrote it, from its first byte; what is too much is not kept.
+    // The message as the program wrote it, from its first byte; what exceeds max_kept is not kept.
     void keep(std::string_view bytes);
-    // The first bytes of so many.
+    // The first bytes of a message of `of` bytes.
     void keep(std::string_view beginning, std::uint64_t of);
-    // All of it is in the message that was made of it.
+    // All of it is in the message that was made from it.
     bool whole() const { return whole_; }
 
     struct Made {

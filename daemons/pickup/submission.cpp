@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported so
+constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported as such
 
 const char* reason_of(common::Unavailable why) {
     if (why == common::Unavailable::memory) return "too much mail is being received, try again later";
@@ -96,7 +96,7 @@ bool Submission::admit() {
     return false;
 }
 
-// A message that another spool had: its envelope is believed, for an operator hands it in.
+// A message from another spool: its envelope is trusted, because an operator submits it.
 void Submission::import(const Import& import) {
     if (stage_ != Stage::begin && stage_ != Stage::envelope) return refuse(EX_PROTOCOL, "a second beginning");
     if (import_policy_ != ImportPolicy::accepted)
@@ -160,7 +160,7 @@ void Submission::content(std::string_view bytes) {
     if (header_complete()) write_rewritten();
 }
 
-// What the fixup gives, less what is said to us.
+// The fixup's output, without the fields addressed to us.
 void Submission::rewrite(const std::function<void(std::string&)>& fix) {
     if (control_.ended()) return fix(rewritten_);
     std::string content;
@@ -230,8 +230,8 @@ void Submission::end() {
         over_limit_ = !within_limits();
         if (over_limit_) return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
-    if (importing_) return commit();                              // accepted once, with all that was to be said of it
-    if (envelope_.trace == spool::Trace::verify) return commit(); // nobody will ever read it
+    if (importing_) return commit();                              // accepted before, with all decisions about it made
+    if (envelope_.trace == spool::Trace::verify) return commit(); // it is never read
     envelope_.tls_optional = scan_.tls_optional();
     if (!read_key()) return;
     if (!envelope_.idempotency_key.empty()) return claim_key();
@@ -332,7 +332,7 @@ void Submission::filters_finished(const FilterRun::Outcome& outcome) {
     commit();
 }
 
-// Its program has gone long ago: the message is taken, and comes back to its sender.
+// Its program has gone long ago: the message is accepted, and returned to its sender.
 void Submission::report_refusal(const smtp::Reply& reply) {
     for (auto& recipient : envelope_.recipients) recipient.fate = spool::Fate::failed;
     envelope_.verdict = spool::Verdict::accept;
@@ -351,9 +351,9 @@ void Submission::abort_unreadable(std::string why) {
     if (stage_ == Stage::returning) return_to_sender(false);
 }
 
-// Refused, and nobody waits for the answer: its sender gets a report.
+// Rejected, and no program waits for the answer: its sender gets a report.
 void Submission::return_to_sender(bool complete) {
-    if (!admit()) return; // a later look finds it again
+    if (!admit()) return; // a later scan finds it again
     const auto now = common::Loop::now().wall;
     auto made =
         returned_->make(context_.config->mta, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);

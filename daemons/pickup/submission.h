@@ -1,6 +1,5 @@
-// One submission, from Begin to its Answer: addresses completed, header mended, message written and
-// committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
-// no files.
+// One submission, from Begin to its Answer: completes addresses, corrects the header, writes and commits the message,
+// notifies the queue-manager. Trusts nothing in it but the uid it was made with. Knows no sockets and no files.
 #pragma once
 #include "daemons/common/ipc/operators.h"
 #include "daemons/common/proto/submit.h"
@@ -26,10 +25,10 @@
 
 namespace pickup {
 
-// Whether a message may come with its state (Import): an operator's may, and nobody else's.
+// Whether a message may come with its state (Import): only an operator's may.
 enum class ImportPolicy : std::uint8_t { rejected, accepted };
 
-// What submissions share. Outlives them; `config` is what is in force.
+// What submissions share. Outlives them; `config` is the one in force.
 struct SubmissionContext {
     common::Loop& loop;
     common::Log& log;
@@ -40,10 +39,10 @@ struct SubmissionContext {
     common::RateLimiter rates = {};
     common::Operators operators = {};                                // who may import
     std::shared_ptr<const ContentFilters> filters = {};              // of `config`
-    std::set<std::shared_ptr<class Submission>> being_filtered = {}; // whether anybody waits for them or not
+    std::set<std::shared_ptr<class Submission>> being_filtered = {}; // whether a program waits for them or not
 };
 
-// Who is told of what is refused: the program that waits, or by a report the sender (or the postmaster).
+// Whether a rejection is reported to the program that waits, or by mail to the sender (or the postmaster).
 enum class RejectionNotice : std::uint8_t { to_program, by_report };
 
 class Submission : public std::enable_shared_from_this<Submission> {
@@ -56,30 +55,29 @@ public:
         return std::shared_ptr<Submission>(new Submission(context, uid, std::move(answered), notice, import_policy));
     }
 
-    // What arrives, in order. After an answer has been decided on the rest is swallowed.
+    // What arrives, in order. After an answer has been decided, the rest is ignored.
     void take(const proto::submit::Message& message);
-    // Nobody waits for the answer any more. What has not ended is forgotten; what has is committed all the
-    // same.
+    // The answer is no longer wanted. A submission that has not ended is dropped; one that has is committed anyway.
     void abandon();
-    // Nobody waits, and what follows cannot be read: what was understood so far is returned to its sender.
+    // No program waits, and what follows cannot be read: what was understood so far is returned to its sender.
     void abort_unreadable(std::string why);
-    // It was refused because its user has submitted enough for now.
+    // It was rejected because its user has submitted enough for now.
     bool over_limit() const { return over_limit_; }
-    // It was refused because no mail at all can be taken now.
+    // It was rejected because no mail at all can be accepted now.
     bool mail_refused() const { return mail_refused_; }
-    // Answered 0, and refused for good: what was committed is a message that its sender gets a report about.
+    // Answered 0, and permanently rejected: what was committed is a message that its sender gets a report about.
     const ReturnedSubmission* returned() const { return returned_ ? &*returned_ : nullptr; }
-    // A filter or its key has put it off: it alone, nothing is wrong with others.
+    // A filter or its key has deferred it: this one only, others are not affected.
     bool deferred() const { return deferred_; }
-    // All of it is here, or it was refused.
+    // All of it is here, or it was rejected.
     bool ended() const { return stage_ >= Stage::filtering; }
 
-    // The disk is behind: take nothing until `resume` is called.
+    // The disk cannot keep up: pass nothing more until `resume` is called.
     bool wants_pause() const { return stage_ == Stage::content && writer_->wants_pause(); }
     void on_resume(std::function<void()> resume);
 
 private:
-    // returning: it was refused, nobody waits, and the rest of it is still to come.
+    // returning: it was rejected, no program waits, and the rest of it is still to come.
     enum class Stage : std::uint8_t { begin, envelope, header, content, returning, filtering, committing, over };
     Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice,
                ImportPolicy import_policy)
@@ -108,7 +106,7 @@ private:
     void return_to_sender(bool complete);
     void commit();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
-    // `code`: of the report, where nobody waits.
+    // `code`: of the report, if no program waits.
     void refuse(std::uint8_t status, std::string text, std::string_view code = "5.6.0");
     void answer(proto::submit::Answer answer);
 

@@ -32,7 +32,7 @@ private:
     void wait() { patience_.set(common::Loop::now().monotonic + listener_.context_.config->submit.timeout); }
 
     void on_frame(std::string_view frame) override {
-        if (answered_ || leaving) return; // the rest of what was refused
+        if (answered_ || leaving) return; // the rest of a rejected submission
         wait();
         const auto message = ipc::decode<Message>(frame);
         if (!message) return connection_->fail("malformed message: " + message.error().why);
@@ -81,7 +81,7 @@ SubmitListener::~SubmitListener() = default;
 
 void SubmitListener::close() {
     if (!acceptor_) return;
-    acceptor_->drain(); // whoever has connected may have said all, and could not know that nobody heard it
+    acceptor_->drain(); // clients already connected may have sent everything, and cannot know that it would not be read
     acceptor_.reset();
 }
 
@@ -98,7 +98,7 @@ void SubmitListener::admit(common::Fd fd) {
     clients_.push_back(std::make_unique<Client>(*this, std::move(fd), *peer));
 }
 
-// Never in silence.
+// Always sends an answer.
 void SubmitListener::turn_away(common::Fd fd, const char* why) {
     std::string wire;
     const auto begun = ipc::begin_frame(wire);

@@ -1,6 +1,5 @@
-// The submit socket: accepts programs of this host, knows who they are from the kernel, holds them to the
-// limits per user, and feeds what they say to a Submission each. Knows frames and sockets; must not know
-// mail.
+// The submit socket: accepts programs of this host, gets their users from the kernel, applies the limits per user,
+// and feeds the messages of each to a Submission. Knows frames and sockets; must not know mail.
 #pragma once
 #include "daemons/common/ipc/connection.h"
 #include "daemons/common/net/acceptor.h"
@@ -20,7 +19,7 @@ public:
     ~SubmitListener();
     SubmitListener(const SubmitListener&) = delete;
 
-    // Takes nobody new; who is inside, or has knocked already, may finish.
+    // Accepts no new clients; those that are connected, or waiting to be accepted, may finish.
     void close();
     std::size_t clients() const { return clients_.size(); }
 

@@ -1,4 +1,4 @@
-// postalias(1): looks a file of aliases over, and asks it. There is nothing to compile: the text itself is read by the
+// postalias(1): checks a file of aliases, and queries it. There is nothing to compile: the text itself is read by the
 // mail system, which notices when it changes.
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/lookup/aliases/alias_file.h"
@@ -13,7 +13,7 @@ namespace postfix_commands {
 
 namespace {
 
-// As it stands in the file.
+// As written in the file.
 std::string text_of(const std::vector<decide::AliasTarget>& targets) {
     using Kind = decide::AliasTarget::Kind;
     std::string out;

@@ -1,5 +1,5 @@
-// postsuper(1): messages deleted, held, released, requeued, expired. There is no structure to check or repair
-// (-s, -p, -S): the spool keeps itself in order, so these do nothing, in silence.
+// postsuper(1): messages deleted, held, released, requeued, expired. There is no structure to check or repair (-s,
+// -p, -S): the spool keeps itself in order, so these silently do nothing.
 #include "daemons/common/proto/control.h"
 #include "daemons/postfix-commands/command.h"
 #include "libspool/format/queue_id.h"
@@ -139,7 +139,7 @@ private:
     void check_reply(const QueueReply& answer) {
         if (answer.ok || answer.error_code == control::code::unknown || answer.error_code == control::code::no_match ||
             answer.error_code == control::code::already)
-            return; // no such message: it may just have gone, which is nobody's mistake
+            return; // no such message: it may just have gone, which is not an error
         if (!std::exchange(failed_, true)) fatal(invocation_, answer.text);
     }
 

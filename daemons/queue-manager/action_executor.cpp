@@ -17,7 +17,7 @@ void ActionExecutor::execute(const decide::queue::Action& action, const decide::
     std::visit([&](const auto& each) { execute(each, Step{all, event, now}); }, action);
 }
 
-// ---- questions and orders ----
+// ---- requests and orders ----
 
 void ActionExecutor::execute(const decide::queue::AskCategorizer& action, const Step& step) {
     deps_.categorizer.ask(action.id, step.of(action.numbers), step.event);
@@ -88,7 +88,7 @@ void ActionExecutor::execute(const decide::queue::RecordDeferral& action, const 
 
 void ActionExecutor::execute(const decide::queue::RecordOutcome& action, const Step& step) {
     using decide::queue::Finish;
-    // A message that is removed in the same breath needs no last word.
+    // A message that is about to be removed needs no last record.
     const bool removed = std::ranges::any_of(step.all.list, [&](const decide::queue::Action& each) {
         const auto* remove = std::get_if<decide::queue::Remove>(&each);
         return remove != nullptr && remove->id == action.id;
@@ -118,7 +118,7 @@ std::vector<spool::Property> ActionExecutor::records_of(const decide::queue::Rec
             records.emplace_back(changed_to(spool::Status::delivered));
         break;
     case Finish::discarded:
-        assert(step.event.categorization != nullptr); // only the categorizer throws away
+        assert(step.event.categorization != nullptr); // only the categorizer discards
         return discarded_records(step.event.categorization->judgement.discarded, numbers, step.now.wall);
     case Finish::expired: records.emplace_back(changed_to(spool::Status::expired)); [[fallthrough]];
     case Finish::failed: {
@@ -132,7 +132,7 @@ std::vector<spool::Property> ActionExecutor::records_of(const decide::queue::Rec
 
 void ActionExecutor::execute(const decide::queue::RecordSuspect& action, const Step& step) {
     const auto numbers = step.of(action.numbers);
-    // Synced: the next try may kill again.
+    // Synced: the next attempt may crash an agent again.
     record(action.id,
            spool::AgentCrash{{numbers.begin(), numbers.end()}, step.now.wall, "delivery agent", action.deaths > 0},
            step, spool::Sync::yes);
@@ -175,7 +175,7 @@ void ActionExecutor::execute(const decide::queue::Remove& action, const Step& st
     removed_.count(common::Loop::now().monotonic);
     deps_.metrics.count(common::MetricId::messages_removed);
     deps_.undelivered.write(action.id);
-    // What is still to be logged of it is in its file, and comes first.
+    // What is still to be logged about it is in its file, and comes first.
     deps_.loader.when_read(
         action.id, [this, id = action.id, location = action.location, acknowledgement = step.event.acknowledgement] {
             deps_.log.info("{}: removed", id.text());
@@ -201,7 +201,7 @@ void ActionExecutor::execute(const decide::queue::NoticeExpired& action, const S
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeDiscarded& action, const Step& step) {
-    assert(step.event.categorization != nullptr); // only the categorizer throws away
+    assert(step.event.categorization != nullptr); // only the categorizer discards
     deps_.undelivered.write_discarded(action.id, *step.event.categorization, step.of(action.numbers), step.now.wall);
 }
 

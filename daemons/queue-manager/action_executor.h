@@ -1,6 +1,6 @@
-// Executes what the queue engine decides on (daemons/decide/queue/actions.h): one overload for each action.
-// Questions and orders go to the part that talks to the daemon in question; records and log lines are made
-// here. Knows no reasons: all judgement is in the engine.
+// Executes what the queue engine decides on (daemons/decide/queue/actions.h): one overload for each action. Requests
+// and orders go to the part that talks to the daemon in question; records and log lines are made here. Knows no
+// reasons: all decisions are made in the engine.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/logging/metrics/metrics.h"

@@ -44,7 +44,7 @@ spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Daemon
     return self;
 }
 
-// Parts that are built later are only referred to here: none of them is used before all are there.
+// Parts that are built later are only referred to here: none of them is used before all of them exist.
 QueueManager::QueueManager(common::DaemonContext& context, const config::Config& config,
                            std::unique_ptr<spool::RealDisk> disk)
     : context_(context), log_(context.log), config_(config), disk_(std::move(disk)),
@@ -333,13 +333,13 @@ void QueueManager::all_loaded() {
     results_.spool_loaded();
     log_.info("spool: loaded: {} messages", driver_.engine().counts().messages);
     keys_.all_seen();
-    pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
+    pool_.post([] { common::give_memory_back(); }); // takes a while with a million messages
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);
     cleaner_.soon();
 }
 
-// ---- while it runs ----
+// ---- while running ----
 
 void QueueManager::end_of_turn() {
     loader_.begin();
@@ -353,7 +353,7 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     cleaner_.limit(config_->spool);
     keys_.reconfigure(daemon_config.config.idempotency);
     if (listener_) {
-        listener_->expect(std::move(daemon_config.expected)); // the sockets themselves stay as they are
+        listener_->expect(std::move(daemon_config.expected)); // the sockets themselves do not change
     } else {
         handed_ = std::move(daemon_config.listeners);
         expected_ = std::move(daemon_config.expected);
@@ -392,7 +392,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     scrub_.every(0s);
     suppressions_.flush();
     driver_.tell([](auto& engine, smtp::Now now, auto& out) {
-        engine.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
+        engine.pause(decide::queue::Scope::everything, "", now, out); // results of what is in flight still arrive
     });
     drain_then(Loop::now().monotonic + within - within / 10, std::move(done));
 }
@@ -405,7 +405,7 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
         save_state();
         return done();
     }
-    // Renewed from within the timer's own callback: a new one takes its place once the turn has ended.
+    // Renewed from within the timer's own callback: a new one replaces it once the turn has ended.
     context_.loop.defer([this, until, done = std::move(done)] {
         stopper_ = std::make_unique<common::Timer>(context_.loop, [this, until, done] { drain_then(until, done); });
         stopper_->start(drain_pause);
@@ -419,7 +419,7 @@ void QueueManager::save_state() {
                      saved.error().what);
 }
 
-// ---- how it stands ----
+// ---- status ----
 
 std::string QueueManager::not_accepting() const {
     if (stopping_) return "postrider is stopping";

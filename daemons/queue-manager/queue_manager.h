@@ -1,6 +1,6 @@
-// The queue-manager: the one process that changes messages after acceptance. This builds its parts and
-// connects them, takes the spool's lock, starts, reloads and stops them, and reports how they stand. The
-// engine (daemons/decide/queue) judges; the parts do. Its loop never waits for a disk.
+// The queue-manager: the one process that changes messages after acceptance. This builds its parts and connects them,
+// takes the spool's lock, starts, reloads and stops them, and reports their status. The engine (daemons/decide/queue)
+// decides; the parts execute. Its loop never waits for a disk.
 #pragma once
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/process/daemon.h"
@@ -57,7 +57,7 @@ public:
     void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
     void process_ended(const std::string& role, std::uint32_t instance, bool crashed) override;
-    std::string status_text() override; // the queue's size, and what keeps mail from coming in or going out
+    std::string status_text() override; // the queue's size, and what stops mail from coming in or going out
     void update_gauges(common::Metrics& metrics) override;
 
 private:
@@ -84,8 +84,8 @@ private:
     void save_state(); // for the next start
 
     QueueStatus queue_status();
-    std::string not_accepting() const;  // why; "" it is
-    std::string not_delivering() const; // why; "" it is
+    std::string not_accepting() const;  // why; "": it accepts
+    std::string not_delivering() const; // why; "": it delivers
 
     common::DaemonContext& context_;
     common::Log& log_;
@@ -109,7 +109,7 @@ private:
     MessageFiles files_;
     SpoolGauges spool_gauges_;
 
-    // The engine, and what comes to it beside the other daemons' replies.
+    // The engine, and its input apart from the other daemons' replies.
     EngineDriver driver_;
     UndeliveredLog undelivered_{log_, context_.metrics, loader_};
     SuppressionChecks suppression_checks_;

@@ -1,6 +1,6 @@
 // Limits how many lookups are under way at a time. A lookup that has not ended after a moment gives up its place and
-// goes on without one, so that name servers that do not answer hold up no lookup that would be answered at once. Knows
-// nothing of what is looked up.
+// continues without one, so that name servers that do not answer hold up no lookup that would be answered at once.
+// Knows nothing about what is looked up.
 #pragma once
 #include "daemons/common/runtime/timer.h"
 #include "libsmtp/text/time_types.h"

@@ -19,8 +19,8 @@ struct RouteResult {
     decide::Destination destination;
     std::uint32_t valid_seconds = 0;
     std::uint32_t connections = 0; // by the rule
-    bool secure = false;           // the hosts' names are DNSSEC's word, or the configuration's
-    std::string records_of = {};   // the name whose records were asked for; "" none's
+    bool secure = false;           // the hosts' names are proven by DNSSEC, or configured
+    std::string records_of = {};   // the name whose records were queried; "" none
     bool by_srv = false;           // SRV; else MX
 };
 
@@ -49,7 +49,7 @@ private:
 
     dns::Resolver& resolver_;
     const LocalIdentity& local_identity_;
-    std::string name_; // whose MX is asked for
+    std::string name_; // whose MX is queried
     std::uint16_t port_;
     bool by_rule_; // the name is our configuration's, not the recipient's
     bool by_srv_;

@@ -11,15 +11,15 @@ namespace router {
 
 namespace {
 
-constexpr std::size_t max_active = 200; // domains being looked up; the name server is not to be drowned
-// Whose name servers have not answered by then keeps no other's place. So many may be under way besides.
+constexpr std::size_t max_active = 200; // domains being looked up; the name server must not be overloaded
+// Lookups whose name servers do not answer in time give up their place. Maximum number of these, in addition.
 constexpr std::size_t max_slow = 10'000;
 
 proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
     return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
 }
 
-// What a domain without a rule goes by: its own MX hosts.
+// The next hop of a domain without a rule: its own MX hosts.
 const decide::NextHop own_mx;
 
 } // namespace
@@ -98,7 +98,7 @@ void Router::apply(const config::Config& config) {
 }
 
 void Router::stop(smtp::Duration, std::function<void()> done) {
-    // Nothing is lost: who asked asks again.
+    // Nothing is lost: clients ask again.
     jobs_.clear();
     waiting_.clear();
     ended_.clear();
@@ -141,7 +141,7 @@ void Router::add_channel(std::unique_ptr<ipc::Channel<proto::tls_results::Messag
     result_channels_.emplace(number, std::move(channel));
 }
 
-// The policy's own words are known here, not where the session was.
+// The policy's text is known here, not where the session was.
 void Router::count(const decide::TlsOutcome& outcome, std::uint64_t sessions) {
     if (!reporter_) return;
     std::vector<std::string> text = outcome.records, hosts;
@@ -171,7 +171,7 @@ RouteResult Router::best(const decide::RouteRule& rule, const Question& question
 void Router::on_question(proto::route::Route&& route) {
     if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
     const Question question{route.request, route.pool};
-    if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
+    if (!smtp::is_ascii(route.domain)) // it came this far because it has no form in the DNS
         return answer(question, route.domain,
                       {decide::Destination::refuse(decide::RouteKind::permanent, "5.1.2",
                                                    route.domain + " is not a valid domain name"),
@@ -186,7 +186,7 @@ void Router::on_question(proto::route::Route&& route) {
     look_up(route.domain, *hop, connections, question);
 }
 
-// The operator named the next hop himself, or the route that is to serve.
+// The operator named the next hop, or the route to use.
 void Router::asked_by_name(proto::route::Route&& route) {
     const auto name = std::string_view(route.domain).substr(proto::route::via.size());
     const Question question{route.request, route.pool};
@@ -228,7 +228,7 @@ void Router::start_waiting() {
         if (job == jobs_.end()) continue;
         job->second.ticket = limiter_.acquire();
         if (const auto asked = policy_domain(domain, job->second); !asked.empty())
-            sts_.prefetch(asked); // beside its hosts
+            sts_.prefetch(asked); // in parallel with its hosts
         job->second.lookup = std::make_unique<RouteLookup>(*resolver_, local_identity_, domain, *job->second.hop,
                                                            [this, domain](RouteResult what) { found(domain, what); });
     }
@@ -238,7 +238,7 @@ void Router::found(const std::string& domain, RouteResult found) {
     const auto place = jobs_.find(domain);
     if (place == jobs_.end()) return;
     auto& job = place->second;
-    ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
+    ended_.push_back(std::move(job.lookup)); // its callback is running: destroyed at the end of the turn
     limiter_.release(job.ticket);
     turn_.schedule();
     job.found = std::move(found);
@@ -270,7 +270,7 @@ void Router::finish(const std::string& domain, const std::string& policy_domain,
 }
 
 void Router::policy_changed(const std::string& domain, const StsPolicy* policy) {
-    // A policy is 64 KiB at most. Nothing is said while the queue-manager is away: it asks again for every domain.
+    // A policy is 64 KiB at most. Nothing is sent while the queue-manager is away: it asks again for every domain.
     static_cast<void>(queue_manager_.send(
         proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}}));
 }
@@ -287,7 +287,7 @@ std::vector<decide::NextHop> Router::without_this_system(std::vector<decide::Nex
     return hosts;
 }
 
-// Hosts that a rule names: where all of them are this very system, mail would come back until its hops are counted.
+// Hosts that a rule names: if all of them are this very system, mail would loop until it has too many hops.
 RouteResult Router::without_this_system(const std::string& domain, RouteResult found) const {
     if (found.destination.kind != decide::RouteKind::configured) return found;
     std::erase_if(found.destination.hosts,

@@ -37,7 +37,7 @@ private:
         std::uint64_t request = 0;
         std::string pool; // of source addresses that the mail names
     };
-    // One domain being looked up, for everybody who asked in the meantime.
+    // One domain being looked up, for all questions about it in the meantime.
     struct Job {
         std::vector<Question> questions;
         const decide::NextHop* hop = nullptr;
@@ -71,13 +71,13 @@ private:
 
     common::DaemonContext& context_;
     decide::RouteTable routes_;
-    std::set<std::string> down_;                        // links, as the queue-manager says
+    std::set<std::string> down_;                        // links, as reported by the queue-manager
     std::map<std::string, decide::NextHop> named_hops_; // of "via:" questions; jobs point to them
     LocalIdentity local_identity_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;
     StsPolicies sts_;                              // its lookups end before the resolver
-    decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
+    decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route sets it
     std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
     std::unique_ptr<ipc::Listener> listener_;
     std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t good_for = 3600; // seconds until the queue-manager asks again: an id changes
 constexpr std::uint32_t none_for =
-    60; // … at least, where there is no policy: a name server that forbids to remember costs no more
+    60; // … at least, if there is no policy: a name server that forbids caching costs no more
 constexpr std::size_t max_addresses = 10;
 constexpr std::size_t max_failures = 10'000;
 constexpr auto one_day = std::chrono::days(1);
@@ -83,7 +83,7 @@ StsPolicies::Check& StsPolicies::check(const std::string& domain) {
     return place->second;
 }
 
-// The check goes on: a policy that comes later is told then.
+// The check continues: a policy that arrives later is reported then.
 void StsPolicies::answer_overdue() {
     const auto now = Loop::now().monotonic;
     std::vector<Done> waiting;
@@ -111,7 +111,7 @@ void StsPolicies::begin_waiting() {
     }
 }
 
-// Without a record, what is known stays in force until it expires (RFC 8461, 3.1).
+// Without a record, the known policy stays in force until it expires (RFC 8461, 3.1).
 void StsPolicies::record_found(const std::string& domain, const dns::Answer& answer) {
     auto& check = checks_.at(domain);
     check.valid = std::clamp(answer.ttl, none_for, good_for);
@@ -211,8 +211,7 @@ void StsPolicies::finish(const std::string& domain) {
 // --------------------------------------------------------------------------------------------------------
 
 void StsPolicies::store(const std::string& domain, decide::sts::Policy policy, const std::string& id) {
-    if (!policies_.contains(domain) &&
-        policies_.size() >= StsStore::max_policies) { // who has waited longest for mail goes
+    if (!policies_.contains(domain) && policies_.size() >= StsStore::max_policies) { // the least recently used one goes
         const auto oldest = std::ranges::min_element(policies_, {}, [](auto& each) { return each.second.used; });
         store_.remove(oldest->first);
         remove_from_plan(oldest->first);
@@ -244,7 +243,7 @@ smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& poli
     return std::min(renew, policy.expires());
 }
 
-// What stands in the plan may be too early: it is looked at again then. It is never too late.
+// The planned time may be too early: it is checked again then. It is never too late.
 void StsPolicies::plan(const std::string& domain) {
     remove_from_plan(domain);
     const auto at = due(domain, policies_.at(domain));

@@ -1,6 +1,6 @@
-// The MTA-STS policies of domains (RFC 8461): asked of the DNS and the domain's web server at first contact,
-// kept for as long as each says, renewed in the background before that, over restarts of the system as well.
-// Knows nothing of routes; what a policy means for a connection is smtp-client's business.
+// The MTA-STS policies of domains (RFC 8461): fetched through the DNS and the domain's web server at first contact,
+// kept as long as each says, renewed in the background before that, across restarts of the system as well. Knows
+// nothing about routes; what a policy means for a connection is smtp-client's business.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/net/dns/resolver.h"
@@ -23,20 +23,21 @@ namespace router {
 class StsPolicies {
 public:
     static constexpr std::size_t max_active = 50;  // domains being asked; more wait …
-    static constexpr std::size_t max_slow = 1'000; // … beside those that take long
-    // Mail waits no longer for the answer: it goes by no policy until there is one.
+    static constexpr std::size_t max_slow = 1'000; // … in addition to those that take long
+    // Mail waits no longer for the answer: it is sent without a policy until there is one.
     static constexpr smtp::Duration patience = std::chrono::seconds(10);
-    // A fetch that failed is not repeated before (RFC 8461, 3.3).
+    // A failed fetch is not repeated before this time (RFC 8461, 3.3).
     static constexpr smtp::Duration failed_for = std::chrono::minutes(5);
-    // Renewed so often, or after half its life; unless nobody has sent by it for so long.
+    // Renewed at this interval, or after half the policy's lifetime if that is shorter; but not if no mail has used
+    // it for `forgotten_after`.
     static constexpr smtp::Duration renewed_after = std::chrono::hours(24);
     static constexpr smtp::Duration forgotten_after = std::chrono::days(30);
 
-    // Where a domain's policy could not be had, for TLS reports.
+    // Why a domain's policy was not available, for TLS reports.
     enum class Failure : std::uint8_t { fetch, invalid, certificate };
 
     struct Callbacks {
-        // A policy in use was replaced, or is no longer good (null).
+        // A policy in use was replaced, or is no longer valid (null).
         std::function<void(const std::string& domain, const StsPolicy*)> changed;
         std::function<void(const std::string& domain, Failure, const std::string& why)> failed = {};
     };
@@ -45,12 +46,12 @@ public:
     StsPolicies(const StsPolicies&) = delete;
     StsPolicies& operator=(const StsPolicies&) = delete;
 
-    // What lookups are made with from now on; null: none are. Those under way end, their askers hear nothing.
+    // The resolver and client for lookups from now on; null: no lookups. Those under way end without calling `done`.
     void use(dns::Resolver* resolver, common::Https* https);
 
-    // Null: the domain has none. It is good until the next call of anything here.
+    // Null: the domain has none. It is valid until the next call of anything here.
     using Done = std::function<void(const StsPolicy*, std::uint32_t valid_seconds)>;
-    // `domain` as the DNS has it. Called at once if a policy is known; else when it has been asked for.
+    // `domain` in its DNS form. Called at once if a policy is known; else after it has been looked up.
     void find(const std::string& domain, Done done);
     // Asks about a domain that find() will be called for.
     void prefetch(const std::string& domain) { check(domain); }
@@ -104,8 +105,8 @@ private:
     std::deque<std::pair<std::string, smtp::Monotonic>>
         waiting_since_; // domains that may have waited too long, in their order
     common::Timer overdue_timer_;
-    std::set<std::pair<smtp::WallTime, std::string>> plan_;   // what is to be renewed or dropped next, and …
-    std::unordered_map<std::string, smtp::WallTime> planned_; // … where that stands
+    std::set<std::pair<smtp::WallTime, std::string>> plan_;   // the next renewals and expiries, and …
+    std::unordered_map<std::string, smtp::WallTime> planned_; // … the entry of each domain
     common::Timer timer_;                                     // for it
     common::TurnHook turn_;                                   // begins what waits
 };

@@ -1,5 +1,5 @@
-// A domain's report on a day's TLS sessions (RFC 8460): its JSON, and the mail that brings it. Pure: the clock,
-// gzip and where it goes are somebody else's.
+// A domain's report on a day's TLS sessions (RFC 8460): its JSON, and the mail that contains it. Pure: the clock,
+// gzip and the destination are handled elsewhere.
 #pragma once
 #include "daemons/router/tls_totals.h"
 #include "libsmtp/text/time_types.h"
@@ -9,7 +9,7 @@
 
 namespace router {
 
-// Who reports, on which domain and day.
+// The reporting system, and the domain and day reported on.
 struct TlsReportSubject {
     std::string organization, contact; // contact: an address
     std::string from;                  // of the mail

@@ -30,7 +30,7 @@ std::string text_of(const tls_rpt::Destination& to) {
 
 } // namespace
 
-// pickup's answer is waited for in a thread. It outlives its owner, who then hears nothing.
+// Waits for pickup's answer in a thread. It may outlive its owner, which then gets no result.
 struct TlsReporter::Submission {
     TlsReporter* owner;
     std::string domain, to, socket, sender, content;
@@ -90,7 +90,7 @@ TlsReporter::~TlsReporter() {
 
 void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const config::TlsReports& settings,
                       const std::string& hostname) {
-    for (auto* work : submissions_) work->owner = nullptr; // what it comes to is not heard; at worst it goes twice
+    for (auto* work : submissions_) work->owner = nullptr; // their result is lost; at worst a report is sent twice
     submissions_.clear();
     sending_.clear();
     for (auto& [day, totals] : days_) totals.last.clear();
@@ -145,7 +145,7 @@ void TlsReporter::save() {
 // --- sending
 // --------------------------------------------------------------------------------------------------------
 
-// Days that have ended: their reports, spread over a while, for everybody's day ends at the same time.
+// Days that have ended: their reports, spread over a while, because the day ends at the same time for all reporters.
 void TlsReporter::maintain() {
     const auto now = Loop::now().wall;
     auto next = save_interval;
@@ -203,7 +203,7 @@ void TlsReporter::start(Day day, Totals& totals) {
 void TlsReporter::record_found(const std::string& domain, const dns::Answer& answer) {
     auto& sending = sending_.at(domain);
     sending.to = decide::tls_rpt::find_destinations(answer.texts);
-    if (sending.to.empty()) return ended(domain, answer.said != dns::LookupStatus::failed); // it wants none
+    if (sending.to.empty()) return ended(domain, answer.said != dns::LookupStatus::failed); // no report is wanted
     sending.packed = gzip(report_json(sending.of, days_[sending.of.day].totals.domains[domain]));
     step(domain);
 }

@@ -1,6 +1,6 @@
-// One file in the drop directory: made under its name, locked while it is written, durable when finish()
-// returns. What pickup takes for a submission is a file with an end, so that a torn one is none. Used by
-// sendmail itself where nobody changes user, else by the set-gid helper.
+// One file in the drop directory: created under its name, locked while it is written, durable when finish() returns.
+// Pickup takes only a file with an end for a submission, so a torn one does not count. Used by sendmail itself in
+// single-user mode, else by the set-gid helper.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/submission/drop_limits.h"
@@ -12,12 +12,12 @@ namespace sendmail {
 
 class DropFile {
 public:
-    // EDQUOT: the caller has left too much there already; ENOSPC: the disk is too full.
+    // EDQUOT: the caller has too much there already; ENOSPC: the disk is too full.
     static spool::Result<DropFile> create(const std::string& directory);
     DropFile(DropFile&&) = default;
     ~DropFile(); // removed if not finished
 
-    // What there is room for at create() may go while others write: it is looked at again and again.
+    // The room available at create() may vanish while others write: it is checked repeatedly.
     spool::Result<> write(std::string_view bytes);
     spool::Result<> finish();
     const common::DropLimits& limits() const { return limits_; }
@@ -27,7 +27,7 @@ private:
     common::Fd directory_, file_;
     std::string name_;
     common::DropLimits limits_;
-    std::uint64_t unchecked_ = 0; // written since the last look
+    std::uint64_t unchecked_ = 0; // written since the last check
 };
 
 } // namespace sendmail

@@ -10,7 +10,7 @@ using namespace proto::submit;
 namespace {
 
 constexpr char letters[] =
-    "+A:B:C:F:GIL:N:O:R:UV:X:b:ce:f:h:imno:p:r:q:tvx"; // the first word that is no option ends them
+    "+A:B:C:F:GIL:N:O:R:UV:X:b:ce:f:h:imno:p:r:q:tvx"; // the first word that is not an option ends them
 
 Mode mode_by_name(std::string_view name) {
     if (const auto slash = name.rfind('/'); slash != name.npos) name.remove_prefix(slash + 1);
@@ -22,7 +22,7 @@ Mode mode_by_name(std::string_view name) {
 
 bool is(std::string_view text, std::string_view word) { return smtp::same_ignoring_case(text, word); }
 
-// `out` is changed; an answer is a complaint.
+// `out` is changed; a text is an error message.
 std::string take_mode(std::string_view text, Options& out) {
     if (text == "m")
         out.mode = Mode::deliver;
@@ -48,7 +48,7 @@ std::string take_queue(std::string_view text, Options& out) {
         return text.size() == 1 ? "-q" + std::string(text) + " requires a value" : std::string();
     }
     if (text.starts_with('S')) return "-qS is not supported";
-    if (out.mode == Mode::deliver) out.mode = Mode::nothing; // -q30m: how often the queue is looked at is configured
+    if (out.mode == Mode::deliver) out.mode = Mode::nothing; // -q30m: how often the queue is run is configured
     return {};
 }
 
@@ -57,7 +57,7 @@ std::string take_setting(std::string_view text, Options& out) {
     const auto name = text.substr(0, equals);
     const auto value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
     bool* setting = is(name, "smtputf8") ? &out.smtputf8 : is(name, "requiretls") ? &out.require_tls : nullptr;
-    if (setting == nullptr) return {}; // all others are accepted and mean nothing here
+    if (setting == nullptr) return {}; // all others are accepted and ignored
     if (!is(value, "yes") && !is(value, "no")) return "-O " + std::string(name) + ": expected yes or no";
     *setting = is(value, "yes");
     return {};
@@ -116,7 +116,7 @@ std::expected<Options, std::string> parse_options(std::string_view name, const s
     opterr = 0;
     optind = 0; // glibc: start again
     for (bool first = true;; first = false) {
-        // -q alone takes no value, whatever the letters say.
+        // -q alone takes no value, although it does in `letters`.
         const int at = first ? 1 : optind;
         if (at < argc && copies[static_cast<std::size_t>(at)] == "-q") {
             out.mode = Mode::flush;

@@ -1,5 +1,5 @@
-// The command line of sendmail(1), mailq(1) and newaliases(1): what callers of thirty years write. Words in,
-// a value out; does nothing.
+// The command line of sendmail(1), mailq(1) and newaliases(1): what callers of thirty years write. Words in, a value
+// out; does nothing.
 #pragma once
 #include "daemons/common/proto/submit.h"
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Mode : std::uint8_t {
     smtp,    // -bs: SMTP on standard input and output
     list,    // -bp, mailq
     aliases, // -bi, -I, newaliases
-    verify,  // -bv: what would become of mail to the recipients; nothing is read or delivered
+    verify,  // -bv: what would happen to mail for the recipients; nothing is read or delivered
     flush,   // -q, -qI, -qR
     nothing, // -q30m and the like: accepted, nothing to do
 };
@@ -36,7 +36,7 @@ struct Options {
     std::string envid; // -V
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O
-    bool verbose = false;                       // -v: the sender is told what the first try came to
+    bool verbose = false;                       // -v: the sender gets a report on the first attempt
     std::string only_message, only_site;        // -qI<id>, -qR<site>
 };
 

@@ -1,5 +1,5 @@
 // Checks a message for what pickup would reject permanently, before it is left in the drop directory: later there is
-// nobody to report an error to. Not checked: what only a running system can decide (header checks, filters,
+// no program to report an error to. Not checked: what only a running system can decide (header checks, filters,
 // idempotency). Pure.
 #pragma once
 #include "daemons/common/commands/effective_config.h"

@@ -9,7 +9,7 @@ namespace smtp_client {
 using namespace proto::delivery;
 
 namespace {
-// Numbers of deliveries are the queue-manager's; those we give ourselves have this bit.
+// Numbers of deliveries are assigned by the queue-manager; those we assign ourselves have this bit.
 constexpr std::uint64_t own_number_bit = std::uint64_t{1} << 63;
 
 ProbeResult stopped_probe(std::uint64_t attempt) {
@@ -78,7 +78,7 @@ void SmtpClient::configure_signing(const common::DaemonConfig& daemon_config) {
                                             daemon_config.secrets_as<proto::secrets::Client>(), context_.log);
 }
 
-// What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
+// What connections from now on know about TLS. Whatever is wrong with it, mail that can do without still goes.
 void SmtpClient::configure_tls(const config::Config& config) {
     const auto& settings = config.smtp_client;
     client_context_.tls_routes.reset();
@@ -109,7 +109,7 @@ void SmtpClient::configure_tls(const config::Config& config) {
                              "on this host (dns.servers), and dns.trust_ad");
 }
 
-// Connections that stand go on as who they are.
+// Established connections keep their account.
 void SmtpClient::configure_accounts(const common::DaemonConfig& daemon_config) {
     auto read = auth::Credentials::parse(daemon_config.secrets_as<proto::secrets::Client>().credentials);
     if (!read) context_.log.error("smtp_client.credentials: {}", read.error().why); // master has read it, too
@@ -155,8 +155,7 @@ void SmtpClient::stopped_if_done() {
         std::exchange(stopped_, {})();
 }
 
-// --- the queue-manager's word
-// ---------------------------------------------------------------------------------
+// --- messages from the queue-manager ---
 
 void SmtpClient::on_message(Message&& message) {
     if (auto* connect = std::get_if<Connect>(&message)) {
@@ -172,7 +171,7 @@ void SmtpClient::on_message(Message&& message) {
             queue_manager_.fail("duplicate connection number");
         }
     } else if (auto* deliver = std::get_if<Deliver>(&message)) {
-        // To a connection that has just closed: Closed is under way and says that this was not tried.
+        // To a connection that has just closed: Closed is under way and reports this one as not tried.
         const auto found = connections_.find(deliver->connection);
         if (found != connections_.end() && !stopped_) found->second->deliver(std::move(*deliver));
     } else if (auto* close = std::get_if<Close>(&message)) {
@@ -228,13 +227,13 @@ void SmtpClient::begin(Probe&& order) {
 
 void SmtpClient::end_probe(std::uint64_t attempt) {
     auto node = probes_.extract(attempt);
-    if (node.empty()) return; // its last word and EndProbe have met
+    if (node.empty()) return; // its result and EndProbe have crossed
     finished_probes_.push_back(std::move(node.mapped()));
     cleanup_hook_.schedule();
 }
 
-// A new queue-manager, or the old one after a lost connection: what it may not know it is told under numbers
-// of ours, for its own may mean something else by now.
+// A new queue-manager, or the old one after a lost connection: results it may have missed are sent under numbers of
+// ours, because its own may mean something else by now.
 void SmtpClient::on_connected() {
     std::unordered_map<std::uint64_t, UnacknowledgedResult> again;
     for (auto& [number, kept] : unacknowledged_) {
@@ -251,7 +250,7 @@ ipc::SendResult SmtpClient::send_result(std::uint64_t number) {
     using Step = ipc::OrderedSender<Message>::Step;
     return to_queue_manager_.send_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
         const auto kept = unacknowledged_.find(number);
-        if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was told before
+        if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was reported before
         if (!parts) parts.emplace(kept->second.done);
         static_cast<void>(to_queue_manager_.put(parts->next()));
         return parts->more() ? Step::more : Step::done;
@@ -261,7 +260,7 @@ ipc::SendResult SmtpClient::send_result(std::uint64_t number) {
 void SmtpClient::on_disconnected() {
     to_queue_manager_.lost();
     while (!probes_.empty()) end_probe(probes_.begin()->first);
-    // Until somebody knows of the result, nobody else may take the message for undelivered.
+    // Until a queue-manager has the result, no other process may take the message for undelivered.
     for (auto& [number, kept] : unacknowledged_)
         if (!kept.lock)
             if (auto lock = client_context_.messages.open(kept.done.queue_id, kept.location))
@@ -275,14 +274,13 @@ void SmtpClient::on_disconnected() {
     for (auto* connection : orphaned) connection->close(Connection::NotStarted::drop);
 }
 
-// --- the connections' word
-// ------------------------------------------------------------------------------------
+// --- callbacks from the connections ---
 
 void SmtpClient::may_connect(Connection& connection, const std::string& address, bool in_parallel) {
     if (is_current(connection))
         to_queue_manager_.send(ConnectRequest{connection.number(), address, in_parallel});
     else
-        connection.permit(Connection::Permit::at_limit); // nobody counts it
+        connection.permit(Connection::Permit::at_limit); // it is not counted
 }
 
 void SmtpClient::released(Connection& connection, const std::string& address) {

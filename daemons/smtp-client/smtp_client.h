@@ -1,6 +1,6 @@
-// The daemon: does what the queue-manager's conversation "delivery" asks, and keeps every result until it is
-// acknowledged, over restarts of the queue-manager as well. Knows which connections and results there are;
-// not how mail is sent.
+// The daemon: does what the queue-manager requests in the conversation "delivery", and keeps every result until it is
+// acknowledged, across restarts of the queue-manager as well. Knows which connections and results there are; not how
+// mail is sent.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/ordered_sender.h"
@@ -33,7 +33,7 @@ private:
     struct UnacknowledgedResult {
         proto::delivery::Done done;
         spool::Location location;
-        std::optional<spool::MessageReader> lock; // while no queue-manager knows of it
+        std::optional<spool::MessageReader> lock; // while no queue-manager has the result
     };
 
     void configure_pools(const config::Config& config);
@@ -59,7 +59,7 @@ private:
     void source_taken(Connection& connection, proto::delivery::SourceAccepted taken) override;
     void done(Connection& connection, proto::delivery::Done done, std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;
-    bool is_current(const Connection& connection) const; // its number means something to the queue-manager
+    bool is_current(const Connection& connection) const; // its number is valid for the queue-manager
 
     common::DaemonContext& context_;
     std::unique_ptr<spool::RealDisk> disk_;
@@ -71,10 +71,10 @@ private:
     std::vector<std::unique_ptr<Connection>>
         orphaned_connections_; // of one that is gone; they finish what they have begun
     std::unordered_map<std::uint64_t, UnacknowledgedResult> unacknowledged_; // by the number it is acknowledged by
-    std::uint64_t last_own_number_ = 0; // numbers given to results that a new queue-manager is told of
+    std::uint64_t last_own_number_ = 0; // numbers given to results that are reported to a new queue-manager
     std::map<std::uint64_t, std::unique_ptr<DeliveryProbe>> probes_;
-    std::vector<std::unique_ptr<DeliveryProbe>> finished_probes_; // destroyed when nobody stands in them
-    std::vector<std::unique_ptr<Connection>> closed_connections_; // closed; destroyed when nobody stands in them
+    std::vector<std::unique_ptr<DeliveryProbe>> finished_probes_; // destroyed when no call is running in them
+    std::vector<std::unique_ptr<Connection>> closed_connections_; // closed; destroyed when no call is running in them
     std::function<void()> stopped_;
     common::TurnHook cleanup_hook_;
     ipc::Connector<proto::delivery::Message> queue_manager_;

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 // As many descriptors as there may be; how many sessions they are enough for: some have files, too.
 static std::size_t raise_descriptors() {
-    constexpr std::size_t kept_back = 128; // logs, channels, name look-ups, files being written
+    constexpr std::size_t kept_back = 128; // logs, channels, name lookups, files being written
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
     limit.rlim_cur = limit.rlim_max;
@@ -82,7 +82,8 @@ void Sessions::admit(const std::shared_ptr<const Rules>& rules, common::Fd socke
     connections_.front()->begin();
 }
 
-// Some more than the one place, for looking through all sessions takes its time and a flood brings many.
+// Makes room for a few more than the one, because going through all sessions takes time and a flood brings many
+// clients.
 bool Sessions::make_room_for(const Rules& rules, const Client& newcomer) {
     std::vector<Connection*> all;
     std::vector<SessionInfo> sessions;
@@ -103,7 +104,7 @@ bool Sessions::make_room_for(const Rules& rules, const Client& newcomer) {
     return connections_.size() < all.size();
 }
 
-// Never in silence.
+// Always sends a reply.
 void Sessions::reject_connection(common::Fd socket, const Client& client, const smtp::Reply& reply,
                                  std::string_view limit) {
     count_reject(worker_.metrics, smtp::Verb::connect, reply);
@@ -128,7 +129,7 @@ void Sessions::gone(Connection& connection) {
     on_gone_();
 }
 
-// Above 80 % of the sessions the waiting gets shorter for everybody, until it is below 60 % again.
+// Above 80 % of the sessions timeouts get shorter for all clients, until it is below 60 % again.
 void Sessions::update_stress() {
     if (!limit_) return;
     const auto most = std::min(max_sessions_, *limit_);

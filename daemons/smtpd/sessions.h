@@ -1,6 +1,6 @@
-// The sessions of one worker: admits clients, after the header of a load balancer where one is due, within
-// the limits per network and in all; evicts sessions when there is no room for a new one or memory is short;
-// stops them in order. Knows no listeners; Connection talks to the client.
+// The sessions of one worker: admits clients, after the header of a load balancer where one is expected, within the
+// limits per network and in total; evicts sessions when there is no room for a new one or memory is short; stops them
+// in order. Knows no listeners; Connection talks to the client.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/runtime/fd.h"
@@ -29,7 +29,7 @@ public:
     // How many sessions the listeners allow at a time; none: there are no listeners, and sessions are never
     // short.
     void set_limit(std::optional<std::size_t> limit) { limit_ = limit; }
-    // No client is admitted any more.
+    // Admits no further clients.
     void stop_admitting();
     void shut_down(smtp::ServerSession::When when);
     // Memory is scarce.

@@ -37,7 +37,7 @@ SaslClient::SaslClient(SaslMechanism mechanism, std::string user, Secret secret,
 SaslClient::SaslClient(SaslMechanism mechanism, Secret secret, ScramClient scram)
     : mechanism_(mechanism), secret_(std::move(secret)), scram_(std::move(scram)) {}
 
-// The one message of the mechanisms that have one.
+// The single message of the mechanisms that have one.
 Secret SaslClient::message() const {
     const auto secret = secret_.reveal();
     switch (mechanism_) {
@@ -58,12 +58,12 @@ std::optional<Secret> SaslClient::initial() {
 
 std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge) {
     const auto step = step_++;
-    if (mechanism_ == SaslMechanism::login) { // how it asks is up to every server
+    if (mechanism_ == SaslMechanism::login) { // prompts differ from server to server
         if (step == 0) return Secret(user_);
         if (step == 1) return secret_.copy();
         return unusable_challenge("unexpected challenge after user and password");
     }
-    if (step == 1 && needs_token(mechanism_)) { // an error, and a reply only when it has been taken note of
+    if (step == 1 && needs_token(mechanism_)) { // an error, and a reply that only acknowledges it
         server_error_ = printable(challenge, 200);
         return Secret(mechanism_ == SaslMechanism::oauthbearer ? "\1" : "");
     }
@@ -79,12 +79,12 @@ std::expected<Secret, Malformed> SaslClient::respond(std::string_view challenge)
         }
         return Secret();
     }
-    step_ = step; // what was not proven stays so
+    step_ = step; // still not verified
     return unusable_challenge("unexpected challenge at the end");
 }
 
 bool SaslClient::is_revealed_by(std::string_view text) const {
-    constexpr std::size_t shortest = 4; // what is shorter stands in any text
+    constexpr std::size_t shortest = 4; // anything shorter occurs in any text
     const auto holds = [&](std::string_view secret) {
         return secret.size() >= shortest && text.find(secret) != text.npos;
     };

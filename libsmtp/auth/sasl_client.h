@@ -1,6 +1,6 @@
-// The client's side of SASL: our identity, in the form of the chosen mechanism. Messages in, messages
-// out, before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628), XOAUTH2 (as
-// documented by Google and Microsoft). Knows neither SMTP nor the origin of passwords and tokens.
+// The client side of SASL: our identity, in the form of the chosen mechanism. Messages in, messages out, before base64:
+// PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628), XOAUTH2 (as documented by Google and Microsoft).
+// Knows neither SMTP nor the origin of passwords and tokens.
 #pragma once
 #include "libsmtp/auth/scram.h"
 #include "libsmtp/auth/secret.h"
@@ -27,7 +27,7 @@ enum class SaslMechanism : std::uint8_t { // the weakest first
 std::string_view name_of(SaslMechanism mechanism);                        // "SCRAM-SHA-256-PLUS"
 std::optional<SaslMechanism> sasl_mechanism_named(std::string_view name); // in any case
 
-// Whoever listens could use what is sent.
+// An eavesdropper could use what is sent.
 constexpr bool sends_secret_in_clear(SaslMechanism mechanism) { return mechanism < SaslMechanism::scram_sha_256; }
 constexpr bool needs_token(SaslMechanism mechanism) {
     return mechanism == SaslMechanism::xoauth2 || mechanism == SaslMechanism::oauthbearer;
@@ -36,22 +36,21 @@ constexpr bool needs_tls(SaslMechanism mechanism) { return mechanism == SaslMech
 
 class SaslClient {
 public:
-    // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are what OAUTHBEARER
-    // names.
+    // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are sent by OAUTHBEARER.
     SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host = {}, std::uint16_t port = 0);
     // mechanism: one of the two; scram: made for it.
     SaslClient(SaslMechanism mechanism, Secret secret, ScramClient scram);
 
     SaslMechanism mechanism() const { return mechanism_; }
-    // What is said first; nothing: the server is to begin. Once.
+    // The initial response; nothing: the server must begin. Call once.
     std::optional<Secret> initial();
     // The answer to a challenge. Malformed: there is none, the exchange must be cancelled.
     std::expected<Secret, Malformed> respond(std::string_view challenge);
-    // Has the server shown all it has to? Only then does its yes mean that it is the one we meant.
+    // Has the server proved all it has to? Only then does its acceptance prove that it is the right server.
     bool server_verified() const { return !scram_ || step_ == 3; }
-    // Why it will refuse, where it has said so in a challenge (RFC 7628, 3.2.2); printable, "" where not.
+    // Why it will reject us, if it said so in a challenge (RFC 7628, 3.2.2); printable, "" otherwise.
     const std::string& server_error() const { return server_error_; }
-    // Does a text repeat the password or token, plain or in base64? It must be shown to nobody then.
+    // Does a text contain the password or token, plain or in base64? Then it must not be shown.
     bool is_revealed_by(std::string_view text) const;
 
 private:

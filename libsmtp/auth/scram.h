@@ -13,7 +13,7 @@
 
 namespace smtp {
 
-// What is stored of a password: "4096,salt,StoredKey,ServerKey", the last three in base64.
+// The stored form of a password: "4096,salt,StoredKey,ServerKey", the last three in base64.
 struct ScramKeys {
     std::uint32_t iterations = 0;
     std::string salt, stored_key, server_key;
@@ -33,19 +33,18 @@ public:
     using Binding = std::function<std::string(std::string_view type)>;
     enum class Plus : std::uint8_t {
         not_offered, // there is no TLS
-        offered,     // and the client chose the mechanism without: it must not believe it is missing
+        offered,     // but the client chose the mechanism without it: it must not believe that we lack it
         chosen,
     };
 
     ScramServer(const ScramCrypto& crypto, std::string nonce, Plus plus, Binding binding)
         : crypto_(crypto), nonce_(std::move(nonce)), plus_(plus), binding_(std::move(binding)) {}
 
-    // client-first-message: the user whose keys are wanted.
+    // client-first-message: returns the user whose keys are needed.
     std::expected<std::string, Malformed> first(std::string_view message);
     // server-first-message.
     std::string challenge(const ScramKeys& keys);
-    // client-final-message: server-final-message if the proof is right. Malformed is said of a wrong proof
-    // too.
+    // client-final-message: returns server-final-message if the proof is right. A wrong proof is Malformed, too.
     std::expected<std::string, Malformed> final(std::string_view message);
 
 private:
@@ -57,25 +56,25 @@ private:
     std::string header_, bound_, client_first_, server_first_;
 };
 
-// A name as it stands in messages of SCRAM and of GS2 (RFC 5801, 4): "=2C" and "=3D" for ',' and '='.
+// A name as written in messages of SCRAM and of GS2 (RFC 5801, 4): "=2C" and "=3D" for ',' and '='.
 std::string gs2_name(std::string_view name);
 
 class ScramClient {
 public:
-    // SaltedPassword (RFC 5802, 3: Hi), 32 bytes. It takes its time on purpose; who is asked may remember.
+    // SaltedPassword (RFC 5802, 3: Hi), 32 bytes. Slow on purpose; the function may cache results.
     using Derive = std::function<Secret(std::string_view password, std::string_view salt, std::uint32_t iterations)>;
-    static constexpr std::uint32_t min_iterations = 4096;    // RFC 7677, 4: fewer would give the password away
+    static constexpr std::uint32_t min_iterations = 4096;    // RFC 7677, 4: fewer would expose the password
     static constexpr std::uint32_t max_iterations = 600'000; // more would only cost us time
-    static constexpr std::size_t longest = 4096;             // message of a server's
+    static constexpr std::size_t longest = 4096;             // message of a server
 
-    // How the channel is bound. type "": not at all; then `server_lacks_support` says that we could have
-    // (RFC 5802, 6: who hides the server's offer from us is found out).
+    // How the channel is bound. type "": not at all; then `server_lacks_support` says that we could have (RFC 5802, 6:
+    // this detects an attacker who hides the server's offer from us).
     struct Binding {
         std::string type, data;
         bool server_lacks_support = false;
     };
 
-    // `user` is sent as it is: SASLprep is the caller's, as that of the password is Derive's. nonce: random,
+    // `user` is sent as it is: SASLprep is the caller's job, and for the password that of Derive. nonce: random,
     // printable, without commas.
     ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password, std::string nonce,
                 Binding binding);

@@ -22,7 +22,7 @@ public:
     }
     ~Secret() { wipe(); }
 
-    // For the one who needs the bytes now; they are not to be copied.
+    // For immediate use; do not copy the bytes.
     std::string_view reveal() const { return text_; }
     bool empty() const { return text_.empty(); }
     Secret copy() const { return Secret(text_); }

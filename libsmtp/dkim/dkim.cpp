@@ -12,10 +12,10 @@ constexpr std::size_t line_width = 76;
 
 struct Named {
     std::string_view name;
-    bool once_more = false; // nobody may add one
+    bool once_more = false; // signs one more than there are, so that none can be added
 };
 
-// RFC 6376, 5.4.1, and those that decide what a reader sees or where his answers go.
+// RFC 6376, 5.4.1, and those that decide what a reader sees or where replies go.
 constexpr Named fields[] = {
     {"From", true},
     {"Reply-To", true},
@@ -52,7 +52,7 @@ constexpr Named fields[] = {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// Line ends out, runs of blanks to one, none at the ends.
+// Line ends removed, runs of blanks reduced to one, none at the ends.
 std::string collapsed(std::string_view text) {
     std::string out;
     bool blank = false;
@@ -68,11 +68,11 @@ std::string collapsed(std::string_view text) {
     return out;
 }
 
-// A field as it is written: tags on lines of bearable length.
+// A field as it is written: tags on lines of reasonable length.
 class Folded {
 public:
     explicit Folded(std::string text) : text_(std::move(text)), column_(text_.size()) {}
-    // Goes to the next line where it would be too long in this one.
+    // Starts a new line if this one would become too long.
     void put(std::string_view piece, std::string_view before = "") {
         if (column_ + before.size() + piece.size() > line_width) {
             text_ += "\r\n\t";
@@ -137,7 +137,7 @@ void RelaxedBody::feed(std::string_view chunk) {
 
 void RelaxedBody::finish() {
     if (std::exchange(cr_, false)) put("\r");
-    if (any_) out_ += "\r\n"; // the last line's own, or the one it lacks
+    if (any_) out_ += "\r\n"; // that of the last line, or the one it lacks
     sink_(out_);
     out_.clear();
 }
@@ -181,7 +181,7 @@ std::optional<std::vector<std::string_view>> signed_fields(const HeaderBlock& he
 
 std::optional<std::string> signature_field(const HeaderBlock& header, const std::vector<std::string_view>& names,
                                            std::string_view body_hash, const Signature& signature, const Sign& sign) {
-    // Of several fields of one name the last is signed first (5.4.2); where there is none left, nothing is.
+    // Of several fields with one name the last is signed first (5.4.2); if none is left, the name signs nothing.
     std::string data;
     std::vector<bool> used(header.fields.size());
     for (const auto name : names)

@@ -56,7 +56,7 @@ std::string_view advice(std::string_view status) {
     return {};
 }
 
-// ORCPT's address when it says something the final recipient does not.
+// ORCPT's address if it differs from the final recipient.
 std::string_view alias_of(const Recipient& r) {
     const std::size_t semicolon = r.original_recipient.find(';');
     if (semicolon == std::string::npos) return {};
@@ -188,7 +188,7 @@ std::string human_text(const Report& report, std::string_view wording) {
         return out;
     }
     const std::string text = with_crlf(wording);
-    for (std::size_t at = 0; at < text.size();) { // one pass: what is put in is never looked at again
+    for (std::size_t at = 0; at < text.size();) { // one pass: substituted text is not scanned again
         const std::size_t open = std::min(text.find('{', at), text.size());
         out.append(text, at, open - at);
         at = open;

@@ -10,13 +10,13 @@ auto bad(std::string_view why) { return std::unexpected(Malformed{std::string(wh
 
 constexpr bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 
-// atext of RFC 5321, by which a dot-string is made, and of RFC 6531. Of UTF-8 the whole is judged elsewhere.
+// atext of RFC 5321, the characters of a dot-string, and of RFC 6531. UTF-8 is validated elsewhere, as a whole.
 bool is_atext(char c) {
     return is_letter(c) || is_digit(c) || is_beyond_ascii(c) ||
            std::string_view("!#$%&'*+-/=?^_`{|}~").find(c) != std::string_view::npos;
 }
 
-// Dots are taken as they come: "a..b" and ".a" are no dot-strings by the RFC, but people have such addresses.
+// Dots are accepted anywhere: "a..b" and ".a" are not dot-strings by the RFC, but such addresses exist.
 bool is_dot_string(std::string_view text) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return is_atext(c) || c == '.'; });
 }
@@ -44,7 +44,7 @@ std::expected<std::string, Malformed> unquote(std::string_view quoted) { // with
     return out;
 }
 
-// The local part at the start of `text`; takes it off.
+// The local part at the start of `text`; removes it from there.
 std::expected<std::string, Malformed> take_local_part(std::string_view& text) {
     std::size_t end = 0;
     const bool quoted = text.starts_with('"');
@@ -63,7 +63,7 @@ std::expected<std::string, Malformed> take_local_part(std::string_view& text) {
     return std::string(written);
 }
 
-// "@a,@b:" before an address: routes are not followed any more (RFC 5321, appendix C).
+// "@a,@b:" before an address: routes are no longer followed (RFC 5321, appendix C).
 std::expected<std::string_view, Malformed> drop_route(std::string_view path) {
     while (path.starts_with('@')) {
         const auto end = path.find_first_of(",:");

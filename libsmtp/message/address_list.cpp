@@ -34,7 +34,7 @@ struct Token {
     std::string text;      // decoded; for special the one byte
     std::size_t begin = 0; // where it starts and ends in the text
     std::size_t end = 0;
-    bool spaced = false; // blanks or comments stand before it
+    bool spaced = false; // preceded by blanks or comments
 
     bool is(char c) const { return kind == Kind::special && text[0] == c; }
     bool is_word() const { return kind == Kind::atom || kind == Kind::quoted; }
@@ -134,8 +134,8 @@ private:
     AddressListError error_;
 };
 
-// Tells by the shape of what it has read: words and dots are a display name if "<" follows, a group's name if
-// ":" does, else a local part.
+// Decides by the shape of the tokens read: words and dots are a display name if "<" follows, a group's name if ":"
+// does, else a local part.
 class Parser {
 public:
     Parser(std::string_view text, const AddressListLimits& limits) : scan_(text, limits), limits_(limits) {}
@@ -151,7 +151,7 @@ private:
 
     bool items() {
         while (token_.kind != Kind::end) {
-            if (token_.is(',')) { // empty elements are obsolete, and common
+            if (token_.is(',')) { // empty elements are obsolete, but common
                 if (!advance()) return false;
                 continue;
             }
@@ -163,7 +163,7 @@ private:
                 return false;
             else if (group_opened_) {
                 group_opened_ = false;
-                continue; // no comma stands after "name:"
+                continue; // no comma after "name:"
             }
             if (token_.kind == Kind::end || token_.is(',') || (token_.is(';') && in_group_)) continue;
             return fail("expected a comma");
@@ -254,7 +254,7 @@ private:
                 end = token_.end;
                 if (!advance()) return false;
             }
-            // A dot at the end means the same domain, and is common enough.
+            // A dot at the end means the same domain, and is common.
             if (out.empty()) return fail("domain expected after @");
             if (label_due) out.pop_back();
         }

@@ -21,7 +21,7 @@ void ControlFields::name_ended(std::string& out) {
 }
 
 void ControlFields::feed(std::string_view content, std::string& out) {
-    constexpr std::size_t longest_name = 200; // no control field's name, with whatever blanks behind it
+    constexpr std::size_t longest_name = 200; // no control field's name, with any blanks after it
     while (!content.empty()) {
         const char c = content.front();
         switch (place_) {
@@ -38,7 +38,7 @@ void ControlFields::feed(std::string_view content, std::string& out) {
             if (c == '\r' || c == '\n') {
                 place_ = Place::body;
             } else if (c == ' ' || c == '\t') {
-                place_ = Place::kept; // goes on with the field before
+                place_ = Place::kept; // continues the previous field
             } else {
                 place_ = Place::name;
             }

@@ -20,7 +20,7 @@ void HeaderScan::scan(std::string_view content) {
                 place_ = Place::header_end;
             } else if (c == '\n') {
                 place_ = Place::header_end;
-            } else if (c == ' ' || c == '\t') { // goes on with the field before
+            } else if (c == ' ' || c == '\t') { // continues the previous field
                 if (fields_ == 0) ended_ = true;
                 place_ = Place::rest_of_line;
             } else {

@@ -45,10 +45,10 @@ std::string phrase(std::string_view name) {
     return ascii ? quote_phrase(name) : encoded_words(name);
 }
 
-// Bare names of a list completed in place, the rest left as it was; nothing if there is nothing to do.
+// Bare names of a list completed in place, the rest unchanged; nothing if there is nothing to do.
 std::string complete_in_place(std::string_view list, std::string_view origin) {
     const auto parsed = parse_address_list(list);
-    if (!parsed) return {}; // not for us to fix
+    if (!parsed) return {}; // not ours to fix
     std::string out;
     std::size_t from = 0;
     for (const ListedAddress& address : *parsed) {
@@ -67,7 +67,7 @@ void add_what_is_missing(Header& header, const SubmissionOptions& options, const
     bool resent = false;
     for (std::size_t i = 0; i < header.size(); ++i)
         resent = resent || same_ignoring_case(header.name(i).substr(0, 7), "Resent-");
-    if (resent) { // a block of their own, at the top (RFC 5322, 3.6.6)
+    if (resent) { // a separate block, at the top (RFC 5322, 3.6.6)
         if (!header.has("Resent-From")) header.prepend("Resent-From", author);
         if (!header.has("Resent-Date")) header.prepend("Resent-Date", date);
         if (!header.has("Resent-Message-ID")) header.prepend("Resent-Message-ID", message_id);
@@ -88,7 +88,7 @@ SubmissionFixup::State SubmissionFixup::refuse(std::string problem) {
     return state_;
 }
 
-// CRLF, LF and CR all become CRLF, wherever the pieces are cut.
+// CRLF, LF and CR all become CRLF, wherever the input is split.
 void SubmissionFixup::take_line_ends(std::string_view bytes, std::string& out) {
     while (!bytes.empty()) {
         if (after_cr_ && bytes.front() == '\n') {
@@ -109,7 +109,7 @@ void SubmissionFixup::take_line_ends(std::string_view bytes, std::string& out) {
     }
 }
 
-// Looks at the complete lines not yet looked at: does the body start with one of them?
+// Checks the complete lines not checked yet: does the body start with one of them?
 bool SubmissionFixup::header_ended() {
     while (true) {
         const std::size_t end = header_.find('\n', line_start_);
@@ -126,8 +126,8 @@ bool SubmissionFixup::header_ended() {
     }
 }
 
-// Its fields are somebody's signature's, or have been on the way already: what is missing is missing for a reason. A
-// message that was signed here and goes out from here first loses only what must never leave.
+// The message is signed, or has been in transit already: missing fields are missing for a reason. A message that was
+// signed here and has not left yet loses only the fields that must never leave.
 bool SubmissionFixup::leave_header(const HeaderBlock& block, std::string& content) {
     if (options_.transit == SubmissionOptions::HeaderCompletion::complete) return false;
     const bool travelled =
@@ -187,7 +187,7 @@ SubmissionFixup::State SubmissionFixup::feed(std::string_view bytes, std::string
         take_line_ends(bytes, content);
         return state_;
     }
-    // In pieces, so that a body that comes in the same read is not measured as header.
+    // In pieces, so that body bytes of the same read do not count as header.
     while (!bytes.empty() && state_ == State::header) {
         const std::string_view piece = bytes.substr(0, 4096);
         bytes.remove_prefix(piece.size());

@@ -29,8 +29,8 @@ struct SubmissionOptions {
     std::chrono::minutes zone{0}; // offset from UTC, for a missing Date:
     std::size_t max_header = 1 << 20;
     enum class HeaderCompletion : std::uint8_t {
-        complete, // a message is completed wherever it may have been
-        leave,    // one that has been elsewhere, or was signed, keeps its header as it is
+        complete, // every message is completed, wherever it has been
+        leave,    // a message that has been in transit, or is signed, keeps its header as it is
     } transit = HeaderCompletion::complete;
 };
 
@@ -39,13 +39,13 @@ public:
     enum class State : std::uint8_t {
         header,  // nothing is known or written yet
         body,    // recipients() and message_id() are known; content flows
-        refused, // problem() says why; nothing more is taken
+        refused, // problem() says why; no more input is accepted
     };
 
     explicit SubmissionFixup(SubmissionOptions options);
 
-    // Takes the next bytes; content that is ready is appended to `content` (all CRLF, nothing bare). Once
-    // refused, bytes are ignored.
+    // Takes the next bytes; content that is ready is appended to `content` (all CRLF, nothing bare). After a rejection,
+    // bytes are ignored.
     State feed(std::string_view bytes, std::string& content);
     // The text has ended: completes the content. header is never returned.
     State finish(std::string& content);
@@ -66,8 +66,8 @@ private:
     SubmissionOptions options_;
     State state_ = State::header;
     std::string header_;         // so far, line ends already CRLF
-    std::string before_header_;  // "From " lines that stood there
-    std::size_t line_start_ = 0; // of the header's line not yet looked at
+    std::string before_header_;  // "From " lines before the header
+    std::size_t line_start_ = 0; // of the first header line not checked yet
     bool at_line_start_ = true;
     bool after_cr_ = false;
     std::vector<std::string> recipients_;
@@ -75,8 +75,8 @@ private:
     std::string problem_;
 };
 
-// A list of addresses as sendmail's arguments give them, bare names completed: every address in envelope
-// form. Empty `problem` means success.
+// A list of addresses as in sendmail's arguments, bare names completed: every address in envelope form. Empty `problem`
+// means success.
 struct CompletedList {
     std::vector<std::string> addresses;
     std::string problem;

@@ -13,7 +13,7 @@ std::string_view field_name(std::string_view line) {
     std::size_t n = 0;
     while (n < line.size() && line[n] > ' ' && line[n] < 0x7f && line[n] != ':') ++n;
     auto rest = line.substr(n);
-    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); // obsolete, and read everywhere
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size())); // obsolete, but accepted everywhere
     return n > 0 && rest.starts_with(':') ? line.substr(0, n) : std::string_view();
 }
 
@@ -34,7 +34,7 @@ void MimeWalk::feed(std::string_view content) {
             line_continues_ = false;
             take({line_, begins, true});
             line_.clear();
-        } else if (line_.size() == piece_limit + 2) { // a CR at its end would need a look at what follows
+        } else if (line_.size() == piece_limit + 2) { // the piece, and what might have been its CRLF
             line_continues_ = true;
             take({std::string_view(line_).substr(0, piece_limit), begins, false});
             line_.erase(0, piece_limit);
@@ -155,7 +155,7 @@ void MimeWalk::end_header(bool blank_line, std::string_view fault) {
     }
 }
 
-// What kind of thing the header announces.
+// Determines the entity's kind from its header.
 void MimeWalk::judge(std::string_view fault, std::string& boundary, bool& digest) {
     using Kind = MimeEntity::Kind;
     const auto close = [&](std::string_view why) {

@@ -12,27 +12,27 @@
 
 namespace smtp {
 
-// A line, or as much of an over-long one as is looked at together.
+// A line, or a piece of an over-long one.
 struct LinePiece {
     std::string_view text; // without its line end; at most MimeWalk::piece_limit bytes
     bool begins_line = true, ends_line = true;
 };
 
-// What the walk knows of one part, or of a whole message, once it has seen its header.
+// What the walk knows about a part, or about a whole message, after its header.
 struct MimeEntity {
     enum class Kind : std::uint8_t {
-        leaf,      // its body is one thing
-        multipart, // its body are further parts
+        leaf,      // its body is a single item
+        multipart, // its body consists of further parts
         message,   // its body is a message: header and body follow
-        opaque,    // not to be looked into, and not to be changed: why says so
+        opaque,    // must be neither parsed nor changed: why says so
     };
     Kind kind = Kind::leaf;
     TransferEncoding encoding = TransferEncoding::seven_bit;
     bool text = true;              // of type text
     bool is_message = false;       // a message's header, not a part's
-    bool has_content_type = false; // the fields are there
+    bool has_content_type = false; // these fields are present
     bool has_mime_version = false;
-    std::string_view why; // of closed: "has a header that is invalid"
+    std::string_view why; // opaque: "has a header that is invalid"
 };
 
 class MimeWalk {
@@ -45,14 +45,14 @@ public:
     public:
         virtual ~Visitor() = default;
         virtual void entity_begins() = 0;
-        // Of the header, up to the empty line and without it.
+        // Of the header, up to and excluding the empty line.
         virtual void header(const LinePiece& piece, Field field) = 0;
-        // blank_line: there is one, as should be.
+        // blank_line: there is one, as there should be.
         virtual void header_ends(const MimeEntity& entity, bool blank_line) = 0;
-        // Of a leaf or of what is closed. The line end before a delimiter is the delimiter's.
+        // Of a leaf or opaque entity. The line end before a delimiter belongs to the delimiter.
         virtual void body(const LinePiece& piece) = 0;
-        virtual void body_ends(bool at_delimiter) = 0; // of a leaf or of what is closed
-        // Delimiters, and what stands before the first and after the last: belongs to no part.
+        virtual void body_ends(bool at_delimiter) = 0; // of a leaf or opaque entity
+        // Delimiters, and the text before the first and after the last: belongs to no part.
         virtual void between(const LinePiece& piece, bool delimiter) = 0;
     };
 
@@ -90,7 +90,7 @@ private:
     bool line_continues_ = false; // a part of the line has been
     Place place_ = Place::header;
     std::vector<Multipart> open_; // innermost last
-    std::size_t messages_ = 0;    // nested in one another, here
+    std::size_t messages_ = 0;    // number of messages nested in one another, here
 
     MimeEntity entity_;
     bool in_digest_ = false, first_line_ = true;

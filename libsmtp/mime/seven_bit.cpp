@@ -46,7 +46,7 @@ void SevenBitSurvey::header_ends(const MimeEntity& entity, bool) {
     unfit_ = false;
     utf8_ = true;
     character_.clear();
-    // The label of what only holds other parts follows from theirs.
+    // The label of an entity that only holds other parts follows from theirs.
     if ((entity.kind == Kind::multipart || entity.kind == Kind::message) && says_more_than_seven(entity.encoding))
         plan_.parts.back().treatment = Treatment::relabel;
 }
@@ -81,8 +81,8 @@ void SevenBitSurvey::body_ends(bool) {
     if (entity_.kind == Kind::opaque) return;
     auto& part = plan_.parts.back();
     if (unfit_) {
-        // Text stays legible as long as it is mostly ASCII; of all else the shorter one. Quoted-printable makes
-        // three bytes of one, base64 four of three.
+        // Text stays legible while it is mostly ASCII; for everything else the shorter encoding is used.
+        // Quoted-printable makes three bytes of one, base64 four of three.
         const bool quoted = entity_.text ? escaped_ * 2 <= bytes_ : escaped_ * 6 <= bytes_;
         part.treatment = quoted ? Treatment::quoted_printable : Treatment::base64;
         part.utf8 = utf8_ && character_.empty();
@@ -131,7 +131,7 @@ void SevenBitConversion::put_encoding() {
 void SevenBitConversion::header_ends(const MimeEntity& entity, bool blank_line) {
     if (part_.treatment == Treatment::quoted_printable || part_.treatment == Treatment::base64) {
         if (entity.is_message && !entity.has_mime_version) *out_ += "MIME-Version: 1.0\r\n";
-        if (!entity.has_content_type) // RFC 1428: the charset that nobody told
+        if (!entity.has_content_type) // RFC 1428: the charset was not given
             *out_ += fmt::format("Content-Type: text/plain; charset={}\r\n", part_.utf8 ? "utf-8" : "unknown-8bit");
         put_encoding();
         encoder_.emplace(part_.treatment == Treatment::base64 ? BodyEncoder::Encoding::base64

@@ -26,7 +26,7 @@ Line cut_line(std::string_view buffer, std::size_t limit) {
 }
 
 DataDecoder::Step DataDecoder::decode(std::string_view input) {
-    std::size_t at = 0; // bytes of dots and CRs taken over from an earlier piece, not handed out yet
+    std::size_t at = 0; // bytes of dots and CRs held back from an earlier piece, not output yet
     while (true) {
         if (at == input.size()) return {{}, at};
         const char c = input[at];
@@ -39,7 +39,7 @@ DataDecoder::Step DataDecoder::decode(std::string_view input) {
                 state_ = State::start;
                 return {"\r\n", at + 1};
             }
-            bare_ = true; // the CR stood alone; c comes next
+            bare_ = true; // the CR was alone; c comes next
             state_ = State::bare_start;
             return {"\r\n", at};
         case State::dot:
@@ -70,7 +70,7 @@ DataDecoder::Step DataDecoder::decode(std::string_view input) {
                 continue;
             }
             if (c == '\n') return lone_dot(State::bare_start, at + 1);
-            state_ = State::text; // after a bare line break nobody stuffs dots
+            state_ = State::text; // after a bare line break, dots are not stuffed
             return {".", at};
         case State::bare_dot_cr:
             if (c == '\n') return lone_dot(State::start, at + 1);
@@ -100,8 +100,8 @@ DataDecoder::Step DataDecoder::lone_dot(State next, std::size_t consumed) {
     return {".\r\n", consumed};
 }
 
-// From `from`, at the start or in the middle of a line with nothing held back, as far as the input is already
-// what it decodes to.
+// From `from`, at the start or in the middle of a line with nothing held back: the longest run of input that needs no
+// decoding.
 DataDecoder::Step DataDecoder::decode_lines(std::string_view input, std::size_t from) {
     std::size_t at = from;
     while (at < input.size()) {
@@ -109,7 +109,7 @@ DataDecoder::Step DataDecoder::decode_lines(std::string_view input, std::size_t 
             state_ = state_ == State::start ? State::dot : State::bare_dot;
             return {input.substr(from, at - from), at + 1};
         }
-        // Looked at in windows: lines that end in nothing but CR, or LF, must not make this quadratic.
+        // Scanned in windows: lines that end in nothing but CR, or LF, must not make this quadratic.
         const auto window = std::min(input.size(), at + 256);
         const auto cr = find_byte(input, '\r', at, window);
         const auto line_end = cr == input.npos ? window : cr;

@@ -14,31 +14,31 @@ struct Line {
     enum class Kind : std::uint8_t {
         none,     // no whole line yet
         complete, // ended by CRLF, no other CR or LF in it
-        bare_lf,  // its only fault is the missing CR at its end (some may be allowed that)
+        bare_lf,  // its only fault is the missing CR at its end (allowed for some clients)
         bare_cr,  // a CR inside
-        too_long, // longer than the limit: all that is there of it is consumed
+        too_long, // longer than the limit: everything received of it is consumed
     };
     Kind kind = Kind::none;
     std::string_view text;    // without its end
-    std::size_t consumed = 0; // bytes of the buffer the line took; 0 for none
-    bool ended = true;        // too_long: its LF was there; otherwise skip to the next one
+    std::size_t consumed = 0; // bytes of the buffer that the line takes; 0 for none
+    bool ended = true;        // too_long: its LF was received; otherwise skip to the next one
 };
-// `limit` counts the line's end.
+// `limit` includes the line end.
 Line cut_line(std::string_view buffer, std::size_t limit);
 
-// Content as it comes after 354 or BDAT: undoes dot-stuffing (354 only), turns a bare CR or LF into CRLF,
-// finds the end. A lone dot next to a bare CR or LF (an attempt to smuggle, or a broken sender) never ends
-// the message; it is remembered.
+// Decodes content that follows 354 or BDAT: undoes dot-stuffing (354 only), turns a bare CR or LF into CRLF, finds the
+// end. A lone dot next to a bare CR or LF (an attempt to smuggle, or a broken sender) never ends the message; it is
+// recorded.
 class DataDecoder {
 public:
     enum class Ending : std::uint8_t {
         dot,    // CRLF.CRLF
-        dot_lf, // that, or LF.LF: what came from elsewhere must not reach us this way, for it can end its message early
-        length, // known otherwise (BDAT): dots are content
+        dot_lf, // that, or LF.LF: never for relayed content, which could end its message early
+        length, // known in advance (BDAT): dots are content
     };
-    // The next run of decoded content: a view of `input` (or of a constant), and how many bytes of the input
-    // are done with. Call again with the rest until `consumed` is 0 and `run` is empty, or `end` is true. A
-    // run is as long as it can be: it breaks only where bytes are left out or put in.
+    // The next run of decoded content: a view of `input` (or of a constant), and how many bytes of the input are
+    // consumed. Call again with the rest until `consumed` is 0 and `run` is empty, or `end` is true. A run is as long
+    // as possible: it breaks only where bytes are left out or inserted.
     struct Step {
         std::string_view run;
         std::size_t consumed = 0;
@@ -47,7 +47,7 @@ public:
     Step decode(std::string_view input);
 
     bool bare_line_break() const { return bare_; }  // a bare CR or LF was normalised
-    bool smuggled_dot() const { return lone_dot_; } // a lone dot stood next to a bare CR or LF
+    bool smuggled_dot() const { return lone_dot_; } // a lone dot next to a bare CR or LF
     // Ending::length: what was still held back, and the end of the last line if it had none.
     std::string_view finish();
     void reset(Ending ending = Ending::dot) {

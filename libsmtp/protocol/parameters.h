@@ -1,7 +1,6 @@
-// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6531, 6710, 8689): "SIZE=100
-// BODY=8BITMIME RET=HDRS ENVID=x SMTPUTF8". Strict: an unknown, repeated or ill-formed one refuses the
-// command. A new extension is one more field here and one row in the table of parameters.cpp; it is only
-// understood where Capabilities offers it.
+// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6531, 6710, 8689): "SIZE=100 BODY=8BITMIME
+// RET=HDRS ENVID=x SMTPUTF8". Strict: an unknown, repeated or ill-formed parameter rejects the command. A new extension
+// is one more field here and one row in the table of parameters.cpp; it is only accepted if Capabilities offers it.
 #pragma once
 #include "libsmtp/protocol/capabilities.h"
 #include "libsmtp/protocol/reply.h"
@@ -18,7 +17,7 @@ namespace smtp {
 enum class Body : std::uint8_t { seven_bit, eight_bit_mime, last_ = eight_bit_mime };
 enum class Ret : std::uint8_t { unspecified, full, headers, last_ = headers };
 
-// NOTIFY: when the sender wants to hear of a recipient. None set: not given, which means failure (and delay).
+// NOTIFY: when to send the sender a report for a recipient. None set: not given, which means failure (and delay).
 struct Notify {
     bool never = false, success = false, failure = false, delay = false;
 
@@ -52,21 +51,20 @@ struct RcptParameters {
     bool operator==(const RcptParameters&) const = default;
 };
 
-// What follows the path. The error is the reply to send: 501 5.5.4 ill-formed or twice, 555 5.5.4 unknown or
-// not offered.
+// The text after the path. The error is the reply to send: 501 5.5.4 ill-formed or repeated, 555 5.5.4 unknown or not
+// offered.
 std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text, const Capabilities& offered);
 std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text, const Capabilities& offered);
 
-// xtext (RFC 3461, 4). Decoding refuses +hex that is ill-formed or stands for a byte outside 0x20..0x7e.
+// xtext (RFC 3461, 4). Decoding rejects +hex that is ill-formed or encodes a byte outside 0x20..0x7e.
 std::expected<std::string, Malformed> decode_xtext(std::string_view text);
 std::string encode_xtext(std::string_view text);
 // ORCPT's two halves, "type;address"; the address as xtext on the wire (of type utf-8: as in RFC 6533, 3),
 // decoded in the value.
 std::expected<std::string, Malformed> decode_orcpt(std::string_view text);
-enum class WireText : std::uint8_t { ascii, utf8 }; // what may stand in a command: utf8 after MAIL … SMTPUTF8
+enum class WireText : std::uint8_t { ascii, utf8 }; // allowed in a command: utf8 after MAIL … SMTPUTF8
 std::string encode_orcpt(std::string_view orcpt, WireText wire = WireText::ascii);
-// An address of type utf-8 in ASCII (RFC 6533, 3): "j\x{F6}rg@example.org". Decoding takes UTF-8 as it is
-// too.
+// An address of type utf-8 in ASCII (RFC 6533, 3): "j\x{F6}rg@example.org". Decoding accepts raw UTF-8, too.
 std::string encode_utf8_address(std::string_view address, WireText wire = WireText::ascii);
 std::expected<std::string, Malformed> decode_utf8_address(std::string_view text);
 

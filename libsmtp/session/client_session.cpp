@@ -95,7 +95,7 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
                                                                             : ReplyParser::kept);
         if (auto* reply = std::get_if<Reply>(&result)) {
             take(*reply);
-            // Bytes behind that reply came in plain text, and would be believed to have come by TLS.
+            // Bytes after that reply came in plain text, and would be taken for bytes received over TLS.
             if (opening_.handshaking() && !bytes.empty()) mismatch("it continued in plain text");
         } else if (auto* malformed = std::get_if<Malformed>(&result))
             mismatch(malformed->why);
@@ -197,7 +197,7 @@ void ClientSession::take_unsolicited(const Reply& reply) {
 
 void ClientSession::report_reply(const Reply& reply) {
     client_event::ReplyReceived received{stage(), commands_.awaits_reply() ? commands_.front().recipient : 0, reply};
-    if (received.stage == Stage::auth) received.reply.text.clear(); // a challenge, or what repeats our own words
+    if (received.stage == Stage::auth) received.reply.text.clear(); // a challenge, or a reply repeating our own words
     events_.push(std::move(received));
 }
 
@@ -221,8 +221,8 @@ Stage ClientSession::stage() const {
 
 // --- ends ---
 
-// Idle; or nothing of the first transaction has been answered, on a connection that has served others before:
-// the server closed an old connection, which says nothing about the mail.
+// Idle; or nothing of the first transaction has been answered, on a connection that has served others before: the
+// server closed an old connection, which is no statement about the mail.
 bool ClientSession::safe_to_close() const {
     if (!transactions_.is_started()) return false;
     if (transactions_.empty()) return true;
@@ -248,7 +248,7 @@ void ClientSession::end_by(const Ending& ending) {
     end(std::move(ended));
 }
 
-// The end for whatever verdict the first transaction's recipients do not have yet.
+// The event that reports the end; `why` is the verdict for the first transaction's recipients that have none yet.
 client_event::Ended ClientSession::ended_by(Verdict why) {
     client_event::Ended ended;
     if (auto interrupted = transactions_.interrupt(why, now_)) {
@@ -260,7 +260,7 @@ client_event::Ended ClientSession::ended_by(Verdict why) {
     return ended;
 }
 
-// The server's word, or ours about what it offers; it gets QUIT.
+// For a reply of the server, or a lack in what it offers; the server gets QUIT.
 void ClientSession::refuse(Verdict why) {
     const bool in_chunk = transactions_.sending_chunk();
     fail(std::move(why));
@@ -277,7 +277,7 @@ void ClientSession::mismatch(std::string_view why) {
     end(std::move(ended));
 }
 
-// The end in good order: what has not been begun is done elsewhere.
+// An orderly end: what has not been started is done elsewhere.
 void ClientSession::disconnect() {
     client_event::Ended ended;
     ended.orderly = true;

@@ -65,7 +65,7 @@ ContentReceiver::Step ContentReceiver::next_data(std::string_view input, const S
         const auto step = decoder_.decode(input.substr(consumed));
         consumed += step.consumed;
         size_ += step.run.size();
-        if (refuses(settings)) { // but the client goes on until the dot: it gets the reply then
+        if (refuses(settings)) { // but the client sends until the dot: it gets the reply then
             mode_ = Mode::skip_data;
             return {Kind::refused, consumed};
         }

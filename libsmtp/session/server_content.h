@@ -1,5 +1,5 @@
-// Receives the content of one message, by DATA or in chunks (BDAT): decodes it, applies the limits, and skips
-// the rest of content that is refused. Must not know commands, nor when a reply is sent.
+// Receives the content of one message, by DATA or in chunks (BDAT): decodes it, applies the limits, and skips the rest
+// of rejected content. Must not know commands, nor when a reply is sent.
 #pragma once
 #include "libsmtp/protocol/framing.h"
 #include "libsmtp/protocol/reply.h"
@@ -14,16 +14,16 @@ namespace smtp {
 
 class ContentReceiver {
 public:
-    // A transaction begins: nothing of its message was received.
+    // A transaction begins: nothing of its message has been received.
     void begin_message() { size_ = 0; }
 
     // `bare_newlines`: the client may end lines, and the message, without CR.
     void begin_data(bool bare_newlines);
-    // BDAT was understood; one of the next three functions follows.
+    // BDAT was parsed; one of the next three functions follows.
     void announce_chunk(std::uint64_t size, bool last);
     void begin_first_chunk(bool bare_newlines);
     void begin_next_chunk() { mode_ = Mode::chunk; }
-    void skip_chunk(Reply refusal); // its bytes are read, and then `refusal` is due
+    void skip_chunk(Reply refusal); // its bytes are read, then `refusal` is due
 
     struct Step {
         enum class Kind : std::uint8_t {
@@ -39,7 +39,7 @@ public:
         std::size_t consumed = 0;    // bytes of the input
         std::string_view piece = {}; // a view of the input, or of a constant
     };
-    // After begin… or skip_chunk(), until an end. `input`: may go on after the content.
+    // After begin… or skip_chunk(), until an end. `input` may continue after the content.
     Step next(std::string_view input, const ServerSettings& settings);
     const Reply& refusal() const { return refusal_; }
     Reply take_refusal() { return std::exchange(refusal_, {}); }

@@ -1,5 +1,5 @@
-// What a recipient resolves to: the question, the answer, and the record of what an expansion
-// added. From the decision through the conversation with the categorizer to the message's file.
+// What a recipient resolves to: the question, the answer, and the record of what an expansion added. Used from the
+// decision through the protocol with the categorizer to the message's file.
 #pragma once
 #include "libspool/delivery/delivery_facts.h"
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace spool {
 
-// One that is asked about.
+// A recipient to be resolved.
 struct UnresolvedRecipient {
     std::uint32_t number = 0; // its place in MessageState::recipients
     std::string address;      // local@domain, or a bare local part
@@ -17,8 +17,7 @@ struct UnresolvedRecipient {
     }
 };
 
-// One that was found. Several may come of one that was asked about (an alias); each names where it comes
-// from.
+// A recipient that was found. One unresolved recipient may yield several (an alias); each names where it comes from.
 struct ResolvedRecipient {
     std::uint32_t origin = 0; // number of the recipient it comes from
     // remote: to be routed by its domain. local: delivered by `local` for `user`. discard: accepted and
@@ -40,7 +39,7 @@ struct ResolvedRecipient {
     std::string text;         // failed, unknown, discard: one line for NDR and log
     bool suppressed = false;  // failed: the address is on the suppression list
 
-    // On disk, in Expanded. Why one failed is said by a record of its own.
+    // On disk, in Expanded. The reason for a failure has a record of its own.
     static void fields(auto& m, auto& f) {
         f(1, m.origin);
         f(2, m.fate);

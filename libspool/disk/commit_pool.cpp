@@ -10,7 +10,7 @@ Result<std::unique_ptr<SharedDirectory>> SharedDirectory::open(Disk& disk, std::
 }
 
 CommitPool::CommitPool(Disk& disk, unsigned threads, std::function<void()> wake) : disk_(disk), wake_(std::move(wake)) {
-    // Signals are the loop's business.
+    // Signals are handled by the event loop.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -57,7 +57,7 @@ void CommitPool::run() {
             work_.pop_front();
             lock.unlock();
             work();
-        } // what the job held is let go without the lock
+        } // what the job held is released without the lock
         outstanding_.fetch_sub(1, std::memory_order_acq_rel);
         lock.lock();
     }
@@ -93,21 +93,20 @@ void CommitPool::make_durable(const File& file, SharedDirectory& directory, Queu
     auto synced = disk_.sync(file);
     file_syncs_.fetch_add(1, std::memory_order_relaxed);
     if (!synced) return done(std::unexpected(std::move(synced).error()));
-    // The instant of the promise, where a file's sync keeps its name …
+    // The moment of the promise, if syncing a file also keeps its name …
     if (disk_.file_sync_keeps_name()) return done(DurableReceipt(id, size));
     {
         const std::lock_guard lock(directory.mutex_);
         directory.waiting_.push_back([id, size, done = std::move(done)](Result<> named) mutable {
             if (!named) return done(std::unexpected(std::move(named).error()));
-            done(DurableReceipt(id, size)); // … and where it does not.
+            done(DurableReceipt(id, size)); // … and if it does not.
         });
         if (std::exchange(directory.running_, true)) return;
     }
     sync_directory(directory);
 }
 
-// One thread at a time; whoever comes meanwhile has left its name in `waiting_` and is served by the next
-// round.
+// One thread at a time; a thread that comes meanwhile has left its name in `waiting_` and is served by the next round.
 void CommitPool::sync_directory(SharedDirectory& directory) {
     for (;;) {
         std::vector<SharedDirectory::Waiter> served;

@@ -1,6 +1,6 @@
-// Threads that wait for the disk so that an event loop need not: jobs go in, their completions come
-// back on the caller's thread. Directory syncs are shared: one covers every file that was synced
-// before it began. A DurableReceipt is created only here. Must not know what a file contains.
+// Threads that wait for the disk so that an event loop need not: jobs go in, their completions come back on the
+// caller's thread. Directory syncs are shared: one covers every file that was synced before it began. A DurableReceipt
+// is created only here. Must not know what a file contains.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/queue_id.h"
@@ -32,8 +32,8 @@ private:
     std::uint64_t size_;
 };
 
-// Syncs of one directory, shared by all who wait for it. Must outlive the pool's work on it. Once a sync has
-// failed it is broken permanently: the kernel tells of an error once and forgets.
+// Syncs of one directory, shared by all jobs that wait for it. Must outlive the pool's work on it. Once a sync has
+// failed, it is broken permanently: the kernel reports an error once and then forgets it.
 class SharedDirectory {
 public:
     // Opens it; it must exist.
@@ -69,7 +69,7 @@ public:
     Disk& disk() { return disk_; }
     std::size_t threads() const { return threads_.size(); }
 
-    // In any order, side by side. From any thread.
+    // In any order, in parallel. From any thread.
     void post(Work work);
     // From a job: have this called in drain().
     void complete(Completion completion);
@@ -82,9 +82,9 @@ public:
     void make_durable(const File& file, SharedDirectory& directory, QueueId id, std::uint64_t size,
                       std::move_only_function<void(Result<DurableReceipt>)> done);
 
-    // Jobs and completions posted and not yet through.
+    // Jobs and completions posted and not finished yet.
     std::uint64_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
-    // File syncs by make_durable so far, for the books.
+    // File syncs by make_durable so far, for statistics.
     std::uint64_t file_syncs() const { return file_syncs_.load(std::memory_order_relaxed); }
 
 private:

@@ -12,13 +12,13 @@ class RealDisk final : public Disk {
 public:
     // Opens the spool directory itself.
     static Result<std::unique_ptr<RealDisk>> open_at(const std::string& directory);
-    // Takes over a directory's descriptor (one handed down by master, say).
+    // Takes over a directory's descriptor (for example one passed on by master).
     explicit RealDisk(int directory_descriptor);
     ~RealDisk() override;
     RealDisk(const RealDisk&) = delete;
 
     int directory() const { return directory_; }
-    // Told of every sync how long it took, on the thread that waited for it. Set before the first one.
+    // `watch` is called with the duration of every sync, on the thread that waited for it. Set before the first one.
     void watch_syncs(std::function<void(std::chrono::nanoseconds)> watch) { watch_ = std::move(watch); }
 
     Result<File> open(const std::string& path, Open how) override;
@@ -38,7 +38,7 @@ public:
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<Space> space() override;
     bool file_sync_keeps_name() const override { return keeps_name_; }
-    // Mounted so, or made so by an error that the file system has met.
+    // Mounted read-only, or made so after a file system error.
     bool read_only() const;
 
 private:
@@ -46,7 +46,7 @@ private:
     int timed(int (*sync)(int), const File& file);
     int directory_;
     bool keeps_name_;
-    std::function<void(std::chrono::nanoseconds)> watch_; // nobody's if empty
+    std::function<void(std::chrono::nanoseconds)> watch_; // may be empty
 };
 
 } // namespace spool

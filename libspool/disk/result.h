@@ -1,5 +1,5 @@
-// Result<T>: a value, or the failure of a system call. For failures of disk, network and kernel
-// only: errors of a peer are values of their own (Reply, Malformed), our own errors are asserts.
+// Result<T>: a value, or the failure of a system call. For failures of disk, network and kernel only: errors of a peer
+// are values of their own (Reply, Malformed), our own errors are asserts.
 #pragma once
 #include <cerrno>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace spool {
 
-// What failed, in words an operator understands, and the errno it failed with (0: none).
+// What failed, in words that an operator understands, and the errno it failed with (0: none).
 struct Error {
     int code = 0;
     std::string what; // "open /var/spool/postrider/run: Permission denied"
@@ -21,7 +21,7 @@ struct Error {
     bool operator==(const Error&) const = default;
 };
 
-// This host lacks descriptors, ports or memory: our own trouble, nobody else's failure.
+// This host lacks descriptors, ports or memory: a local problem, not a failure of a peer or a message.
 inline bool is_resource_exhaustion(const Error& error) {
     return error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM || error.code == ENOBUFS ||
            error.code == EADDRNOTAVAIL;

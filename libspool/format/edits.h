@@ -13,13 +13,13 @@ namespace spool {
 
 struct FieldEdit {
     enum class What : std::uint8_t {
-        insert,  // `text` before the field that has the number now; behind the last if there is none
+        insert,  // `text` before the field that has the number now; after the last if there is none
         replace, // the field of that number by `text`
         remove,  // the field of that number
         last_ = remove,
     };
     What what = What::insert;
-    std::uint32_t number = 0; // from 0, counted through all fields as the edits before have left them
+    std::uint32_t number = 0; // from 0, counting all fields as left by the previous edits
     std::string text;         // one whole field with its CRLFs; "" for remove
     static void fields(auto& m, auto& f) {
         f(1, m.what);
@@ -30,7 +30,7 @@ struct FieldEdit {
 };
 
 struct Edits {
-    std::uint64_t header_size = 0;  // so many bytes of the content are its header, the empty line included
+    std::uint64_t header_size = 0;  // size of the content's header in bytes, including the empty line
     std::vector<FieldEdit> changes; // in this order
     bool empty() const { return changes.empty(); }
     static void fields(auto& m, auto& f) {

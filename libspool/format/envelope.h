@@ -16,29 +16,29 @@
 
 namespace spool {
 
-// Bytes on disk (or in a hint) that are not what they should be.
+// Bytes on disk (or in a hint) that are invalid.
 struct Malformed {
     std::string why; // "envelope.recipient.notify: out of range"
 };
 
-// RFC 3461 NOTIFY: a set of bits; unspecified means failure (and delay, as the server likes).
+// RFC 3461 NOTIFY: a set of bits; unspecified means failure (and delay, at the server's discretion).
 enum class Notify : std::uint8_t { unspecified = 0, never = 1, success = 2, failure = 4, delay = 8 };
 constexpr Notify operator|(Notify a, Notify b) {
     return static_cast<Notify>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 constexpr bool has(Notify set, Notify bit) { return (static_cast<unsigned>(set) & static_cast<unsigned>(bit)) != 0; }
-// What RFC 3461 says of each; unspecified counts as failure and delay.
+// The rules of RFC 3461; unspecified counts as failure and delay.
 constexpr bool wants_failure(Notify n) { return n == Notify::unspecified || has(n, Notify::failure); }
 constexpr bool wants_delay(Notify n) { return n == Notify::unspecified || has(n, Notify::delay); }
 constexpr bool wants_success(Notify n) { return has(n, Notify::success); }
 
 enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, binary, last_ = binary }; // BODY=
 enum class Origin : std::uint8_t { client, local, report, copy, last_ = copy }; // SMTP, sendmail, NDR/DSN, copy
-// A filter's word at acceptance.
+// A filter's verdict at acceptance.
 enum class Verdict : std::uint8_t { accept, hold, quarantine, last_ = quarantine };
 
-// A retry policy's values, as they were when they were recorded: a later change of the configuration does not
-// change what they are. Times in milliseconds, jitter in millionths.
+// A retry policy's values, as they were when recorded: a later change of the configuration does not change them. Times
+// in milliseconds, jitter in millionths.
 struct RetryValues {
     RetryKind kind = RetryKind::exchange;
     std::uint32_t base = 0, factor = 0; // exponential
@@ -61,16 +61,16 @@ struct RetryValues {
 
 struct EnvelopeRecipient {
     std::string address;  // local@domain, or a bare local part; no brackets
-    std::string original; // as the client gave it, where that differs; "" = address
+    std::string original; // as the client gave it, if different; "" = address
     std::string orcpt;    // "rfc822;user@example.org": type, ';', xtext decoded; "" for none
     Notify notify = Notify::unspecified;
-    Fate fate = Fate::unknown; // class, where the writer knows it
+    Fate fate = Fate::unknown; // class, if the writer knows it
     std::string reverse_path;  // of its own: "" = the message's, "<>" = the null one, else the address
     std::string user;          // delivery user; "" = none
     std::string transport;     // remote: next hop in the form of [route]; "" as the routes say
     std::string policy;        // retry policy parameters of its own; "" = none
     std::string target;        // local: where it goes for the delivery user; "" = their mailbox
-    std::string unknown;       // fields of a later version, carried as they came
+    std::string unknown;       // fields of a later version, kept as they came
 
     static void fields(auto& m, auto& f) {
         f(1, m.address);
@@ -93,7 +93,7 @@ struct Envelope {
     smtp::WallTime arrival{};
     Origin origin = Origin::client;
 
-    // Who handed it in.
+    // The submitter.
     std::string submitter;      // fairness key: "sasl:ann", "uid:1000", "net:192.0.2.0/24 example.org"
     std::string listener;       // [listen.<name>]; "" for local submission
     std::string client_name;    // "mail.example.org" or "unknown"; "" for local submission
@@ -101,12 +101,12 @@ struct Envelope {
     std::uint16_t client_port = 0;
     std::string helo;
     std::string protocol;                            // "SMTP", "ESMTP", "ESMTPSA" …; "" for local submission
-    std::optional<std::uint32_t> uid;                // local submission: the kernel's word
+    std::optional<std::uint32_t> uid;                // local submission: from the kernel
     std::string sasl_method, sasl_user, sasl_sender; // AUTH: mechanism, identity, AUTH= of MAIL
     std::string tls_version, tls_cipher,
         tls_peer; // "TLSv1.3", cipher, verified name of the client's certificate
 
-    // What was asked for.
+    // Requested options.
     Body body = Body::unspecified;
     bool smtputf8 = false;
     bool require_tls = false;
@@ -117,27 +117,27 @@ struct Envelope {
     std::optional<smtp::WallTime> deliver_by; // RFC 2852
     std::int32_t priority = 0;                // MT-PRIORITY −9 … 9
     std::string lane;
-    std::optional<smtp::WallTime> expiry; // explicit; otherwise by its lifetime
+    std::optional<smtp::WallTime> expiry; // explicit; otherwise from its lifetime
     std::string pool;                     // source addresses
     std::string retry_policy;
     std::optional<RetryValues> retry_values; // of retry_policy
     std::uint32_t lifetime =
         0;                   // seconds from when it is first free to go, as configured at acceptance; 0: not recorded
-    std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
-    std::string idempotency_key;         // of the submitter's; "" none
-    std::string idempotency_digest;      // what the key stands for: SHA-256, 32 bytes
-    bool idempotency_key_reused = false; // taken for the report alone, as its key was used for other content
+    std::string rerouted_to; // next hop set by an operator, for a message taken from another spool; "" = none
+    std::string idempotency_key;         // given by the submitter; "" none
+    std::string idempotency_digest;      // of what was submitted with the key: SHA-256, 32 bytes
+    bool idempotency_key_reused = false; // accepted only to be reported, because its key was used for other content
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
-    Edits edits; // of the header, by filters: what is sent and shown is the content as edited
+    Edits edits; // of the header, by filters: the content is sent and shown as edited
 
     // NDRs and copies.
-    std::optional<QueueId> parent; // the message this one speaks of
-    std::uint32_t pass = 0;        // which pass over the parent's recipients
+    std::optional<QueueId> parent; // the message that this one is about
+    std::uint32_t pass = 0;        // which pass through the parent's recipients
     std::string message_id;        // of the content, for logs; "" if it has none
 
-    std::string unknown; // fields of a later version, carried as they came
+    std::string unknown; // fields of a later version, kept as they came
 
     static void fields(auto& m, auto& f) {
         f(1, m.reverse_path);
@@ -188,8 +188,7 @@ struct Envelope {
     bool operator==(const Envelope&) const = default;
 };
 
-// The fields' bytes, without a record's frame: as they lie in the file and as they travel in
-// Submitted::envelope.
+// The fields' bytes, without a record's frame: as stored in the file and as sent in Submitted::envelope.
 std::string encode(const Envelope& envelope);
 std::expected<Envelope, Malformed> decode(std::string_view bytes);
 

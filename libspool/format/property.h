@@ -41,8 +41,7 @@ struct Reply {
     bool operator==(const Reply&) const = default;
 };
 
-// Where a recipient stands. Only pending ones are worked on. A failed one is accounted for once it is
-// reported.
+// A recipient's state. Only pending ones are worked on. A failed one is accounted for once it is reported.
 enum class Status : std::uint8_t {
     pending,
     delivered,
@@ -54,7 +53,7 @@ enum class Status : std::uint8_t {
     last_ = expanded,
 };
 
-// Aliases and lists: `replaced` are expanded and no longer served themselves, `added` come at the end of the
+// Aliases and lists: `replaced` are expanded and no longer delivered themselves, `added` come at the end of the
 // numbering. Synced before the first attempt for any of the added.
 struct Expanded {
     std::vector<std::uint32_t> replaced;
@@ -66,8 +65,8 @@ struct Expanded {
     bool operator==(const Expanded&) const = default;
 };
 
-// The categorizer's word on recipients whose address stays. Those that are remote and go as the routes say may
-// be written a tenth of a second after the first attempt has begun, if it lasts that long.
+// The categorizer's decision on recipients whose address does not change. For remote recipients routed as configured,
+// it may be written a tenth of a second after the first attempt has begun, if that is still running then.
 struct Categorized {
     std::vector<std::uint32_t> recipients;
     Fate fate = Fate::unknown;
@@ -84,7 +83,7 @@ struct Categorized {
     bool operator==(const Categorized&) const = default;
 };
 
-// One try, for the recipients it went the same way for.
+// One try, for the recipients that had the same result.
 struct Attempt {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime time{};
@@ -94,9 +93,9 @@ struct Attempt {
     bool in_doubt = false;                       // the content had been sent, its reply never came
     smtp::WallTime next_attempt{};               // deferred: not before
     std::uint32_t failures = 0;                  // deferred: failures that count, this one included
-    std::string tls;                             // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
+    std::string tls;                             // "TLSv1.3 …"; "none": in plain text; "" if no peer responded
     std::string source;                          // "192.0.2.1": of a pool, the address it came from; "" none
-    SuccessReport success = SuccessReport::none; // delivered: what is to be reported
+    SuccessReport success = SuccessReport::none; // delivered: what must be reported
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -113,13 +112,13 @@ struct Attempt {
     bool operator==(const Attempt&) const = default;
 };
 
-// A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back:
+// A recipient's status changes without a try: discarded by configuration, removed by an operator (and restored:
 // pending), expired …
 struct StatusChanged {
     std::vector<std::uint32_t> recipients;
     Status status = Status::removed;
     smtp::WallTime time{};
-    Reply reply;     // failed, expired: what the NDR is to say
+    Reply reply;     // failed, expired: the reason for the NDR
     std::string who; // operator or part of the MTA
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
@@ -131,13 +130,13 @@ struct StatusChanged {
     bool operator==(const StatusChanged&) const = default;
 };
 
-// When the recipients are next tried, and how many failures count so far: written when that changes by
-// anything but an attempt (an operator's retry, a changed policy).
+// When the recipients are next tried, and how many failures count so far: written if that changes other than by an
+// attempt (an operator's retry, a changed policy).
 struct Rescheduled {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime next_attempt{};
     std::uint32_t failures = 0;
-    smtp::WallTime free_from{}; // its schedule ended then: it may go; {}: as before
+    smtp::WallTime free_from{}; // its schedule ended then: it may be sent; {}: as before
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.next_attempt);
@@ -147,8 +146,7 @@ struct Rescheduled {
     bool operator==(const Rescheduled&) const = default;
 };
 
-// An operator's or filter's word; who and why are shown wherever the state is. Synced before the command
-// succeeds.
+// A decision of an operator or filter; who and why are shown wherever the state is. Synced before the command succeeds.
 struct Held {
     bool held = false;
     smtp::WallTime time{};
@@ -197,7 +195,7 @@ struct ExpiryChanged {
     bool operator==(const ExpiryChanged&) const = default;
 };
 
-// The message failed too often and goes to the back lane (or comes from it).
+// The message failed too often and goes to the back lane (or returns from it).
 struct ProblemMarked {
     bool problem = false;
     std::uint32_t failures = 0;
@@ -212,8 +210,8 @@ struct ProblemMarked {
 
 enum class Reported : std::uint8_t { submitted, not_wanted, kept_in_bad, last_ = kept_in_bad };
 
-// The sender has been told, or is not to be told, what became of these: that they failed, or that they did not. The
-// report was durable before this was written.
+// The report to the sender on these recipients is done or not wanted, whether they failed or not. The report was
+// durable before this was written.
 struct NdrIssued {
     std::vector<std::uint32_t> recipients;
     Reported how = Reported::submitted;
@@ -228,7 +226,7 @@ struct NdrIssued {
     bool operator==(const NdrIssued&) const = default;
 };
 
-// The sender has been told that these are late.
+// The sender was notified that these are delayed.
 struct DelayNoticed {
     std::vector<std::uint32_t> recipients;
     std::optional<QueueId> report;
@@ -241,7 +239,7 @@ struct DelayNoticed {
     bool operator==(const DelayNoticed&) const = default;
 };
 
-// These may have been served, nobody knows: an agent died with them in flight, or a final reply was lost.
+// These may have been delivered, it is not known: an agent died with them in flight, or a final reply was lost.
 struct InDoubt {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime time{};
@@ -260,7 +258,7 @@ struct AgentCrash {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime time{};
     std::string agent;  // "smtp-client"
-    bool alone = false; // nothing else was in flight: this one counts towards holding it aside
+    bool alone = false; // nothing else was in flight: this one counts towards holding the message
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -270,21 +268,21 @@ struct AgentCrash {
     bool operator==(const AgentCrash&) const = default;
 };
 
-// All that the records before it came to: encode(MessageState) without the envelope. Written by Store alone.
+// The result of all records before it: encode(MessageState) without the envelope. Written only by Store.
 struct Checkpoint {
     std::string state;
     static void fields(auto& m, auto& f) { f(1, m.state); }
     bool operator==(const Checkpoint&) const = default;
 };
 
-// The operator has the categorizer asked again about these, and their ladders start again.
+// By an operator's request, these are categorized again, and their retry schedules start again.
 struct Requeued {
     std::vector<std::uint32_t> recipients;
     std::string policy; // retry policy by name; "" = as before
     smtp::WallTime time{};
     std::string who, why;
     std::optional<RetryValues> retry_values; // of `policy`
-    bool redo = false;                       // what an expansion brought is expanded again: its origin is asked about
+    bool redo = false;                       // the result of an expansion is expanded again: its origin is categorized
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.policy);
@@ -297,9 +295,9 @@ struct Requeued {
     bool operator==(const Requeued&) const = default;
 };
 
-// The operator sends the message's remote recipients over another next hop than the routes say.
+// The operator sends the message's remote recipients to a next hop other than their routes'.
 struct Rerouted {
-    std::string to; // a next hop as in [route]; "" = as the routes say
+    std::string to; // a next hop as in [route]; "" = by the routes
     smtp::WallTime time{};
     std::string who, why;
     static void fields(auto& m, auto& f) {
@@ -311,7 +309,7 @@ struct Rerouted {
     bool operator==(const Rerouted&) const = default;
 };
 
-// A record of a later version: carried, never refused, without effect.
+// A record of a later version: kept, never rejected, without effect.
 struct UnknownProperty {
     std::uint16_t type = 0;
     std::string payload;

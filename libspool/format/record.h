@@ -1,5 +1,5 @@
-// The frame of everything in a message file: the fixed header, the log's two position marks, and records.
-// Pure bytes; FORMAT.md is its description. Must not know what envelope and properties mean.
+// The frame of everything in a message file: the fixed header, the log's two position marks, and records. Pure bytes;
+// described in FORMAT.md. Must not know what envelope and properties mean.
 #pragma once
 #include "libspool/format/content_scan.h"
 #include "libspool/format/queue_id.h"
@@ -13,12 +13,12 @@
 
 namespace spool {
 
-inline constexpr std::uint16_t format_version = 1; // what is written
-inline constexpr std::uint16_t readable_from = 1;  // oldest reader that may read what is written
+inline constexpr std::uint16_t format_version = 1; // version written
+inline constexpr std::uint16_t readable_from = 1;  // oldest reader that can read it
 inline constexpr std::uint32_t header_size = 192;
 inline constexpr std::uint64_t log_marks_offset = 128;
 inline constexpr std::uint32_t log_mark_size = 32;
-inline constexpr std::uint32_t record_frame = 16; // bytes of a record beside its payload
+inline constexpr std::uint32_t record_frame = 16; // bytes of a record besides its payload
 inline constexpr std::uint32_t largest_payload = 256 * 1024 * 1024;
 inline constexpr std::uint16_t envelope_type = 1;
 inline constexpr std::uint16_t first_property_type = 16;
@@ -29,8 +29,8 @@ struct FileHeader {
     std::uint32_t envelope_size = 0; // of the whole record
     std::uint64_t content_offset = 0;
     ContentFacts content;
-    // Where the log begins unless a mark says otherwise: behind both. (An envelope that was completed after
-    // the content had begun to be written lies behind it.)
+    // Where the log begins unless a mark says otherwise: after both. (An envelope that was completed after the content
+    // had begun to be written follows the content.)
     std::uint64_t log_offset() const {
         return std::max(content_offset + content.size, envelope_offset + envelope_size);
     }
@@ -44,10 +44,10 @@ std::string encode_header(const FileHeader& header);
 // Of at least the first 128 bytes of a file (fewer: unsealed). All zeros: unsealed.
 std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std::string_view bytes);
 
-// Where the log begins after it was restarted. Two marks take turns, so that a torn one does no harm.
+// Where the log begins after it was restarted. Two marks alternate, so that a torn one does no harm.
 struct LogMark {
     std::uint64_t offset = 0;
-    std::uint32_t generation = 0;     // 0: the log begins behind the content and was never restarted
+    std::uint32_t generation = 0;     // 0: the log begins after the content and was never restarted
     std::uint32_t first_sequence = 1; // of the record found there
     bool operator==(const LogMark&) const = default;
 };
@@ -58,8 +58,8 @@ std::optional<LogMark> decode_log_marks(std::string_view bytes, QueueId id);
 struct Record {
     std::uint16_t type = 0;
     std::uint32_t sequence = 0;
-    bool synced = false;        // was written to be synced at once
-    std::uint16_t unsynced = 0; // records before it that were on no stable storage when it was written (≤ 32767)
+    bool synced = false;        // was meant to be synced at once
+    std::uint16_t unsynced = 0; // records before it that were not on stable storage when it was written (≤ 32767)
     std::string_view payload;
 };
 void append_record(std::string& out, QueueId id, const Record& record);
@@ -70,9 +70,9 @@ struct Log {
     std::vector<Record> records; // payloads point into the bytes given
     std::size_t end = 0;         // where the next record goes
     std::uint32_t next_sequence = 1;
-    std::uint16_t unsynced = 0; // records at the end that may be on no stable storage
-    bool torn_tail = false;     // unreadable bytes behind `end`
-    std::uint32_t lost = 0;     // records missing in the middle that nobody had been promised
+    std::uint16_t unsynced = 0; // records at the end that may not be on stable storage
+    bool torn_tail = false;     // unreadable bytes after `end`
+    std::uint32_t lost = 0;     // records missing in the middle whose durability was never promised
     std::string damage;         // not empty: a promised record is unreadable, and good ones follow
 };
 Log parse_log(std::string_view bytes, QueueId id, std::uint32_t first_sequence);

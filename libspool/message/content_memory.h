@@ -1,7 +1,7 @@
-// Memory held in common by the messages that one process is writing, kept within a budget. The less is free,
-// the sooner contents go to their files, including idle ones; when it is scarce, senders of large contents
-// are not read from until some is free again, in the order in which they stopped, so that the rest remains
-// for small messages. Counting is safe from any thread; everything else belongs to the thread of the writers.
+// Memory shared by the messages that one process is writing, kept within a budget. The less is free, the sooner
+// contents go to their files, including idle ones; when it is scarce, reading from senders of large contents stops
+// until some is free again, and resumes in the order in which they stopped, so that the rest remains for small
+// messages. Counting is safe from any thread; everything else belongs to the writers' thread.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -17,11 +17,11 @@ public:
     enum class Level : std::uint8_t {
         plenty,    // below half of the budget
         low,       // contents beyond 64 KiB go to their files
-        scarce,    // above three quarters: who holds more than 8 KiB waits
-        exhausted, // the budget is used up: nothing new should be begun
+        scarce,    // above three quarters: those that hold more than 8 KiB wait
+        exhausted, // the budget is used up: nothing new should be started
     };
 
-    // Somebody who holds content in memory that could be in a file. Listed while it exists or until leave().
+    // An object that holds content in memory that could be in a file. Listed while it exists or until leave().
     class Holder {
     public:
         Holder(const Holder&) = delete;
@@ -33,7 +33,7 @@ public:
 
     private:
         friend class ContentMemory;
-        // Hands what it holds over to be written, if that is more than `most`.
+        // Writes out what it holds, if that is more than `most`.
         virtual void flush_to_file(std::size_t most) = 0;
         Holder* before_ = nullptr;
         Holder* next_ = nullptr;
@@ -63,7 +63,7 @@ public:
         std::size_t held_ = 0;
     };
 
-    static constexpr std::size_t small = 8 * 1024; // who holds no more than this never waits
+    static constexpr std::size_t small = 8 * 1024; // a holder of no more than this never waits
 
     // `wake` is called on any thread when resume_waiting() should be called on the writers'.
     ContentMemory(std::uint64_t limit, std::function<void()> wake) : limit_(limit), wake_(std::move(wake)) {}
@@ -73,7 +73,7 @@ public:
     std::uint64_t limit() const { return limit_; }
     std::uint64_t held() const { return held_.load(std::memory_order_relaxed); }
     Level level() const;
-    // The most that one content should gather in memory now.
+    // The maximum that one content should collect in memory now.
     std::size_t buffer_limit() const;
 
     // From any thread.
@@ -82,12 +82,12 @@ public:
 
     void join(Holder& holder);
     void leave(Holder& holder);
-    // Bytes were added: is it time that contents go to their files?
+    // Bytes were added: must contents go to their files now?
     void check_level();
     // `go_on` is called once, when memory is no longer scarce; or never.
     void wait(std::move_only_function<void()> go_on);
     void resume_waiting();
-    // `wake` is not called any more.
+    // `wake` is no longer called.
     void close() { closed_ = true; }
     std::size_t waiting() const { return waiting_.size(); }
 
@@ -95,7 +95,7 @@ private:
     std::atomic<std::uint64_t> limit_, held_{0};
     std::function<void()> wake_;
     std::atomic<bool> closed_{false};
-    std::atomic<bool> wanted_{false}; // somebody waits, and resume_waiting() was not asked for yet
+    std::atomic<bool> wanted_{false}; // a holder waits, and resume_waiting() has not been requested yet
     std::uint64_t next_look_ = 0;
     Holder* first_ = nullptr;
     std::deque<std::move_only_function<void()>> waiting_;

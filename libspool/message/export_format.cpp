@@ -15,7 +15,7 @@ ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>
         if (!piece) return std::unexpected(piece.error());
         at += piece->size();
     }
-    // What is appended meanwhile may be cut off: a torn end is no damage.
+    // What is appended meanwhile may be cut off: a torn end is not damage.
     auto file = disk.open(path_of(id, reader->location()), Open::read);
     if (!file && file.error().code == ENOENT)
         file =
@@ -37,7 +37,7 @@ Envelope remaining_envelope(const MessageState& state) {
     out.recipients.clear();
     out.edits = {}; // the content that goes with it is read as edited
     for (const auto& recipient : state.recipients) {
-        if (recipient.accounted_for()) continue; // failed, and nobody told: tried once more
+        if (recipient.accounted_for()) continue; // kept: failed but not reported, to be tried once more
         auto& left = out.recipients.emplace_back(state.envelope_of(recipient));
         if (left.address != recipient.address && left.original.empty()) left.original = left.address;
         left.address = recipient.address;

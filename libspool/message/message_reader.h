@@ -15,18 +15,18 @@
 
 namespace spool {
 
-// Does the reader lock the file, as who delivers it must?
+// Does the reader lock the file, as a delivery agent must?
 enum class ReadLock : std::uint8_t { none, shared };
 
 class MessageReader {
 public:
-    // Looks in `hint` first, then in the other place: a message moves while names travel. Error ENOENT: it is
-    // in neither. The shared lock, if asked for, is held until the reader goes.
-    // `known`: what another reader of the same message has folded. Only what was appended since is read then, and both
-    // see it from now on; so all who share it live on one thread. Null: everything is read.
+    // Looks in `hint` first, then in the other place: a message may move while its name is passed on. Error ENOENT: it
+    // is in neither. The shared lock, if requested, is held until the reader is destroyed. `known`: what another reader
+    // of the same message has folded. Only what was appended since is read then, and both see it from now on; so all
+    // that share it must be on one thread. Null: everything is read.
     static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint, ReadLock lock = ReadLock::shared,
                                           std::shared_ptr<FoldedLog> known = {});
-    // Any file (quarantine, bad/, an inspection command): the id is the header's.
+    // Any file (quarantine, bad/, an inspection command): the id is taken from the header.
     static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
 
     QueueId queue_id() const { return id_; }
@@ -37,29 +37,29 @@ public:
     MessageState state() && { return folded_.use_count() == 1 ? std::move(folded_->state) : folded_->state; }
     // For the next reader of this message.
     std::shared_ptr<FoldedLog> folded() const { return folded_; }
-    // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
-    // where nobody edited it. The checksum alone is that of the stored bytes.
+    // Content always means the content as edited by filters (Envelope::edits); without edits, that is the content as
+    // received. Only the checksum is that of the stored bytes.
     const ContentFacts& content() const { return content_; }
     std::uint64_t size() const { return content_.size; }
 
-    // The whole content if it is at hand without another read, else nothing. Verified against its checksum.
-    // Valid as long as the reader.
+    // The whole content if it is available without another read, else nothing. Verified against its checksum. Valid as
+    // long as the reader.
     bool is_small() const { return content_at_hand_; }
     // Only if is_small(): the bytes, after comparing the checksum.
     ReadResult<std::string_view> small_content();
-    // A piece of content from `offset`, up to max bytes, empty at the end. Read in order from 0 the pieces'
-    // checksum is kept, and the one that completes the content fails with Damaged if it does not agree: so
-    // nobody can send the final dot without it. Valid until the next call. May block for a disk read of at
-    // most `max` bytes.
+    // A piece of content from `offset`, up to max bytes, empty at the end. If the pieces are read in order from 0,
+    // their checksum is computed, and the one that completes the content fails with Damaged if it does not match: so
+    // the final dot cannot be sent without it. Valid until the next call. May block for a disk read of at most `max`
+    // bytes.
     ReadResult<std::string_view> piece(std::uint64_t offset, std::size_t max = 256 * 1024);
-    // All of it in one string (headers, small tools), at most `limit` bytes; the checksum is compared when
-    // all is read.
+    // All of it in one string (headers, small tools), at most `limit` bytes; the checksum is verified if everything was
+    // read.
     ReadResult<std::string> read_content(std::uint64_t limit = UINT64_MAX);
     // The header fields only, with their CRLFs, without the empty line; not checked against the checksum.
     ReadResult<std::string> read_header(std::uint64_t limit = 1024 * 1024);
 
-    // Does an agent hold the shared lock, as who delivers the message does? Asked by locking the file, so for
-    // readers that did not lock it themselves; nobody else gets a lock until the reader goes.
+    // Does an agent hold the shared lock, as it does while delivering the message? Tested by locking the file, so only
+    // for readers that did not lock it themselves; no other process gets a lock until the reader is destroyed.
     bool held_by_another();
 
     // How the property log ended, for Store and inspection.
@@ -68,7 +68,7 @@ public:
     std::uint32_t next_sequence() const { return folded_->next_sequence; }
     std::uint32_t unsynced_records() const { return folded_->unsynced_records; }
     std::uint32_t log_generation() const { return folded_->log_generation; } // how often it was restarted
-    bool torn_tail() const { return folded_->torn_tail; } // something unreadable behind log_end, to be overwritten
+    bool torn_tail() const { return folded_->torn_tail; } // something unreadable after log_end, to be overwritten
 
     MessageReader(MessageReader&&) = default;
     MessageReader& operator=(MessageReader&&) = default;
@@ -86,9 +86,9 @@ private:
     std::shared_ptr<FoldedLog> folded_;
     ContentFacts content_;
     std::uint64_t content_offset_ = 0;
-    std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ stands for
+    std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ replaces
     std::string edited_;           // the header as edited; "" if it is as stored
-    std::uint32_t stored_crc_ = 0; // of those bytes; if all is at hand, of the whole stored content
+    std::uint32_t stored_crc_ = 0; // of those bytes; if everything is in memory, of the whole stored content
     std::string buffer_;           // the head of the file as first read
     bool content_at_hand_ = false; // buffer_ holds all of it
     bool content_checked_ = false;

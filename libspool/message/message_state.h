@@ -45,12 +45,12 @@ struct RecipientState {
     Status status = Status::pending;
     bool list = false;                           // as in ResolvedRecipient
     std::string delivered_to;                    // as in ResolvedRecipient
-    bool redo = false;                           // came of an expansion that an operator wants done again
+    bool redo = false;                           // result of an expansion that an operator wants repeated
     bool reported = false;                       // NDR or report of success issued, or none wanted
-    SuccessReport success = SuccessReport::none; // delivered: what the sender is owed until `reported`
-    bool in_doubt = false;                       // may have been served already
+    SuccessReport success = SuccessReport::none; // delivered: the report due to the sender until `reported`
+    bool in_doubt = false;                       // may have been delivered already
     bool delay_noticed = false;
-    std::uint32_t failures = 0;    // that count on its ladder
+    std::uint32_t failures = 0;    // that count on its retry schedule
     smtp::WallTime next_attempt{}; // not before; 1970: at once
     std::uint32_t tries = 0;       // attempts in all
     Reply reply;                   // the last one, or the decision's
@@ -85,7 +85,7 @@ struct RecipientState {
     }
     bool operator==(const RecipientState&) const = default;
 
-    // Nothing more is owed: delivered, expanded, discarded, removed, or failed and reported.
+    // Nothing is left to do: delivered, expanded, discarded, removed, or failed and reported.
     bool accounted_for() const {
         if (status == Status::pending) return false;
         return (status != Status::failed && status != Status::expired) || reported;
@@ -103,12 +103,12 @@ struct MessageState {
     std::string held_by, held_why;
     std::int32_t priority = 0;
     std::string lane;
-    std::optional<smtp::WallTime> expiry;    // explicit; otherwise by its lifetime
-    std::optional<smtp::WallTime> free_from; // when its schedule ended by an operator's word; else as the envelope says
+    std::optional<smtp::WallTime> expiry;    // explicit; otherwise from its lifetime
+    std::optional<smtp::WallTime> free_from; // if an operator ended its schedule: when; else as in the envelope
     std::uint32_t lifetime = 0;              // seconds from when it is first free to go; 0: not recorded
-    std::string retry_policy;                // "" = the route's, else the ladder
+    std::string retry_policy;                // "" = the route's, else the retry schedule
     std::optional<RetryValues> retry_values; // of retry_policy
-    std::string rerouted_to;                 // next hop by the operator's word; "" = as the routes say
+    std::string rerouted_to;                 // next hop set by an operator; "" = by the routes
     bool ndr_issued = false;                 // for any recipient
     bool delay_notice_sent = false;
     std::uint32_t crashes_alone = 0;                            // agents that died with this message alone in flight
@@ -116,20 +116,20 @@ struct MessageState {
     std::uint32_t ndr_passes = 0;                               // reports made so far
     std::vector<std::pair<std::uint16_t, std::string>> unknown; // records of later versions, as they came
 
-    // What a fresh message stands at.
+    // The state of a new message.
     explicit MessageState(Envelope e = {});
     bool operator==(const MessageState&) const = default;
 
-    // Folds one record in. On Malformed the state is as before.
+    // Folds one record in. On Malformed the state is unchanged.
     std::expected<void, Malformed> apply(const Property& property);
 
     // The reverse-path used for a recipient: its own or the message's. "" is the null one.
     const std::string& reverse_path_of(const RecipientState& recipient) const;
-    // The envelope recipient whose DSN parameters hold for it.
+    // The envelope recipient whose DSN parameters apply to it.
     const EnvelopeRecipient& envelope_of(const RecipientState& recipient) const {
         return envelope.recipients[recipient.envelope];
     }
-    // Every recipient is accounted for: the file may go.
+    // Every recipient is accounted for: the file may be removed.
     bool finished() const;
     // The state without the envelope, for a Checkpoint record.
     Checkpoint checkpoint() const;

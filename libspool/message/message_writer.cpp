@@ -35,16 +35,16 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     std::string envelope_bytes;
     std::string envelope_record;
     std::string edited_header;         // "": as appended
-    std::uint64_t replaced_header = 0; // bytes of the content it stands for
+    std::uint64_t replaced_header = 0; // bytes of the content that it replaces
     std::uint64_t content_offset = 0;
     std::uint64_t file_end = 0;  // spilling: where the next piece goes
-    bool envelope_moved = false; // spilling: it has grown, and goes behind the content
+    bool envelope_moved = false; // spilling: it has grown, and is written after the content
 
     // The caller's side.
     ContentScan scan;
     std::string gathered; // content not handed to the jobs yet
     bool spilling = false;
-    std::size_t counted = 0; // of what is held here, beside the pieces
+    std::size_t counted = 0; // of what is held here, besides the pieces
     bool waiting = false;    // for memory
     std::move_only_function<void()> resume;
 
@@ -59,7 +59,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     std::mutex mutex;
     std::deque<Task> pieces;
     bool working = false;   // a job is posted or running
-    bool abandoned = false; // whoever waits for a read does so no longer
+    bool abandoned = false; // the caller no longer waits for a read
     bool sealing = false;   // commit() was called: the rest of the pieces, then the seal
     bool wants_resume = false;
     Done done;
@@ -108,7 +108,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         spilling = true;
         spill();
     }
-    // Nothing is asked of the caller's side any more.
+    // No more callbacks to the caller from here on.
     void leave() {
         resume = nullptr;
         if (options.memory) options.memory->leave(*this);
@@ -156,7 +156,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
                 continue;
             }
             const std::string_view part = piece.bytes;
-            if (trouble) trouble = pool.disk().write(file, piece.offset, {&part, 1}); // else commit() will say so
+            if (trouble) trouble = pool.disk().write(file, piece.offset, {&part, 1}); // else commit() will report it
             piece.bytes = {};
             written(piece);
         }
@@ -212,16 +212,16 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
                           });
     }
 
-    // The file is finished: never written or synced again, and nothing of it may be taken for a message.
+    // The file is finished: never written or synced again, and nothing of it may be mistaken for a message.
     void fail(Error error) {
         remove();
         error.what = path + ": " + error.what;
         finish(std::unexpected(std::move(error)));
     }
     void remove() {
-        if (!file) return; // never created: the name, if there is one, is not ours
+        if (!file) return; // never created: the file of that name, if any, is not ours
         file.close();
-        (void)pool.disk().unlink(path); // if that fails too it is a complete message nobody was promised, or no message
+        (void)pool.disk().unlink(path); // if that fails, too, it is a complete unacknowledged message, or no message
     }
     void forget() { remove(); }
 
@@ -274,7 +274,7 @@ void MessageWriter::append(std::string_view bytes) {
 
 void MessageWriter::start_over() {
     Draft& d = *draft_;
-    d.gathered.clear(); // keeps its room: as much is likely to come
+    d.gathered.clear(); // keeps its capacity: as much is likely to come
     d.scan = {};
     d.content_offset = d.file_end; // where it is if nothing was spilled
 }
@@ -311,8 +311,8 @@ void MessageWriter::set_envelope(const Envelope& envelope, std::string_view edit
         d.content_offset = d.file_end = header_size + d.envelope_record.size();
 }
 
-// The facts of the edited view. Of a content in memory they are exact; of a larger one they may say more of
-// the header than there is since its edits, never less.
+// The facts of the edited view. For a content in memory they are exact; for a larger one they may claim more about the
+// header than is left after its edits, never less.
 static ContentFacts facts_as_edited(const ContentFacts& stored, std::string_view edited_header,
                                     const std::string* body) {
     ContentScan scan;
@@ -357,7 +357,7 @@ void MessageWriter::on_resume(std::move_only_function<void()> resume) {
 }
 
 void MessageWriter::commit(Done done) {
-    auto draft = std::exchange(draft_, nullptr); // the jobs keep it now
+    auto draft = std::exchange(draft_, nullptr); // the jobs keep it alive from now on
     Draft& d = *draft;
     d.done = std::move(done);
     d.leave();

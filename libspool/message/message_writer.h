@@ -1,6 +1,6 @@
-// Writes one message into its writer's directory: collected in memory and committed in a
-// single job if it is of ordinary size, written to the file piece by piece if it is larger.
-// Knows the file format; must not know where the bytes come from or who waits for the commit.
+// Writes one message into its writer's directory: collected in memory and committed in a single job if it is of
+// ordinary size, written to the file piece by piece if it is larger. Knows the file format; must not know where the
+// bytes come from or which client waits for the commit.
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/format/content_scan.h"
@@ -18,7 +18,7 @@ namespace spool {
 struct WriterOptions {
     std::size_t max_buffered = 1024 * 1024; // contents up to this size stay in memory until commit
     std::size_t piece = 512 * 1024;         // beyond, pieces of this size go to the file
-    ContentMemory* memory = nullptr; // counts what is held, and makes both less when it is short; must outlive it all
+    ContentMemory* memory = nullptr; // counts what is held, lowers both limits when memory is short; must outlive all
 };
 
 class MessageWriter {
@@ -28,7 +28,7 @@ public:
     // `directory` is incoming/<slot of id>, which exists; it and the pool must outlive the message's work.
     MessageWriter(CommitPool& pool, SharedDirectory& directory, QueueId id, const Envelope& envelope,
                   const WriterOptions& options = {});
-    // Abandons what was not committed.
+    // Abandons an uncommitted message.
     ~MessageWriter();
     MessageWriter(MessageWriter&&) noexcept;
     MessageWriter& operator=(MessageWriter&&) noexcept;
@@ -39,13 +39,13 @@ public:
     // Of what was appended so far.
     ContentFacts facts() const;
     std::uint64_t size() const;
-    // More is waiting for the disk than should be: stop reading from the client until `resume` is called
-    // (through the pool's drain()). Never so for contents of ordinary size while memory is not scarce.
+    // Too much is waiting for the disk: stop reading from the client until `resume` is called (through the pool's
+    // drain()). Never true for contents of ordinary size while memory is not scarce.
     bool wants_pause() const;
     void on_resume(std::move_only_function<void()> resume);
-    // Nothing that was appended is content any more; what is appended now is. (A filter has replaced the
-    // body: its new content is written behind the old one, which nobody was promised, and one sync still
-    // serves for all.)
+    // Drops everything appended so far; the content is what is appended from now on. (A filter has replaced the body:
+    // its new content is written after the old one, whose durability was never promised, and a single sync is still
+    // enough.)
     void start_over();
     // All of the content if it is in memory, else nothing. Valid until the next call.
     const std::string* at_hand() const;
@@ -53,25 +53,24 @@ public:
     // pool's drain(), unless the message was abandoned before.
     using Read = std::move_only_function<void(Result<std::string>)>;
     void read(std::uint64_t offset, std::size_t max, Read done);
-    // What filters have made of it, before commit: another envelope than the one given at first. Its edits
-    // turn the header into `edited_header`.
+    // Applies the changes of filters, before commit: replaces the original envelope. Its edits turn the header into
+    // `edited_header`.
     void set_envelope(const Envelope& envelope, std::string_view edited_header = {});
 
     std::size_t recipients() const; // of the envelope
     // The envelope's bytes as written: the hint for Submitted.
     const std::string& encoded_envelope() const;
 
-    // Writes what is left, seals, syncs file and directory, then calls `done` through the pool's drain() —
-    // also if this object is gone by then. On an error nothing of the message is left that could be taken for
-    // one: the file is finished and unlinked. Error::code tells ENOSPC/EDQUOT (452) from the rest (451). Call
-    // once, last.
+    // Writes what is left, seals, syncs file and directory, then calls `done` through the pool's drain() — even if this
+    // object is gone by then. After an error nothing is left that could be mistaken for the message: the file is
+    // finished and unlinked. Error::code distinguishes ENOSPC/EDQUOT (452) from the rest (451). Call once, last.
     void commit(Done done);
-    // Forgets the message and removes what is on disk.
+    // Drops the message and removes what is on disk.
     void abandon();
 
 private:
     struct Draft;
-    std::shared_ptr<Draft> draft_; // shared with the jobs under way
+    std::shared_ptr<Draft> draft_; // shared with the jobs in progress
 };
 
 } // namespace spool

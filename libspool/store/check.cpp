@@ -64,10 +64,10 @@ private:
         if (incoming && name == new_writer_mark_name) return; // a power cut came between
         const auto id = QueueId::parse(name);
         if (!id || id->text() != name) return find(Finding::What::foreign, path, "not a message file's name");
-        if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was met in incoming/
+        if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was found in incoming/
         if (met_.contains(*id)) return;
         auto size = read_all(disk_, path, *id);
-        // Somebody may just be starting its log again, or removing it: what is damaged stays so.
+        // Its log may just be restarted, or the file removed: only damage is still there at the second read.
         if (!size) size = read_all(disk_, path, *id);
         if (size) {
             ++report_.messages;
@@ -110,7 +110,7 @@ private:
 Result<SpoolReport> check_spool(Disk& disk) {
     Check check(disk);
     TRY(disk.list("messages"));
-    // incoming/ first: what is moved to messages/ meanwhile is met there again (and counted once), never missed.
+    // incoming/ first: a message moved to messages/ meanwhile is found there again (and counted once), never missed.
     for (unsigned n = 0; n < 256; ++n) TRY(check.directory(directory_name("incoming/", n)));
     for (unsigned n = 0; n < 256; ++n) TRY(check.directory(directory_name("messages/", n)));
     const auto quarantined = TRY(check.count("quarantine"));

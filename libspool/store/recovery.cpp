@@ -17,8 +17,7 @@ ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueI
     if (reader && reader->queue_id() != id)
         return std::unexpected(ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
     if (!reader || location == Location::messages) return reader;
-    // It may not have been reported yet, so it need not be complete: the power may have gone while it was
-    // written.
+    // It may not have been acknowledged, so it may be incomplete: the power may have failed while it was written.
     for (std::uint64_t at = 0; at < reader->size();) {
         const auto piece = reader->piece(at);
         if (!piece) return std::unexpected(piece.error());
@@ -85,9 +84,9 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
     directories_.pop_back();
     boundary_tick_ = nobodys;
     if (directory_.starts_with(incoming)) {
-        // Who holds the mark's lock is alive and may be writing anything from its start on: what is not whole
-        // there is its own business, what is whole may have been taken over by a queue-manager that died. If nobody
-        // does, all that was given out so far is nobody's; a writer that starts meanwhile begins above.
+        // A process that holds the mark's lock is alive and may be writing any id from the mark's start on: files there
+        // that are not whole are its own business, whole ones may have been taken over by a queue-manager that died. If
+        // the lock is free, no id given out so far has an owner; a writer that starts meanwhile begins above.
         auto mark_file = disk_.open(directory_ + "/" + writer_mark_name, Open::read);
         if (mark_file) {
             const auto locked = disk_.lock(*mark_file, Lock::shared);
@@ -99,7 +98,7 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
                 if (!locked) return;
             }
             const bool alive = *locked == Locked::held_by_another;
-            if (alive && !(mark && *mark)) return; // just starting: everything there is left for the next look
+            if (alive && !(mark && *mark)) return; // just starting: everything there is left for the next scan
             if (mark && *mark) boundary_tick_ = alive ? (*mark)->start : (*mark)->ceiling;
         } else if (mark_file.error().code != ENOENT) {
             unreadable(mark_file.error(), batch);
@@ -143,13 +142,12 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
             batch.errors.push_back(Error{0, path + ": " + damaged.what});
             return;
         }
-        // Torn while being written is what an interrupted writer leaves; in messages/ everything was
-        // promised.
+        // An interrupted writer leaves a torn file; in messages/ everything was promised.
         const bool incomplete = in_incoming && !forged;
         return quarantine(path, name, incomplete, damaged.what, batch);
     }
     Found found{*id, location, reader->size(), reader->held_by_another(), being_written, std::move(*reader).state()};
-    if (path != belongs) { // somebody moved it by hand
+    if (path != belongs) { // it was moved by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
             unreadable(moved.error(), batch);

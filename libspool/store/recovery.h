@@ -1,6 +1,6 @@
-// Finds what is in the spool: at startup, and after a writer crashed. Runs in steps so that a daemon can
-// deliver what is found while the rest is still being read, on threads of its choice: one scan on one thread at
-// a time, scans of different directories in parallel. Sets aside files that are not messages; deletes nothing.
+// Finds the messages in the spool: at startup, and after a writer crashed. Runs in steps so that a daemon can deliver
+// what is found while the rest is still being read, on threads of its choice: one scan on one thread at a time, scans
+// of different directories in parallel. Sets aside files that are not messages; deletes nothing.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/format/layout.h"
@@ -21,8 +21,8 @@ struct Found {
     QueueId id;
     Location location = Location::messages;
     std::uint64_t size = 0;    // of the content
-    bool in_flight = false;    // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
-    bool writer_alive = false; // who wrote it may be alive and have yet to tell of it
+    bool in_flight = false;    // an agent of an earlier queue-manager holds it: do not dispatch before it releases it
+    bool writer_alive = false; // its writer may be alive and not have reported it yet
     MessageState state;
 };
 
@@ -38,17 +38,16 @@ struct ScanBatch {
     std::vector<QuarantinedFile> quarantined;
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
     std::set<std::string>
-        unread_directories; // directories where that may pass: out of descriptors, memory, a failing disk
+        unread_directories; // directories where the error may be temporary: out of descriptors, memory, a failing disk
 };
 
-// One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
-// about it: that is for a scan to judge.
+// One message, if its file is there, is whole, and is not being delivered. Otherwise nothing, and nothing is done about
+// it: that is for a scan to decide.
 std::optional<Found> find_message(Disk& disk, QueueId id, Location location);
 
 struct ScanOptions {
     std::size_t batch = 64; // files per step
-    // Messages that are known already: their files are skipped where they belong. Not changed while a
-    // scan steps.
+    // Messages that are known already: their files are skipped if in the right place. Not changed while a scan steps.
     std::shared_ptr<const std::unordered_set<QueueId>> known = {};
 };
 
@@ -56,15 +55,15 @@ class RecoveryScan {
 public:
     // Everything: incoming/*/ first (always short), then messages/*/.
     static RecoveryScan everything(Disk& disk, ScanOptions options = {});
-    // One writer's directory: when its connection closed and when a new one says Hello. What belongs to the
-    // writer that lives there now is left alone.
+    // One writer's directory: when its connection has closed and when a new one sends Hello. Files of the writer that
+    // is running there now are left alone.
     static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
 
     // These directories, as ScanBatch::unread_directories names them.
     static RecoveryScan again(Disk& disk, const std::set<std::string>& directories, ScanOptions options = {});
 
-    // Its next directory as a scan of its own, to run beside this one and others; none left: nothing. Reading
-    // a million small files is waiting for the disk a million times, unless many wait at once.
+    // Its next directory as a scan of its own, to run in parallel with this one and others; none left: nothing. Reading
+    // a million small files means waiting for the disk a million times, unless many reads wait at once.
     std::optional<RecoveryScan> split_off();
 
     bool finished() const { return directories_.empty() && names_.empty(); }
@@ -81,7 +80,7 @@ private:
 
     Disk& disk_;
     ScanOptions options_;
-    std::shared_ptr<std::mutex> aside_ = std::make_shared<std::mutex>(); // one at a time finds a free name there
+    std::shared_ptr<std::mutex> aside_ = std::make_shared<std::mutex>(); // while finding a free name there
     std::vector<std::string> directories_;                               // still to be read, last first
     std::string directory_;                                              // the one `names_` come from
     std::vector<std::string> names_;

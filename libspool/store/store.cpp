@@ -18,7 +18,7 @@ constexpr std::uint64_t hole_unit = 4096;
 
 Location other(Location location) { return location == Location::incoming ? Location::messages : Location::incoming; }
 
-// Does `act` to the file where it is thought to be, then where else it can be.
+// Does `act` to the file at its expected place, then at the other possible one.
 template <class Act> auto wherever(QueueId id, Location hint, Act act) {
     auto result = act(path_of(id, hint));
     if (!result && result.error().code == ENOENT) result = act(path_of(id, other(hint)));
@@ -30,16 +30,15 @@ Error as_error(const ReadError& error) {
     return Error{EBADMSG, std::get<Damaged>(error).what};
 }
 
-// After a sync that failed, for whatever reason, the kernel has forgotten what it was to write: EIO says so.
+// After a failed sync, whatever the reason, the kernel has forgotten what it was to write: EIO signals that.
 Result<> sync_or_finish(Disk& disk, const File& file) {
     auto done = disk.sync_data(file);
     if (!done) return std::unexpected(Error{EIO, std::move(done).error().what});
     return {};
 }
 
-// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and nobody syncs it
-// again. A whole copy takes its place: durable before the name changes hands, and until that is durable the old file
-// is found.
+// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and the file is never
+// synced again. A whole copy replaces it: durable before the rename, and until that is durable the old file is found.
 Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
     auto reader = MessageReader::open_path(disk, path);
     if (!reader) return std::unexpected(as_error(reader.error()));
@@ -68,8 +67,8 @@ Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
     return disk.sync(TRY(disk.open(path.substr(0, path.rfind('/')), Open::directory)));
 }
 
-// How a message's log stands after an append. We are the one writer: as long as it ends there and was not restarted, it
-// need not be read again to append to it. Kept of long ones only, where that is worth it.
+// Where a message's log ended after an append. We are the only writer: as long as it ends there and was not restarted,
+// it need not be read again for the next append. Kept only for long logs, which are worth it.
 struct LogTail {
     std::uint64_t begin = 0, end = 0; // in the file
     std::uint32_t generation = 0, next_sequence = 1, unsynced = 0;
@@ -77,8 +76,8 @@ struct LogTail {
 };
 constexpr std::size_t most_kept = 1024;
 
-// A new beginning of the log: the checkpoint behind what is there, durable; then the mark that points to it,
-// durable; then the old part may go. Cut off at any instant, the old or the new log is whole.
+// Restarts the log: the checkpoint goes after what is there, durable; then the mark that points to it, durable; then
+// the old part may go. If interrupted at any point, either the old or the new log is whole.
 Result<LogTail> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
     auto reader = MessageReader::open_path(disk, path);
     if (!reader) return std::unexpected(as_error(reader.error()));
@@ -98,11 +97,11 @@ Result<LogTail> start_log_anew(Disk& disk, const File& file, QueueId id, const s
     TRY(sync_or_finish(disk, file));
     const auto from = (reader->log_begin() + hole_unit - 1) / hole_unit * hole_unit;
     const auto to = at / hole_unit * hole_unit;
-    if (to > from) (void)disk.punch_hole(file, from, to - from); // saves room, nothing depends on it
+    if (to > from) (void)disk.punch_hole(file, from, to - from); // saves space, nothing depends on it
     return LogTail{at, at + bytes.size(), mark.generation, mark.first_sequence + 1, 0, checkpoint.size()};
 }
 
-// What the file says of its log; `lost`: records are missing that nobody was promised.
+// The state of the log in the file; `lost`: records are missing whose durability was never promised.
 struct FoundLog {
     LogTail tail;
     bool torn = false, lost = false;
@@ -123,8 +122,8 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
                     log.lost > 0};
 }
 
-// `tail`: of the last append, if it is known; then of this one. An error: nothing of it is in the file, as whoever
-// asked goes on as if it had not happened. `finished`: it is in the file, and that is to be written to no more.
+// `tail`: of the last append, if known; then of this one. On an error nothing of it is in the file, because the caller
+// continues as if it had not happened. `finished`: it is in the file, which must not be written to any longer.
 Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties, Sync sync,
                    const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
     File file = TRY(disk.open(path, Open::read_write));
@@ -154,7 +153,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
     if (log.torn) TRY(disk.truncate(file, at)); // so that nothing of it can look like a record
     const std::string_view part = bytes;
     if (auto put = disk.write(file, at, {&part, 1}); !put) {
-        (void)disk.truncate(file, at); // no room for all of it: nothing of it
+        (void)disk.truncate(file, at); // no room for all of it: leave nothing
         return put;
     }
     if (sync == Sync::yes) {
@@ -181,10 +180,10 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 struct Store::Inner : std::enable_shared_from_this<Inner> {
     using Batching = Store::Batching;
     struct File {                    // what an append knows of the one it writes to
-        std::optional<LogTail> tail; // as it was, and as it has become
+        std::optional<LogTail> tail; // before the append, then after it
         bool finished = false;       // nothing more is written to it
-        bool replaced = false;       // a copy took its place
-        bool lost = false;           // it has become finished, though what was asked for is done
+        bool replaced = false;       // a copy replaced it
+        bool lost = false;           // it has become finished, though the request was carried out
     };
     struct Operation {
         QueueId id;
@@ -192,7 +191,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
         std::move_only_function<Result<>(Disk&, File&, const std::vector<Property>&)> act;
         std::vector<Property> properties = {}; // append: what is written …
-        std::vector<Done> done = {};           // … for each who asked, in their order
+        std::vector<Done> done = {};           // … for each requester, in their order
         Result<> result = {};
         File file = {};
     };
@@ -202,16 +201,17 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     CommitPool& pool;
     const StoreOptions options;
     Batch asked; // since the last flush
-    // Messages with an operation under way, and what has to wait for it.
+    // Messages with an operation in progress, and the operations that wait for it.
     std::unordered_map<QueueId, std::deque<Operation>> busy;
-    // Files whose write or sync failed: nothing is written to them any more, but to a copy that takes their place.
+    // Files whose write or sync failed: they are no longer written to; writes go to a copy that replaces them.
     std::unordered_set<QueueId> failed;
-    std::unordered_map<QueueId, LogTail> tails; // of messages with long logs that were appended to lately
+    std::unordered_map<QueueId, LogTail> tails; // of messages with long logs that were appended to recently
     std::uint64_t outstanding = 0;
 
-    // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next.
+    // Operations without a sync go in batches, few at a time: requests that come meanwhile are collected for the next
+    // one.
     Batch quick;
-    Batch low_priority; // moves and removals: into `quick` when there are enough of them, or it is time
+    Batch low_priority; // moves and removals: into `quick` when there are enough of them, or after a while
     unsigned quick_running = 0;
     static constexpr std::size_t largest_batch = 64, worth_a_thread = 32, most_together = 1000;
     static constexpr unsigned most_quick = 2;
@@ -260,8 +260,9 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         if (quick.size() == largest_batch) start_quick();
     }
 
-    // What waits longest; of appends without a sync as many as may be written together, or one message's many would
-    // never be done. With a sync each is written by itself: the next record in the file then says that it was promised.
+    // The operation that has waited longest; appends without a sync are combined up to a limit, or many for one message
+    // would never get done. With a sync each is written by itself: the next record in the file then says that it was
+    // promised.
     static Operation take_next(std::deque<Operation>& waiting) {
         auto next = std::move(waiting.front());
         waiting.pop_front();
@@ -297,7 +298,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
 
     // Back on the caller's thread.
     void finished(Batch batch) {
-        if (batch.front().pace == Sync::no) --quick_running; // a batch is of one pace
+        if (batch.front().pace == Sync::no) --quick_running; // all in a batch are of one pace
         bool more = false;
         for (auto& operation : batch) {
             if (operation.file.replaced) failed.erase(operation.id);
@@ -310,7 +311,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 if (tails.size() >= most_kept) tails.clear();
                 tails.insert_or_assign(operation.id, *operation.file.tail);
             }
-            // What waited goes before anything asked for since.
+            // Waiting operations go before later requests.
             if (const auto place = busy.find(operation.id); place->second.empty()) {
                 busy.erase(place);
             } else {
@@ -337,7 +338,7 @@ void Store::take_over(QueueId id, Done done) {
                      const auto to = path_of(id, Location::messages);
                      auto moved = disk.rename(path_of(id, Location::incoming), to);
                      if (moved || moved.error().code != ENOENT) return moved;
-                     TRY(disk.open(to, Open::read)); // there already: taking over twice is harmless
+                     TRY(disk.open(to, Open::read)); // moved already: taking over twice is harmless
                      return {};
                  }},
                 std::move(done));

@@ -1,6 +1,6 @@
-// What the queue-manager does with messages it has accepted: move, append properties,
-// remove, set aside. Everything runs on the pool's threads, in order per message, in
-// batches; its loop never waits. One Store per spool: it is the only writer.
+// The queue-manager's operations on accepted messages: move, append properties, remove, set aside. Everything runs on
+// the pool's threads, in order per message, in batches; the caller's loop never waits. One Store per spool: it is the
+// only writer.
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/format/layout.h"
@@ -18,7 +18,7 @@ enum class Sync : std::uint8_t { no, yes };
 
 struct StoreOptions {
     std::uint64_t log_limit = 64 * 1024; // a property log longer than this is restarted with a checkpoint
-    std::uint64_t long_log = 16 * 1024;  // of one longer than this it is remembered where it ends
+    std::uint64_t long_log = 16 * 1024;  // of a log longer than this, the end is remembered
 };
 
 class Store {
@@ -30,37 +30,37 @@ public:
     ~Store();
     Store(const Store&) = delete;
 
-    // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Success if it is
-    // there already.
+    // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Succeeds if it was moved
+    // before.
     void take_over(QueueId id, Done done = {});
     // Appends records; with Sync::yes `done` is called after they are on stable storage. Restarts the log
     // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next
     // append puts a copy of it in its place, if it can still be read whole, and appends to that.
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
-    // Unlinks the file, wherever it is. Success if it is gone already.
+    // Unlinks the file, wherever it is. Succeeds if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
-    // Into removed/, where it stays until restore() or permanently: an operator's removal, which is on record in the
-    // file. Success if it is gone already.
+    // Into removed/, where it stays until restore() or permanently: an operator's removal, which is recorded in the
+    // file. Succeeds if it is gone already.
     void move_to_removed(QueueId id, Location hint, Done done = {});
-    // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
-    // storage. ENOENT: it is not there; ENODATA: none of its recipients is open any more.
+    // Out of removed/ into messages/: removed recipients are pending again, `who` is recorded as the operator; on
+    // stable storage. ENOENT: there is no such file; ENODATA: none of its recipients is open any longer.
     void restore(QueueId id, std::string who, smtp::WallTime now, Done done = {});
     // Into quarantine/, with a small text file beside it that says why.
     void quarantine(QueueId id, Location hint, std::string why, Done done = {});
     // Into bad/ likewise: an NDR that cannot be delivered.
     void move_to_bad(QueueId id, Location hint, std::string why, Done done = {});
 
-    // Hands what was asked for since the last call to the threads: once per loop turn. With Batching::yes moves
-    // and removals, which nobody waits for, may stay until there are more of them, for waking a thread costs
-    // more than an unlink; true: some did, and flush() is to be called again within some milliseconds.
+    // Passes the operations requested since the last call to the threads: once per loop turn. With Batching::yes moves
+    // and removals, whose completion is not urgent, may stay until there are more of them, because waking a thread
+    // costs more than an unlink; true: some did, and flush() must be called again within some milliseconds.
     enum class Batching : std::uint8_t { no, yes };
     bool flush(Batching batching = Batching::no);
-    // Asked for and not finished.
+    // Requested and not finished.
     std::uint64_t outstanding() const;
 
 private:
     struct Inner;
-    std::shared_ptr<Inner> inner_; // completions that come after the Store has gone find nobody
+    std::shared_ptr<Inner> inner_; // completions that come after the Store is destroyed do not find it
 };
 
 // Makes every directory of the layout (and nothing in run/), and incoming/<slot> for the slots named.

@@ -1,9 +1,11 @@
 """What is asked of each ratio of Postrider's figure to Postfix's, and how a disturbed machine shows."""
 import os
+import statistics
 from pathlib import Path
 
 AT_LEAST, AT_MOST = "≥", "≤"
 
+# {(case, row of the table): what the ratio should be}
 GOALS = {
     ("a", "end to end/s"): (AT_LEAST, 6), ("a", "CPU ms/message"): (AT_MOST, 0.10),
     ("b", "end to end/s"): (AT_LEAST, 10), ("b", "CPU ms/message"): (AT_MOST, 0.07),
@@ -39,9 +41,8 @@ def text_of(case, row):
 
 def spread(values):
     """Largest to smallest, as a part of the median."""
-    ordered = sorted(values)
-    middle = ordered[len(ordered) // 2]
-    return (ordered[-1] - ordered[0]) / middle if middle else 0
+    middle = statistics.median(values)
+    return (max(values) - min(values)) / middle if middle else 0
 
 
 class Steal:
@@ -61,5 +62,5 @@ class Steal:
 
 
 def others_at_work():
-    """Are other processes using the processors right now? Their number, averaged over the last minute."""
+    """How many other processes wanted a processor, averaged over the last minute."""
     return os.getloadavg()[0]

@@ -82,6 +82,13 @@ def literals(path):
     return " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*\n\s*"', "", text)))
 
 
+def comments(path):
+    """One line for each, without the names of the code in it (`name`)."""
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', path.read_text())
+    blocks = re.findall(r"(?:^[ \t]*//[^\n]*\n)+|//[^\n]*", text, flags=re.M)
+    return "\n".join(re.sub(r"`[^`]*`|\s*//+", " ", block).strip() for block in blocks)
+
+
 def sources():
     for folder in ("daemons", "libspool", "libsmtp"):
         for path in sorted((ROOT / folder).rglob("*")):
@@ -104,6 +111,11 @@ def test_documents_are_in_plain_english():
 def test_texts_of_programs_are_in_plain_english():
     found = {str(path.relative_to(ROOT)): PATTERN.findall(literals(path)) for path in sources()}
     compare({name: turns for name, turns in found.items() if turns}, NAMES, "NAMES")
+
+
+def test_comments_are_in_plain_english():
+    found = {str(path.relative_to(ROOT)): PATTERN.findall(comments(path)) for path in sources()}
+    compare({name: turns for name, turns in found.items() if turns}, {}, "zero")
 
 
 # A macro of mdoc, std::unexpect, and our function that calls crypt(3).

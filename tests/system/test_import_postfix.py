@@ -179,6 +179,7 @@ virtual_transport = lmtp:unix:{store.socket}
 relocated_maps = inline:{{ {{ gone@boxes.example = somewhere else }} }}
 recipient_delimiter = +
 header_checks = pcre:@DIR@/checks
+nested_header_checks =
 smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client bl.hub.example
 """, virtual="# a domain of aliases\nlists.example  anything\nteam@lists.example ann@boxes.example,\n  bob@boxes.example\n",
                            boxes="ann@boxes.example x\nbob@boxes.example x\n", checks="/^Subject: lottery/ REJECT no lotteries\n")

@@ -1,5 +1,5 @@
 """The keys of [queue] and of reports that are the daemons' affair, and the check that no key of [queue] is without a
-test. What the engine does with the others: tests/decide/queue/settings_test.cpp."""
+test. What the engine does with the others: tests/decide/queue/*settings_test.cpp."""
 import re
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def keys_of(section):
 
 
 def test_every_key_of_queue_has_a_test_that_it_changes_the_behaviour():
-    text = (ROOT / "tests/decide/queue/settings_test.cpp").read_text()
+    text = "".join(path.read_text() for path in (ROOT / "tests/decide/queue").glob("*settings_test.cpp"))
     tested = {key for title in re.findall(r'TEST_CASE\("(.*?)"\)', text) for key in re.findall(r"\bqueue\.(\w+)", title)}
     assert {"glitch_interval", "forget_after"} <= keys_of("queue"), "the sample configuration is read wrongly"
     assert keys_of("queue") == tested | set(HERE)

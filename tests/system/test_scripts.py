@@ -1,7 +1,10 @@
-"""The scripts for whoever has a clone, where they have been wrong: on machines that have more installed than a fresh one."""
+"""The scripts of a clone: on machines that have more installed than a fresh one, and what scripts/bench concludes."""
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,3 +71,44 @@ def test_a_package_is_unpacked_where_others_need_a_part_of_its_source(unpack):
     entries = [installed("libunbound8", "Source: unbound", f"Version: {version}", "Multi-Arch: same"),
                installed("needs-libunbound8", "Version: 1", f"Depends: libunbound8 (= {version})")]
     assert {"unbound", "libunbound8"} <= unpack("unbound", "libunbound8\n", entries)
+
+
+# -- scripts/bench: what it concludes from figures
+
+@pytest.fixture(scope="module")
+def bench():
+    loader = importlib.machinery.SourceFileLoader("bench", str(ROOT / "scripts/bench"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
+    loader.exec_module(module)
+    return module
+
+
+def rates(per_second, cpu):
+    return {"a": {"end to end/s": per_second, "CPU ms/message": cpu, "peak memory MB": 1}}
+
+
+def test_the_table_has_the_goals_beside_the_ratios_and_names_what_falls_short(bench, capsys):
+    results = {"Postfix": rates(500, 2.0), "Postrider": rates(3000, 0.4)}
+    assert bench.print_table(results, {"Postfix": "3.7", "Postrider": "abc"}, ["a"]) == ["a CPU ms/message: 0.20, asked ≤ 0.1"]
+    rate, cpu, memory = capsys.readouterr().out.splitlines()[-3:]
+    assert rate.split()[-3:] == ["6.00", "≥", "6"] and cpu.split()[-4:] == ["0.20", "≤", "0.1", "short"]
+    assert memory.split()[-1] == "1.00"
+
+
+def test_one_program_by_itself_is_compared_with_nothing(bench, capsys):
+    assert bench.print_table({"Postrider": rates(1, 9)}, {"Postrider": "abc"}, ["a"]) == []
+    assert "short" not in capsys.readouterr().out
+
+
+def test_runs_that_differ_are_a_warning(bench, capsys):
+    class Runs(bench.Bench):
+        def one_run(self, mta, case, column):
+            return {"end to end/s": next(figures)}
+
+    class Mta:
+        name = "Postrider"
+    options = SimpleNamespace(runs=3, no_syncs=True)
+    for values, warned in (([100, 104, 96], False), ([100, 104, 90], True)):
+        figures, runs = iter(values), Runs(options)
+        assert runs.case([(Mta, 0)], "a") == {"Postrider": {"end to end/s": 100}}
+        assert any("the runs differ by" in each for each in runs.disturbed) == warned, runs.disturbed

@@ -1,5 +1,4 @@
-// The configured alias files as one table: asked in their order, kept up with, and what is wrong with them
-// said.
+// The configured alias files as one table: searched in their order, kept up to date, and problems with them reported.
 #pragma once
 #include "daemons/categorizer/lookup/known_files.h"
 #include "daemons/common/logging/log.h"
@@ -15,13 +14,12 @@ namespace categorizer {
 
 class Aliases {
 public:
-    // `state`: the directory where it is noted which were there; `trouble`: a line for whoever asks how we are, ""
-    // clears it.
+    // `state`: the directory that records which files existed; `trouble`: a line for `status`, "" clears it.
     Aliases(common::Log& log, std::string state, std::function<void(std::string_view)> trouble);
 
-    // `by_default`: those that nobody has named: until they have been there once, they need not be.
+    // `by_default`: files that are not configured explicitly: until they have existed once, they need not exist.
     void configure(const std::vector<std::string>& files, const std::vector<std::string>& by_default);
-    // Reads what has changed. Cheap: looks at a file once a second at most.
+    // Reads what has changed. Cheap: checks a file at most once a second.
     void refresh(smtp::Now now);
     // `name` in lower case. Unreadable as soon as a file before the answer is.
     decide::AliasAnswer find(const std::string& name) const;

@@ -1,5 +1,5 @@
-// Files that alias files include, read as this system: owner and mode are looked at, changes noticed. Those
-// that users' own files include are read by `local` (user_files.h).
+// Files that alias files include, read as the service: owner and mode are checked, changes noticed. Those that users'
+// own files include are read by `local` (user_files.h).
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/decide/addressing/expansion_tables.h"
@@ -14,7 +14,7 @@ class IncludeFiles {
 public:
     explicit IncludeFiles(common::Log& log) : log_(log) {}
 
-    // Unreadable: it cannot be opened, is no plain file, too large, or others may write to it.
+    // Unreadable: it cannot be opened, is not a plain file, is too large, or others may write to it.
     decide::AliasAnswer find(const std::string& path, smtp::Now now);
     void forget() { cache_.clear(); }
 

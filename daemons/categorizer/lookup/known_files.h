@@ -1,5 +1,5 @@
-// Which files were there once, in the spool: after a restart, too, one that has gone is not one that never was. A line
-// for each path. Knows nothing of what is in them.
+// Records in the spool which files have existed, so that even after a restart a file that has gone differs from one
+// that never existed. A line for each path. Knows nothing about their content.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include <set>
@@ -15,7 +15,7 @@ public:
 
     bool has(const std::string& path) const { return paths_.contains(path); }
     void add(const std::string& path);
-    // What is not among them need not be remembered any more.
+    // Paths that are not among them need not be remembered any longer.
     void forget_others(const std::vector<std::string>& paths);
 
 private:

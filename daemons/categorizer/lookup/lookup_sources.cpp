@@ -153,7 +153,7 @@ void LookupSources::fetch(const LookupRequest& need) {
                 lookups_.ask(table, need.name);
                 asked = true;
             }
-        if (!asked) context_.loop.defer([this, need] { known_(need); }); // somebody else's question was quicker
+        if (!asked) context_.loop.defer([this, need] { known_(need); }); // another question was quicker
         return;
     }
     case LookupRequest::Kind::forward:

@@ -28,7 +28,7 @@ std::function<TableAnswer(const std::string& address)> Suppressions::for_mail_fr
 TableAnswer Suppressions::find(const std::string& address, const std::string& reverse_path) {
     if (common::is_own_postmaster(address, local_domains_)) return {};
     if (const auto opened = open(); !opened) {
-        if (opened.error().code == ENOENT) return {}; // nobody was ever put there
+        if (opened.error().code == ENOENT) return {}; // no address has ever been added
         if (store::is_being_examined(opened.error())) return {TableAnswer::Status::not_yet, "", ""};
         return unreadable(opened.error());
     }

@@ -1,6 +1,6 @@
-// The suppression list, as the expansion asks it: a look into a snapshot of it, which waits for nobody. While its
-// keeper examines it, the answer is not available yet, and is reported when it is. Knows
-// the list; must not know who asks, nor change it (the queue-manager keeps it).
+// The suppression list for the expansion: a lookup in a snapshot of it, which never waits. While its keeper examines
+// it, the answer is not available yet, and is reported when it is. Knows the list; must not know its callers, nor
+// change it (the queue-manager keeps it).
 #pragma once
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/store/suppression_list.h"
@@ -22,11 +22,11 @@ public:
         : trouble_(std::move(trouble)), known_(std::move(known)), again_(loop, [this] { look_again(); }) {}
     void configure(const std::string& spool, const std::vector<std::string>& local_domains);
 
-    // Is there anybody on it, as the queue-manager says? Nothing is looked up while there is nobody.
+    // Does it have entries, according to the queue-manager? Nothing is looked up while it has none.
     void set_any(bool any) { any_ = any; }
     bool any() const { return any_; }
 
-    // ExpansionTables::suppressed for mail from there; "" a report.
+    // ExpansionTables::suppressed for mail from that reverse-path; "" a report.
     std::function<decide::TableAnswer(const std::string& address)> for_mail_from(std::string reverse_path);
     // For one that was not_yet.
     void fetch(const std::string& address);
@@ -44,7 +44,7 @@ private:
     std::string spool_;
     std::vector<std::string> local_domains_;
     std::unique_ptr<common::SuppressionList> list_;
-    bool any_ = true; // until it is said
+    bool any_ = true; // until it is known
     bool in_trouble_ = false;
 };
 

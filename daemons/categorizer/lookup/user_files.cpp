@@ -61,7 +61,7 @@ void UserFiles::send(std::uint64_t request, const UserFile& file) {
     static_cast<void>(local_.send(uf::Read{request, file.user, file.path, file.extension}));
 }
 
-// What was asked of another connection will not be answered.
+// Questions sent over a previous connection will not be answered.
 void UserFiles::on_connected() {
     for (const auto& [file, open] : open_) send(open.request, file);
 }
@@ -101,7 +101,7 @@ void UserFiles::known(const UserFile& file, UserFileAnswer&& answer) {
         cache_bytes_ -= before->second.answer.text.size();
     cache_bytes_ += answer.text.size();
     cache_.insert_or_assign(file, CacheEntry{std::move(answer), now()});
-    receiving_answers_ = true; // whoever waited for several has all of them now
+    receiving_answers_ = true; // a question that waited for several has all of them now
     found_(open.key());
     receiving_answers_ = false;
 }

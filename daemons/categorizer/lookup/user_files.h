@@ -1,6 +1,6 @@
-// Files of users that say where their mail goes (.forward, :include: inside): asked of `local`, which reads
-// them as the user; kept as long as an expansion needs to come to its end, and a second. A file that is not to
-// be believed is told in the log and counts as none. Knows no syntax.
+// Files of users that say where their mail goes (.forward, :include: inside): requested from `local`, which reads
+// them as the user; cached until an expansion has come to its end, and a second. A file that must not be trusted is
+// logged and counts as none. Knows no syntax.
 #pragma once
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/ipc/connector.h"
@@ -24,14 +24,14 @@ struct UserFile {
 
 struct UserFileAnswer {
     enum class Said {
-        none,       // no such file, or one that must not be believed
+        none,       // no such file, or one that must not be trusted
         found,      // text
         unreadable, // why: mail waits
         not_yet,    // find() it
     };
     Said said = Said::none;
     std::string text, why;
-    std::string path; // of the file that spoke
+    std::string path; // of the file that was read
 };
 
 class UserFiles {

@@ -17,7 +17,7 @@ constexpr auto known_for = 60s, unknown_for = 10s, unreadable_for = 2s;
 
 struct Users::Work {
     uv_work_t request{};
-    Users* owner = nullptr; // null: nobody wants to know any more
+    Users* owner = nullptr; // null: the answer is no longer wanted
     std::string name;
     ReservedIds reserved;
     UserAnswer answer = UserAnswer::unreadable;
@@ -35,7 +35,7 @@ UserAnswer look_up_system_user(const std::string& name, const ReservedIds& reser
             continue;
         }
         if (found) return reserved.has(found->pw_uid) ? UserAnswer::no_mailbox : UserAnswer::known;
-        // What "no such user" may be reported as is not agreed on: getpwnam(3).
+        // The error for "no such user" varies between systems: getpwnam(3).
         if (error == 0 || error == ENOENT || error == ESRCH) return UserAnswer::unknown;
         return UserAnswer::unreadable;
     }

@@ -79,7 +79,7 @@ std::vector<std::string> config_warnings(const config::Config& config, smtp::Wal
 std::vector<std::string> environment_warnings(const config::Config& config) {
     std::vector<std::string> out;
     if (auto text = log_warning(config); !text.empty()) out.push_back(std::move(text));
-    if (!config.mta.users) return out; // the host's mail is not this one's affair
+    if (!config.mta.users) return out; // single-user mode: not responsible for the mail of the host
     if (auto text = lost_names_warning(""); !text.empty()) out.push_back(std::move(text));
     return out;
 }

@@ -13,19 +13,19 @@
 
 namespace common {
 
-// A line for each, with what to do; files that cannot be read from here are skipped.
+// One line per warning, with what to do about it. Files that this process cannot read are skipped.
 std::vector<std::string> config_warnings(const config::Config& config, smtp::WallTime now);
-// The same of what others on this host may change at any time: who takes log lines, whose the standard names are.
+// The same for what others on this host may change at any time: the syslog socket and the standard names.
 std::vector<std::string> environment_warnings(const config::Config& config);
-// The same of groups; asks the user database, which may block (NSS).
+// The same for groups that do not exist; queries the user database, which may block (NSS).
 std::vector<std::string> missing_groups(const config::Mta& mta);
-// Whom the daemons are to run as; the error says what to do. Blocks alike. Only where mta.multi_user is true.
+// The identity that the daemons run as; the error says what to do. May block as well. Only if mta.multi_user is true.
 spool::Result<Identity> service_user(const config::Mta& mta);
 
-inline constexpr smtp::Duration certificate_warning_period = std::chrono::hours(14 * 24); // so long before its end
-// "" while its end is far.
+inline constexpr smtp::Duration certificate_warning_period = std::chrono::hours(14 * 24); // before its expiry
+// "" while the expiry is further away than that.
 std::string expiry_warning(const std::string& file, smtp::WallTime end, smtp::WallTime now);
-// "" if nobody but owner and group may read it. `mode` as in stat(2).
+// "" if only owner and group may read it. `mode` as in stat(2).
 std::string permission_warning(const std::string& file, unsigned mode);
 
 } // namespace common

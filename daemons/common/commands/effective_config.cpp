@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t longest_published = 64 * 1024;
 
-// A text as TOML has it.
+// A text as a TOML string.
 std::string toml_text(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -35,10 +35,10 @@ std::string toml_text(std::string_view text) {
     return out + '"';
 }
 
-// Where the masters of a user publish: a place that only he can write to.
+// Where a user's masters publish: a directory that only this user can write to.
 std::string place_of(uid_t user) { return user == 0 ? "/run/postrider" : fmt::format("/run/user/{}/postrider", user); }
 
-// "etc%2Fpostrider%2Fpostrider.toml", so that there is one for every configuration file.
+// "etc%2Fpostrider%2Fpostrider.toml": a name for each configuration file.
 std::string name_of(const std::string& file) {
     std::error_code unknown;
     auto whole = std::filesystem::weakly_canonical(file, unknown);
@@ -66,7 +66,7 @@ std::optional<config::Config> published(const std::string& file) {
     return published_in(place_of(0), file);
 }
 
-// The first of them; all are told by `postrider check`.
+// The first problem and the number of the others; `postrider check` shows all of them.
 std::string told(const std::vector<config::Problem>& problems) {
     const auto more = problems.size() - 1;
     return problems.front().to_string() + (more == 0 ? "" : fmt::format(" (and {} more)", more));
@@ -90,13 +90,13 @@ std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(st
     };
     const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
     if (auto config = published(file)) {
-        // That it is closed to ordinary users may well be meant so, and they can do nothing about it.
+        // The file may be unreadable for ordinary users on purpose, and they cannot change that: no warning.
         if (closed == EACCES) return EffectiveConfig(*config, "");
         return instead(*config, "using the configuration of the running MTA");
     }
     if (partial)
         return instead(partial->config, fmt::format("assuming that the spool is {}", partial->config.spool.directory));
-    // Elsewhere than in the standard file a guess might find somebody else's MTA.
+    // For any file but the standard one, a guess might find an unrelated MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
     return instead(*config::parse("", file), fmt::format("assuming that the spool is {}", config::Spool{}.directory));
 }

@@ -80,7 +80,8 @@ std::string wrapped(std::string_view text, std::string_view prefix, std::size_t 
     return out;
 }
 
-// Our own documentation stands in tables.cpp; a default Config's values are copied out, so it may go again.
+// The keys' documentation is in the *_keys.cpp files. Values of the default Config are copied, so it need not outlive
+// the call.
 template <class F> void each_section(F&& take) {
     Config config;
     config.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};

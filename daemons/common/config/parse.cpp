@@ -199,7 +199,7 @@ void Reader::route(const std::string& word, const std::string& path, const Named
 
 void Reader::check_route(const decide::RouteRule& rule, const std::string& path) {
     const auto [first, is_new] = rule_places_.emplace(rule.pattern, toml_.position(path));
-    if (!is_new && !rule.pattern.empty()) { // the library sorts keys: the later one in the file is to blame
+    if (!is_new && !rule.pattern.empty()) { // the library sorts keys: report the one further down in the file
         const auto later = std::max(first->second, toml_.position(path));
         toml_.problem(later, fmt::format("duplicate route for {}", rule.pattern));
     }

@@ -10,12 +10,12 @@
 namespace config {
 
 struct PartialConfig {
-    Config config; // what has a problem is as if it were not there
+    Config config; // keys with a problem are treated as absent
     std::vector<Problem> problems;
 };
 
-// The files that it names need not be there. An error: it cannot be read, is no TOML, or where the spool lies is among
-// its mistakes.
+// The files that it names need not exist. Error: the file cannot be read, is not TOML, or the location of the spool is
+// among its problems.
 std::expected<PartialConfig, std::vector<Problem>> load_partial(const std::string& file,
                                                                 const System& system = System::here());
 

@@ -41,14 +41,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-// The word of `known` that was probably meant; always one, for a list of all keys helps nobody.
+// The entry of `known` that was probably meant; always exactly one, because a list of all keys would not help.
 std::string nearest(std::string_view odd, const std::vector<std::string>& known) {
     odd = odd.substr(0, 64);
     return *std::min_element(known.begin(), known.end(),
                              [&](const auto& a, const auto& b) { return distance(odd, a) < distance(odd, b); });
 }
 
-// ".example.com" of the section [route.mail.example.com], which TOML takes for tables in tables; "" of any other.
+// ".example.com" of the section [route.mail.example.com], which TOML parses as nested tables; "" of any other.
 std::string dotted(const toml::node& node) {
     std::string out;
     for (const auto* table = node.as_table(); table;) {

@@ -281,7 +281,7 @@ void Settlement::check_ciphers() {
     look(config_.smtp_client.tls_ciphers, "smtp_client.tls_ciphers");
 }
 
-// Every domain is of one class, and what its class needs is said.
+// Each domain belongs to one class; reports what a class needs and lacks.
 void Settlement::check_addresses() {
     const auto& c = config_;
     const auto& virtuals = c.addresses;
@@ -310,7 +310,7 @@ void Settlement::check_addresses() {
             "virtual_mailbox.deliver", "{value} requires virtual_mailbox.recipients");
 }
 
-// Names of files are whole from here on; those that must be there are noted.
+// File names become absolute; those that must exist are recorded.
 void Settlement::settle_files() {
     const auto note = [&](const std::string& key, const std::string& path) {
         const auto place = toml_.position(key);

@@ -14,20 +14,20 @@ public:
     // `disk` must outlive it.
     MessageCache(spool::Disk& disk) : disk_(disk) {}
 
-    // Locked, as MessageReader::open() does it.
+    // Locked, as by MessageReader::open().
     spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint);
-    // No delivery will come soon: what is kept for the next one goes.
+    // No delivery is expected soon: drops what is kept for the next one.
     void forget_last() { last_.reset(); }
 
 private:
-    static constexpr std::size_t many = 100; // recipients: worth keeping for a moment while nobody reads it
+    static constexpr std::size_t many = 100; // recipients: worth keeping for a moment after the last reader
 
     spool::Disk& disk_;
-    // Of messages with several recipients, as long as one of their readers lives.
+    // Of messages with several recipients, while one of their readers exists.
     std::unordered_map<spool::QueueId, std::weak_ptr<spool::FoldedLog>> shared_;
     std::size_t tidy_at_ = 64;
     std::shared_ptr<spool::FoldedLog>
-        last_; // of the last message with many: its next delivery may come when this has gone
+        last_; // of the last message with many: its next delivery may come after this one's reader is gone
 };
 
 } // namespace common

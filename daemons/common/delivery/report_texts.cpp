@@ -12,7 +12,7 @@ namespace common {
 
 namespace {
 
-// Nothing: there is no such file, or it cannot be read. One that is too large is so here, too.
+// Nothing: there is no such file, or it cannot be read. If the text is too large, so is the returned beginning.
 std::optional<std::string> beginning_of(const std::string& path, std::vector<std::string>& problems) {
     auto text = read_bounded(path, largest_report_text);
     if (text) return *std::move(text);
@@ -22,7 +22,7 @@ std::optional<std::string> beginning_of(const std::string& path, std::vector<std
     return std::nullopt;
 }
 
-// Why it cannot be used at all; "" if it can.
+// Why it is not usable at all; "" if it is.
 std::string_view unusable(std::string_view file) {
     if (file.size() > largest_report_text) return "is larger than 64 KiB";
     if (!smtp::is_utf8_text(file)) return "is not UTF-8";

@@ -13,18 +13,18 @@ using Wordings = std::array<smtp::dsn::Wording, static_cast<std::size_t>(smtp::R
 
 struct ReportTexts {
     Wordings wordings;                 // by kind; empty: the built-in text
-    std::vector<std::string> problems; // one line each: "/etc/…/failed.txt:3: {nonsense} is no word that …"
+    std::vector<std::string> problems; // one line each: "/etc/…/failed.txt:3: {nonsense} is not a known placeholder …"
 };
 
 inline constexpr std::size_t largest_report_text = 64 * 1024;
 
-// `directory` "": all are built in. A text that cannot be used (unreadable, too large, not UTF-8, empty) is a
-// problem, and the built-in one stands in for it; an unknown word in braces is a problem, and stays as it is.
+// `directory` "": all are built in. A text that cannot be used (unreadable, too large, not UTF-8, empty) is a problem,
+// and the built-in one is used instead; an unknown placeholder is a problem, and is left unchanged.
 ReportTexts load_report_texts(const std::string& directory);
 
 // "Subject: …", an empty line, the text. Without the subject line all of it is text.
 smtp::dsn::Wording parse_wording(std::string_view file);
-// What is wrong with it, each behind the line's number: "3: …".
+// Its problems, each preceded by the line number: "3: …".
 std::vector<std::string> problems_of_wording(std::string_view file);
 // "failed.txt", "delayed.txt" …: its name in the directory.
 std::string wording_file(smtp::ReportKind kind);

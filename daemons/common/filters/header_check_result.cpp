@@ -49,7 +49,7 @@ HeaderCheckResult check_header(const HeaderChecks& checks, milter::Message& mess
     HeaderCheckResult out;
     auto findings = checks.check(message.fields());
     out.warnings = std::move(findings.warnings);
-    std::size_t before = 0, gone = 0; // fields put in and taken out so far
+    std::size_t before = 0, gone = 0; // fields inserted and removed so far
     for (const auto& finding : findings.found) {
         const auto number = static_cast<std::uint32_t>(finding.field + before - gone);
         const auto subject = shown(message.fields()[number]);

@@ -15,7 +15,7 @@ namespace ipc {
 
 class Connection {
 public:
-    // Whom it reports to. Each of these may destroy the connection, as the last thing it does.
+    // Where it reports to. Each of these may destroy the connection, as the last thing it does.
     class Sink {
     public:
         virtual void on_frame(std::string_view frame) = 0;
@@ -32,16 +32,16 @@ public:
 
     // `fd`: a connected stream socket.
     Connection(common::Loop& loop, common::Fd fd, Sink* sink);
-    ~Connection(); // what was sent and fits the socket's buffer still goes out
+    ~Connection(); // sent data that fits into the socket's buffer still goes out
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    // Frames read from now on (also the rest of those that came together) go there.
+    // Frames read from now on (also the rest of those that came together) go to this sink.
     void attach(Sink* sink) { sink_ = sink; }
 
-    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection. A
-    // content that is too long for a frame (max_frame) is not sent, and the connection goes on as if it had not been
-    // tried.
+    // To send: append the content to the buffer that begin() returns, then call end(). Nothing is sent on a dead
+    // connection. Content too long for a frame (max_frame) is not sent, and the connection continues as if it had not
+    // been tried.
     std::string& begin() {
         begun_ = begin_frame(writer_.pending());
         return writer_.pending();
@@ -49,19 +49,19 @@ public:
     enum class Ended : std::uint8_t { framed, too_long };
     [[nodiscard]] Ended end();
 
-    // Bytes not yet taken by the kernel: a writer that can wait looks at this first.
+    // Bytes not yet taken by the kernel: check this before a write that can wait.
     std::size_t unsent() const { return writer_.unsent(); }
     bool congested() const { return unsent() > high_water; }
     bool open() const { return open_; }
     // Back-pressure towards the peer; frames already read still arrive (64 KiB of them at most).
     void stop_reading();
     void resume_reading();
-    // Closes with a reason that on_closed() will tell at the end of the turn.
+    // Closes with a reason, which on_closed() reports at the end of the turn.
     void fail(std::string reason);
-    // Once it is dead: why.
+    // Why a dead connection was closed.
     enum class Closing : std::uint8_t {
         failure,
-        peer_gone, // no more than that the peer has gone, as processes do
+        peer_gone, // merely that the peer has gone, as processes do
     };
     Closing closing() const { return closing_; }
 

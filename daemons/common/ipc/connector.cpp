@@ -20,7 +20,7 @@ void Dialer::dial() {
                                                       identity_.token_for(path_)},
                                   connection_->begin());
     if (connection_->end() == Connection::Ended::too_long) return failed("its Hello is too long"); // a bad token
-    retry_.start(5s); // a server that says nothing is asked again
+    retry_.start(5s); // a server that does not answer is asked again
 }
 
 void Dialer::reconnect() {
@@ -33,7 +33,7 @@ void Dialer::connection_lost(const std::string& reason, Connection::Closing clos
     reconnect();
 }
 
-// A server that is being started may take a moment: only what lasts is worth a line.
+// A server that is being started may take a moment: only a longer failure is logged.
 void Dialer::failed(const std::string& reason) {
     reconnect();
     if (++failures_ == 8) log_.warning("no \"{}\" connection yet: {}", conversation_, reason);

@@ -22,7 +22,7 @@ std::optional<std::size_t> FrameReader::length(std::string_view header) {
     return n;
 }
 
-// Moves fresh bytes to the kept ones until these are `size`.
+// Moves fresh bytes to the kept ones until there are `size` of these.
 void FrameReader::fill(std::size_t size) {
     const auto n = std::min(size - kept_.size(), fresh_.size());
     kept_.append(fresh_.substr(0, n));

@@ -27,9 +27,9 @@ public:
     std::optional<std::string_view> next();
     // After a malformed frame: nothing more will come.
     bool broken() const { return broken_; }
-    // Bytes of a frame that is not whole yet.
+    // Bytes of an incomplete frame.
     std::size_t left_over() const { return kept_.size() + fresh_.size(); }
-    // Keeps what is left of the bytes fed; call before they go away.
+    // Keeps the rest of the bytes fed; call before their buffer is reused.
     void keep();
 
 private:
@@ -38,7 +38,7 @@ private:
 
     std::string kept_;       // the beginning of a frame that came in pieces
     std::string whole_;      // such a frame, handed out
-    std::string_view fresh_; // fed, not yet looked at
+    std::string_view fresh_; // fed, not yet parsed
     bool broken_ = false;
 };
 

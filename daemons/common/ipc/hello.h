@@ -8,24 +8,25 @@
 
 namespace ipc {
 
-// By which master vouches for one process to one server. No server can pass for a client of its own at another one.
+// A token with which master vouches for one process to one server. No server can pass for one of its clients at another
+// server.
 struct ServerToken {
     std::string server; // the last part of its socket's path: "queue-manager"
     std::string token;
 };
 
-// What a daemon says of itself in every Hello; its tokens come from master.
+// What a daemon states about itself in every Hello; its tokens come from master.
 struct Identity {
     proto::Role role = proto::Role::master;
     std::uint32_t instance = 0;
     std::vector<ServerToken> tokens;
-    // For the server whose socket that is; "" if it has no business there.
+    // For the server with that socket; "" if this process has no business there.
     std::string token_for(std::string_view socket_path) const;
 };
 
-// Whom a server answers: processes of these roles whose token is made of its key.
+// The peers that a server accepts: processes of these roles whose token is made from its key.
 struct ExpectedTokens {
-    std::string key; // only master and this server have it; "": nobody is let in
+    std::string key; // only master and this server have it; "": no process is admitted
     std::vector<proto::Role> roles;
 };
 
@@ -35,7 +36,7 @@ std::string token_of(std::string_view key, proto::Role role, std::uint32_t insta
 // Takes the same time wherever the two differ.
 bool equal_secrets(std::string_view a, std::string_view b);
 
-// Why this Hello is refused; "" if it is not. `roles`: who may hold the conversation.
+// Why this Hello is rejected; "" if it is not. `roles`: those that may hold the conversation.
 std::string rejection_reason(const proto::hello::Hello& hello, const std::vector<proto::Role>& roles,
                              const ExpectedTokens& expected);
 

@@ -66,12 +66,12 @@ public:
         room_ = left_ = nullptr;
         hook_.schedule();
     }
-    // Hears nothing more from it; what was sent still goes out.
+    // Reads nothing more from it; what was sent still goes out.
     void dismiss() {
         in_.clear();
         over_ = true;
     }
-    // Writes, answers the next request if there is one whole, and reads on.
+    // Writes, answers the next complete request if there is one, and continues to read.
     void end_turn() {
         flush();
         if (room_ && !congested() && !gone_) std::exchange(room_, nullptr)();
@@ -104,12 +104,12 @@ private:
         if (n > 0)
             self->in_.append(buffer->base, static_cast<std::size_t>(n));
         else if (n == UV_EOF)
-            (self->has_hung_up() ? self->gone_ : self->over_) = true; // who has only ended his side is still answered
+            (self->has_hung_up() ? self->gone_ : self->over_) = true; // a half-closed client still gets its answer
         else
             self->gone_ = true;
         self->hook_.schedule();
     }
-    // The end of what it sends is the end of all: it closed its socket.
+    // Has it closed its socket, rather than only ended its sending side?
     bool has_hung_up() const {
         pollfd look{-1, 0, 0};
         uv_fileno(reinterpret_cast<const uv_handle_t*>(pipe_.get()), &look.fd);
@@ -121,7 +121,7 @@ private:
         writer_.pending() = {};
         hook_.schedule();
     }
-    // While something is being written.
+    // While there is data to be written.
     void see_progress() {
         if (!writer_.writing() || gone_) return;
         const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
@@ -148,7 +148,7 @@ private:
     common::Timer timeout_;
     std::string in_;
     common::StreamWriter writer_;
-    std::size_t unread_ = 0; // of what is being written, when it was looked at
+    std::size_t unread_ = 0; // of what is being written, at the last check
     std::function<void()> room_, left_;
     bool busy_ = false; // a request is being answered
     bool over_ = false; // the client sends nothing more

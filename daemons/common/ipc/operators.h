@@ -10,13 +10,13 @@
 namespace common {
 
 struct Operators {
-    uid_t service = static_cast<uid_t>(-1); // who the daemons are
-    bool single_user = false;               // the daemons are their owner, who is the operator
+    uid_t service = static_cast<uid_t>(-1); // the user the daemons run as
+    bool single_user = false;               // the daemons run as their owner, the operator
     std::optional<gid_t> group;             // mta.admin_group, where there is such a group
 
-    // Root, and members of the group. The service user never is, whatever groups it is in: a daemon that has been
-    // taken over gives no orders. In single-user mode the owner is, and so is whoever takes over a daemon: that mode
-    // protects other users' mail from nobody, for it handles nobody else's.
+    // Root, and members of the group. Never the service user, whatever groups it is in: a compromised daemon gives no
+    // orders. In single-user mode the owner is included, and thus also an attacker in control of a daemon: that mode
+    // does not protect other users' mail, because it handles none.
     bool includes(const Credentials& peer) const;
 };
 

@@ -1,9 +1,9 @@
 // Messages whose list is longer than a frame: split into parts by the sender, joined by the receiver. Each part is a
-// message of its own, small, so that others pass between two of them. Such a message has the fields
+// small message of its own, so that other messages can be sent between two of them. Such a message has the fields
 //     std::uint32_t part;   counted from 0; the first has all fields, later ones what continued() leaves and the list
 //     bool more;            another part follows
-// and the functions key() (which message the part is of) and continued() (a copy with the fields that every part must
-// have). Pure; knows no connection.
+// and the functions key() (which message the part belongs to) and continued() (a copy with the fields that every part
+// must have). Pure; knows no connection.
 #pragma once
 #include "daemons/common/ipc/message.h"
 #include <algorithm>
@@ -23,7 +23,7 @@ inline constexpr std::size_t part_size = 64 * 1024; // bytes of list elements in
 template <class M, auto list> class PartSplitter {
 public:
     explicit PartSplitter(M whole) : rest_(std::move((whole.*list))), head_(std::move(whole)) { (head_.*list).clear(); }
-    // Until it has been called for the last part.
+    // Until next() has returned the last part.
     bool more() const { return part_ == 0 || at_ < rest_.size(); }
     M next() {
         M out = part_ == 0 ? std::move(head_) : next_;
@@ -47,8 +47,8 @@ private:
     std::uint32_t part_ = 0;
 };
 
-// The other end: of several messages at a time. What all of them hold together is bounded; one that goes beyond that
-// comes out without its list, so that whoever sent it can be told.
+// The receiving end, for several messages at a time. Their total size is bounded; a message that exceeds the bound is
+// returned without its list, so that its sender can be notified.
 template <class M, auto list> class PartAssembler {
 public:
     struct Whole {
@@ -58,7 +58,7 @@ public:
 
     explicit PartAssembler(std::size_t most_bytes) : most_(most_bytes) {}
 
-    // The whole message, if this is its last part. A first part begins its message again.
+    // The whole message, if this is its last part. A first part starts its message again.
     std::optional<Whole> add(M&& part) {
         const auto key = part.key();
         if (part.part == 0) forget(key);
@@ -91,7 +91,7 @@ public:
         forget(key);
         return whole;
     }
-    // The other end has gone: what has begun will not come to its end.
+    // The peer has gone: messages that have begun will not be completed.
     void forget_all() {
         begun_.clear();
         size_ = 0;

@@ -23,7 +23,7 @@ bool needs_default(const config::Config& config) {
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// By the user who starts the daemons: root if they run as a user of their own, whoever asks.
+// By the user that starts the daemons: root if they run as a user of their own, regardless of the caller.
 bool can_be_written(const config::Config& config, const std::string& file) {
     const auto writable = [&](const std::string& path) {
         const bool for_root = config.mta.users && geteuid() != 0;

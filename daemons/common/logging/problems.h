@@ -10,16 +10,16 @@ namespace common {
 
 class Problems {
 public:
-    // `on_change`: all that is wrong now, "one; two"; "" nothing is. Only when it changes.
+    // `on_change`: all current problems, "one; two"; "" for none. Called only when that changes.
     explicit Problems(std::function<void(std::string_view)> on_change) : on_change_(std::move(on_change)) {}
     Problems(const Problems&) = delete;
     Problems& operator=(const Problems&) = delete;
 
     // "" clears it.
     void set(const std::string& about, std::string_view text);
-    // set() of one of them, for whoever has only that. Must not outlive this.
+    // set() for one of them, for code that has only that. Must not outlive this.
     std::function<void(std::string_view)> reporter(std::string what);
-    // The same, cleared, for who comes in another's place: what the former still says is not heard.
+    // The same, cleared, for the successor of an earlier reporter, whose further reports are ignored.
     std::function<void(std::string_view)> new_reporter(const std::string& about);
     bool any() const { return !texts_.empty(); }
 

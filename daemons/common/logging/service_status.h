@@ -10,8 +10,8 @@ namespace common {
 
 class ServiceStatus {
 public:
-    ServiceStatus() = default; // nobody wants to know
-    // `report`: a line for status; "" clears it. `what`: "milter spam". `on_failure`: what becomes of mail.
+    ServiceStatus() = default; // reports nothing
+    // `report`: a line for status; "" clears it. `what`: "milter spam". `on_failure`: what happens to mail.
     ServiceStatus(std::function<void(std::string_view)> report, std::string what, config::OnFailure on_failure)
         : report_(std::move(report)), what_(std::move(what)), on_failure_(on_failure) {}
 

@@ -1,5 +1,5 @@
-// One listening socket: takes connections from it, in batches, so that others have their turn. When descriptors or
-// memory run out, accepting pauses instead of spinning. Knows nothing of what is said on a connection.
+// One listening socket: accepts connections from it, in batches, so that others have their turn. When descriptors or
+// memory run out, accepting pauses instead of spinning. Knows nothing of the data on a connection.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "daemons/common/runtime/loop.h"
@@ -19,7 +19,7 @@ public:
     Acceptor(const Acceptor&) = delete;
     Acceptor& operator=(const Acceptor&) = delete;
 
-    // Takes all who have connected by now, without waiting for the loop.
+    // Accepts all connections that are pending now, without waiting for the loop.
     void drain() {
         while (accept()) {
         }

@@ -62,7 +62,7 @@ ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks 
     fail(std::string("cannot be reached: ") + uv_strerror(status));
 }
 
-// A UNIX socket takes a connection at once or not at all; that its queue is full counts as not.
+// A UNIX socket accepts a connection at once or not at all; if its queue is full, it does not.
 int ClientStream::open_local(const std::string& path) {
     auto fd = connect_local(path);
     if (!fd) return uv_translate_sys_error(fd.error().code);

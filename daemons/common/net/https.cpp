@@ -143,7 +143,7 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
     set(CURLOPT_URL, fmt::format("https://{}:{}{}", request.host, request.port, request.target).c_str());
     set(CURLOPT_PROTOCOLS_STR, "https");
     set(CURLOPT_FOLLOWLOCATION, 0L);
-    set(CURLOPT_PROXY, ""); // whatever the environment says
+    set(CURLOPT_PROXY, ""); // regardless of the environment
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(CURLOPT_RESOLVE, parts->addresses.get());
     set(CURLOPT_FRESH_CONNECT, 1L);
@@ -181,7 +181,7 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
 void Https::act(int socket, int events) {
     int running = 0;
     curl_multi_socket_action(static_cast<CURLM*>(multi_), socket, events, &running);
-    hook_.schedule(); // not from within libcurl, nor under the feet of the poll's callback
+    hook_.schedule(); // neither from within libcurl, nor while the poll's callback runs
 }
 
 void Https::take_finished() {

@@ -43,7 +43,7 @@ public:
     };
     using Done = std::function<void(const Answer&)>;
 
-    // An exchange under way; destroying it ends it.
+    // An exchange under way; destroying it cancels it.
     class Exchange {
     public:
         ~Exchange();
@@ -57,7 +57,7 @@ public:
         std::unique_ptr<Parts> parts_;
     };
 
-    // `authorities`: certificates (PEM) that vouch for those of servers; "" none: nobody is believed.
+    // `authorities`: CA certificates (PEM) for verifying servers; "": none, so that no server is trusted.
     Https(Loop& loop, std::string authorities);
     ~Https(); // every Exchange must be gone
     Https(const Https&) = delete;
@@ -67,7 +67,7 @@ public:
     [[nodiscard]] std::unique_ptr<Exchange> start(const Request& request, Done done);
 
 private:
-    struct Curl; // libcurl's words stay in https.cpp
+    struct Curl; // libcurl's types stay in https.cpp
     void act(int socket, int events);
     void take_finished();
 

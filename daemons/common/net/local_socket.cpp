@@ -10,7 +10,7 @@ namespace common {
 
 namespace {
 
-// A socket address for `path`, and the directory's descriptor if the way leads through it.
+// A socket address for `path`, and the directory's descriptor if the path is too long.
 struct Address {
     sockaddr_un name{};
     Fd directory;
@@ -54,7 +54,7 @@ spool::Result<Fd> listen_local(const std::string& path, mode_t mode) {
     Fd fd = TRY(new_socket());
     struct stat there;
     if (lstat(path.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) unlink(path.c_str());
-    // Nobody may connect between bind() and chmod() who may not afterwards.
+    // No process may connect between bind() and chmod() unless it may afterwards.
     const mode_t before = umask(0177);
     const int failed = bind(fd.number(), reinterpret_cast<const sockaddr*>(&address.name), sizeof address.name);
     const int why = errno;
@@ -74,7 +74,7 @@ spool::Result<Credentials> peer_credentials(int fd) {
     for (;;) { // twice at most, unless there are many groups
         auto room = static_cast<socklen_t>(credentials.groups.size() * sizeof(gid_t));
         const int failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, credentials.groups.data(), &room);
-        if (failed && errno != ERANGE) room = 0; // an older kernel: its first group is all that is known
+        if (failed && errno != ERANGE) room = 0; // an older kernel: only its first group is known
         credentials.groups.resize(room / sizeof(gid_t));
         if (!failed || errno != ERANGE) return credentials;
     }

@@ -12,7 +12,7 @@ namespace common {
 // Connected and non-blocking; never waits (error EAGAIN when the listener's queue is full).
 spool::Result<Fd> connect_local(const std::string& path);
 
-// Bound with exactly this mode, listening, non-blocking. Replaces a socket that is there.
+// Bound with exactly this mode, listening, non-blocking. Replaces an existing socket.
 spool::Result<Fd> listen_local(const std::string& path, mode_t mode);
 
 struct Credentials {
@@ -21,7 +21,7 @@ struct Credentials {
     pid_t pid = 0;
     std::vector<gid_t> groups = {}; // supplementary
 };
-// Who is at the other end, as the kernel says.
+// The process at the other end, as reported by the kernel.
 spool::Result<Credentials> peer_credentials(int fd);
 
 } // namespace common

@@ -48,7 +48,7 @@ Parsed parse_line(std::string_view bytes) {
         return word;
     };
     const auto family = next();
-    if (family == "UNKNOWN") return header; // whatever else it says
+    if (family == "UNKNOWN") return header; // the rest is ignored
     if (family != "TCP4" && family != "TCP6") return bad("neither TCP4 nor TCP6 nor UNKNOWN");
     const bool v6 = family == "TCP6";
     const auto client = address(next(), v6), server = address(next(), v6);
@@ -67,7 +67,7 @@ std::uint16_t number_at(std::string_view bytes, std::size_t at) {
                                       static_cast<unsigned char>(bytes[at + 1]));
 }
 
-// The TLVs behind the addresses, from `at` to the end of `header`.
+// The TLVs after the addresses, from `at` to the end of `header`.
 std::expected<void, smtp::Malformed> check_extras(std::string_view header, std::size_t at) {
     constexpr unsigned char crc32c_type = 0x03;
     while (at < header.size()) {
@@ -101,7 +101,7 @@ Parsed parse_binary(std::string_view bytes) {
     if (!local && family != unspecified && family != tcp4 && family != tcp6 && family != unix_stream)
         return bad("an address family or transport not used by SMTP");
     if (bytes.size() < header.size) return std::nullopt;
-    if (local) return header; // the rest means nothing
+    if (local) return header; // the rest has no meaning
     const std::size_t length = family == tcp4 ? 4 : family == tcp6 ? 16 : 0;
     const std::size_t addresses = family == unix_stream ? 216 : length == 0 ? 0 : 2 * length + 4;
     if (header.size < binary_fixed + addresses) return bad("shorter than its addresses");

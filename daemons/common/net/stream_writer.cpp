@@ -12,7 +12,7 @@ constexpr std::size_t kept_capacity = 1 << 20; // of an empty buffer
 
 struct StreamWriter::Write {
     uv_write_t request;
-    StreamWriter* owner; // null once it has let go
+    StreamWriter* owner; // null once its owner has gone
     std::string bytes;
 };
 

@@ -35,7 +35,7 @@ struct Call {
     int number = __NR_SCMP_ERROR;
 };
 
-// No daemon has a use for these, and each has been, or is made to be, a way around what holds a process.
+// No daemon needs these, and each has been, or is designed as, a way around the confinement of a process.
 // clang-format off
 constexpr Call never[] = {
     // other processes: their memory, descriptors, scheduling
@@ -54,11 +54,11 @@ constexpr Call never[] = {
     {"mount"}, {"umount2"}, {"pivot_root"}, {"chroot"}, {"open_tree", 428}, {"move_mount", 429}, {"fsopen", 430},
     {"fsconfig", 431}, {"fsmount", 432}, {"fspick", 433}, {"mount_setattr", 442}, {"open_tree_attr", 467},
     {"statmount", 457}, {"listmount", 458}, {"unshare"}, {"setns"},
-    // files past Landlock, which judges neither handles nor owners, modes and attributes
+    // changes to files that Landlock does not check: by handle, and of owners, modes and attributes
     {"open_by_handle_at"}, {"name_to_handle_at"}, {"chmod"}, {"fchmodat"}, {"fchmodat2", 452}, {"chown"}, {"lchown"},
     {"fchown"}, {"fchownat"}, {"setxattr"}, {"lsetxattr"}, {"fsetxattr"}, {"removexattr"}, {"lremovexattr"},
     {"fremovexattr"}, {"setxattrat", 463}, {"removexattrat", 466}, {"file_setattr", 469}, {"mknod"}, {"mknodat"},
-    {"truncate"}, // Landlock judges it from Linux 6.2 on
+    {"truncate"}, // Landlock checks it from Linux 6.2 on
     // another user
     {"setuid"}, {"setgid"}, {"setreuid"}, {"setregid"}, {"setresuid"}, {"setresgid"}, {"setgroups"}, {"setfsuid"},
     {"setfsgid"}, {"capset"},
@@ -67,7 +67,7 @@ constexpr Call never[] = {
     {"msgrcv"}, {"msgctl"}, {"mq_open"}, {"mq_unlink"},
 };
 // clang-format on
-// The C library has another way where these do not exist; what they do stands in memory, where no filter looks.
+// The C library uses other calls where these do not exist; their arguments are in memory, which no filter can examine.
 constexpr Call absent[] = {{"clone3", 435}, {"openat2", 437}};
 constexpr Call programs[] = {{"execve"}, {"execveat"}, {"fork"}, {"vfork"}};
 
@@ -82,7 +82,7 @@ public:
     template <class Calls> void refuse(const Calls& calls, std::uint16_t error) {
         for (const Call& each : calls) refuse(each, {}, error);
     }
-    // Where all of the arguments are so.
+    // If all of the arguments match.
     void refuse(const Call& call, std::initializer_list<scmp_arg_cmp> arguments, std::uint16_t error = EPERM) {
         if (failed_ != 0) return;
         int number = seccomp_syscall_resolve_name(call.name);
@@ -90,10 +90,10 @@ public:
         if (number == __NR_SCMP_ERROR) return; // this processor's Linux has no such call
         const int done = seccomp_rule_add_array(context_.get(), SCMP_ACT_ERRNO(error), number,
                                                 static_cast<unsigned>(arguments.size()), arguments.begin());
-        if (done != -EDOM) keep(done); // EDOM: this processor's Linux does it by way of another call
+        if (done != -EDOM) keep(done); // EDOM: Linux implements it with another call on this processor
     }
     std::string load() {
-        // The judgement of most calls the kernel remembers; of these it looks at the arguments each time.
+        // The kernel caches its decision for most calls; for these it examines the arguments each time.
         for (const int often : {SCMP_SYS(openat), SCMP_SYS(fcntl), SCMP_SYS(ioctl)})
             if (failed_ == 0) keep(seccomp_syscall_priority(context_.get(), often, 255));
         if (failed_ == 0) keep(seccomp_load(context_.get()));
@@ -111,14 +111,14 @@ private:
 scmp_arg_cmp argument(unsigned number, scmp_compare how, scmp_datum_t value, scmp_datum_t second = 0) {
     return {number, how, value, second};
 }
-// Of 32 bits, as the kernel looks at it: what stands above them does not count.
+// A 32-bit argument, as the kernel uses it: higher bits are ignored.
 scmp_arg_cmp is(unsigned number, std::uint32_t value) {
     return argument(number, SCMP_CMP_MASKED_EQ, 0xffffffff, value);
 }
 scmp_arg_cmp has_none(unsigned number, scmp_datum_t bits) { return argument(number, SCMP_CMP_MASKED_EQ, bits, 0); }
 scmp_arg_cmp has_all(unsigned number, scmp_datum_t bits) { return argument(number, SCMP_CMP_MASKED_EQ, bits, bits); }
 
-// Threads yes; processes and namespaces no.
+// Threads are allowed; processes and namespaces are not.
 void confine_clone(Filter& filter, bool programs) {
     if (!programs) filter.refuse({"clone"}, {has_none(0, CLONE_THREAD)});
     for (const scmp_datum_t space :
@@ -126,8 +126,8 @@ void confine_clone(Filter& filter, bool programs) {
         filter.refuse({"clone"}, {has_all(0, space)});
 }
 
-// All daemons but two are one user's, and the kernel lets each kill the others. Besides kill(2) a process signals
-// others as the owner it gives a descriptor.
+// All daemons but two run as one user, and the kernel lets each of them kill the others. Apart from kill(2), a process
+// can signal others as the owner that it sets for a descriptor.
 void confine_signals(Filter& filter) {
     const auto self = static_cast<std::uint32_t>(::getpid());
     const auto other = argument(0, SCMP_CMP_NE, self);
@@ -142,13 +142,13 @@ void confine_signals(Filter& filter) {
     filter.refuse({"setpriority"}, {argument(1, SCMP_CMP_NE, 0)});
 }
 
-// UNIX sockets to one another; TCP and UDP where IP is allowed; what the C library asks the kernel about interfaces.
+// UNIX sockets between daemons; TCP and UDP where IP is allowed; the C library's queries about interfaces.
 void confine_sockets(Filter& filter, const AccessRights& rights) {
     const bool tcp = rights.network || !rights.tcp_ports.empty();
     const auto known = [&](std::uint32_t family) {
         return family == AF_UNIX || family == AF_NETLINK || (tcp && (family == AF_INET || family == AF_INET6));
     };
-    constexpr std::uint32_t last_family = 64; // those there are, and some to come
+    constexpr std::uint32_t last_family = 64; // the existing ones, and some to come
     for (std::uint32_t family = 0; family < last_family; ++family)
         if (!known(family)) filter.refuse({"socket"}, {is(0, family)});
     filter.refuse({"socket"}, {argument(0, SCMP_CMP_GE, last_family)});
@@ -162,10 +162,10 @@ void confine_sockets(Filter& filter, const AccessRights& rights) {
         for (const std::uint32_t protocol : {1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}) // all but TCP and UDP
             filter.refuse({"socket"}, {is(0, family), is(2, protocol)});
         filter.refuse({"socket"},
-                      {is(0, family), argument(2, SCMP_CMP_GT, IPPROTO_UDP)}); // MPTCP, which passes by Landlock
+                      {is(0, family), argument(2, SCMP_CMP_GT, IPPROTO_UDP)}); // MPTCP, which Landlock does not check
     }
     if (rights.network) return;
-    // A connection begun by sending passes by Landlock's judgement of ports, too.
+    // Landlock does not check the port of a connection that is begun by sending, either.
     filter.refuse({"sendto"}, {has_all(3, MSG_FASTOPEN)});
     filter.refuse({"sendmsg"}, {has_all(2, MSG_FASTOPEN)});
     filter.refuse({"sendmmsg"}, {has_all(3, MSG_FASTOPEN)});
@@ -183,7 +183,7 @@ std::string confine_calls(const AccessRights& rights) {
     confine_clone(filter, rights.programs);
     confine_signals(filter);
     confine_sockets(filter, rights);
-    // Landlock judges this by the right to read up to Linux 6.1, and it empties the file.
+    // Up to Linux 6.1, Landlock checks only the right to read for this, although it empties the file.
     constexpr scmp_datum_t access = O_ACCMODE | O_TRUNC;
     filter.refuse({"open"}, {argument(1, SCMP_CMP_MASKED_EQ, access, O_TRUNC)});
     filter.refuse({"openat"}, {argument(2, SCMP_CMP_MASKED_EQ, access, O_TRUNC)});

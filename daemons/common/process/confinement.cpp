@@ -16,7 +16,7 @@ namespace common {
 
 using proto::Role;
 
-// Of the lookup tables that are asked over the network.
+// Of the lookup tables that are queried over the network.
 static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) {
     std::vector<std::uint16_t> ports;
     const auto add = [&](const ServiceAddress& address) {
@@ -34,10 +34,10 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         return spool + "/" + directory_of(spool::QueueId{0x100u | instance}, spool::Location::incoming);
     };
     AccessRights a;
-    // What libraries look at: time zones, name services, certificates of authorities, devices.
+    // What libraries read: time zones, name services, CA certificates, devices.
     a.read = {"/etc", "/usr", "/lib", "/lib64", "/proc/self", "/proc/sys", "/proc/cpuinfo", "/proc/meminfo",
               "/proc/stat", "/proc/filesystems", "/sys/devices/system/cpu", "/run/nscd",
-              // where /etc/resolv.conf may lead
+              // the targets that /etc/resolv.conf may point to
               "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
     a.write = {"/dev/null", "/dev/urandom"};
     a.look = {spool};
@@ -49,7 +49,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     case Role::pickup:
         a.write.push_back(own());
         a.write.push_back(spool + "/drop");
-        a.write.push_back(spool + "/quarantine/incomplete"); // what was left there and is no submission
+        a.write.push_back(spool + "/quarantine/incomplete"); // files left there that are not submissions
         a.write.push_back(idempotency::directory_in(spool));
         a.modes = true; // of drop/.limits, which programs of other users read
         break;
@@ -66,21 +66,21 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");
         break;
-    case Role::router: // of the spool it has its own state only
+    case Role::router: // of the spool only its own state
         a.look.clear();
         if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.write.push_back(spool + "/state");
         a.modes = true; // of the files it replaces
         break;
-    case Role::categorizer: // aliases and what they include lie anywhere
+    case Role::categorizer: // aliases and the files they include may be anywhere
         a.read = {"/"};
         a.write.push_back(spool + "/state/categorizer");
         a.modes = true;
-        a.write.push_back(spool + "/suppression"); // readers of the list mark the place they read at
+        a.write.push_back(spool + "/suppression"); // readers of the list register in its lock file
         a.network = false;
         a.tcp_ports = ports_of_tables(config);
         break;
-    case Role::metrics: // what time it is where we are, and itself
+    case Role::metrics: // time zone data, and itself
         a.read = {"/etc/localtime", "/usr/share/zoneinfo", "/proc/self"};
         a.look.clear();
         a.write.clear();
@@ -90,11 +90,11 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.push_back(spool);
         a.network = false;
         break;
-    case Role::local: // becomes the recipient, and is then kept by the recipient's rights
+    case Role::local: // becomes the recipient, whose rights then apply
     case Role::master: a.files_confined = false, a.programs = true; break;
     }
 #ifdef POSTRIDER_KILL_POINTS
-    if (const char* record = std::getenv("POSTRIDER_KILL_RECORD")) { // tests count where they killed
+    if (const char* record = std::getenv("POSTRIDER_KILL_RECORD")) { // tests count the crash points that were hit
         const std::string path = record;
         a.write.push_back(path.substr(0, path.rfind('/')));
     }

@@ -28,8 +28,8 @@ namespace supervision = proto::supervision;
 namespace {
 
 constexpr int master_descriptor = 3;
-constexpr smtp::Duration orphan_stop_timeout = 15s; // when master has gone
-constexpr smtp::Duration look_again = 250ms;        // whether a process of the master before has let go of its place
+constexpr smtp::Duration orphan_stop_timeout = 15s; // after master has gone
+constexpr smtp::Duration look_again = 250ms;        // whether a process of the previous master has released its slot
 
 std::optional<proto::Role> role_named(std::string_view name) {
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
@@ -47,7 +47,7 @@ std::string whole_text(int fd) {
     }
 }
 
-// A daemon between birth and end.
+// A daemon from its start to its end.
 class Frame {
 public:
     Frame(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads)
@@ -75,7 +75,7 @@ public:
     int run() {
         loop_.run();
         if (daemon_) {
-            alarm(5); // whatever happens while it goes, it goes
+            alarm(5); // the process ends, whatever happens while it does
             if (reporter_) reporter_->send_final();
             reporter_.reset();
             daemon_.reset();
@@ -101,7 +101,7 @@ private:
         const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
         if (descriptors.size() != wanted) return fail_start("the configuration from master is incomplete", 70);
         auto config = config::parse(whole_text(descriptors[0].number()), message.file);
-        if (!config) { // master has read the same text without a complaint
+        if (!config) { // although master has parsed the same text
             if (!daemon_) return fail_start(config.error().front().to_string(), 78);
             log_.error("{}: keeping the previous configuration", config.error().front().to_string());
             return report_problem(config.error().front().to_string());
@@ -122,7 +122,7 @@ private:
         }
         for (const auto& listener : message.listeners)
             daemon_config.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
-        context_.identity.tokens.clear(); // a reload may bring a server: metrics, say
+        context_.identity.tokens.clear(); // a reload may add a server, such as metrics
         for (const auto& token : message.tokens) context_.identity.tokens.push_back({token.server, token.token});
         daemon_config.expected.key = message.key;
         for (const auto& name : message.expected)
@@ -130,19 +130,19 @@ private:
         daemon_config.operators = {geteuid(), message.single_user, {}};
         if (message.has_operators) daemon_config.operators.group = message.operators;
         serve(message, std::move(daemon_config));
-        config_ = std::move(fresh); // only now may the former one go
+        config_ = std::move(fresh); // only now may the previous one be destroyed
         configure_metrics();
         if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_.text});
     }
 
-    // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving
-    // it.
+    // The previous master was killed, and the process that writes in our slot has yet to finish receiving from its
+    // clients.
     bool must_wait_for_predecessor(const supervision::Configure& message, const config::Config& config) {
         const auto role = context_.identity.role;
         if (role != proto::Role::smtpd && role != proto::Role::pickup && role != proto::Role::bounce) return false;
         const auto disk = spool::RealDisk::open_at(config.spool.directory);
         const auto lives = disk ? spool::writer_alive(**disk, static_cast<std::uint8_t>(message.instance))
-                                : spool::Result<bool>(false); // what is wrong shows when it is opened
+                                : spool::Result<bool>(false); // the problem shows when it is opened
         const bool waits = lives && *lives;
         if (waits != std::exchange(waiting_, waits))
             report_problem(
@@ -159,7 +159,7 @@ private:
         if (daemon_) return daemon_->reconfigure(std::move(daemon_config));
         context_.identity.instance = message.instance;
         context_.run_directory = daemon_config.config.spool.directory + "/run";
-        // Now: the configuration says where things are, and there is no thread yet.
+        // Now, because the paths are known from the configuration, and there is no thread yet.
         confinement_ = confine(access_rights_of(context_.identity.role, message.instance, daemon_config.config));
         if (!confinement_.is_complete() && context_.identity.role != proto::Role::local)
             log_.warning("confinement: {}", confinement_.text);
@@ -168,7 +168,7 @@ private:
         daemon_ = *std::move(daemon);
     }
 
-    // Nobody is asked for metrics where nobody serves them.
+    // No reports where metrics are not served.
     void configure_metrics() {
         if (!daemon_ || stopping_ || context_.identity.role == proto::Role::metrics) return;
         if (!config_->metrics.enabled()) return reporter_.reset();
@@ -191,7 +191,7 @@ private:
         asked.mapped()(std::move(token));
     }
 
-    // A packet to master has a bound, and a status is to be read: of very much that is wrong, what comes first.
+    // A packet to master has a maximum size, and a status should be readable: a long one is cut.
     void report_problem(std::string_view text) {
         master_.send(supervision::Problem{std::string(text.substr(0, max_problem_size))});
     }
@@ -284,7 +284,7 @@ int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& c
     }
     fcntl(master_descriptor, F_SETFD, FD_CLOEXEC);
     close_descriptors_except(master_descriptor);
-    std::signal(SIGINT, SIG_IGN); // the terminal's: master will say Stop
+    std::signal(SIGINT, SIG_IGN); // from the terminal: master will send Stop
     std::signal(SIGHUP, SIG_IGN);
     umask(0077);
     keep_memory_small();

@@ -28,39 +28,39 @@ struct InheritedListener {
     Fd fd;               // bound, listening, non-blocking
 };
 
-// What master has a daemon do. The configuration lives until the following reconfigure() has returned.
+// What master configures a daemon with. The configuration lives until the following reconfigure() has returned.
 struct DaemonConfig {
     const config::Config& config;
     std::uint64_t generation;
-    std::vector<InheritedListener> listeners; // take what is yours; the rest is closed. On reload those that are
-                                              // in force already come again (same name and address): drop either
+    std::vector<InheritedListener> listeners; // take your own; the rest is closed. On reload those that are
+                                              // in use already come again (same name and address): drop either
     ipc::ExpectedTokens expected;             // for ipc::Listener
-    Operators operators = {};                 // who may give orders here
+    Operators operators = {};                 // the users that may control this daemon
     std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
 
-    // Those of this role (proto::secrets::Server, …); empty ones if it was handed none.
+    // Those of this role (proto::secrets::Server, …); empty ones if it got none.
     template <class S> const S& secrets_as() const {
         static const S none;
         const auto* own = secrets ? std::get_if<S>(secrets.get()) : nullptr;
         return own ? *own : none;
     }
-    // The descriptor of the listener of that name; empty if there is none (any more).
+    // The descriptor of the listener of that name; empty if there is none or it was taken.
     Fd take(std::string_view name);
 };
 
 LogSettings log_settings(const config::Log& log);
 
-// What a command of an account's printed (auth::Account::command), as master tells it.
+// The output of an account's command (auth::Account::command), as passed on by master.
 struct Token {
     smtp::Secret text;
-    std::uint64_t number = 0; // another for every token
-    bool fresh = false;       // it was made for this question
+    std::uint64_t number = 0; // different for every token
+    bool fresh = false;       // it was made for this request
     std::string problem;      // "": there is none
 };
-// The answer comes in a later turn of the loop, once. `refused`: the number of a token that was no good; 0 none.
+// The answer comes in a later turn of the loop, once. `refused`: the number of a token that was rejected; 0 none.
 using RequestToken = std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
 
-// What a daemon is built on. Outlives it.
+// The environment of a daemon. Outlives it.
 struct DaemonContext {
     Loop& loop;
     Log& log;
@@ -75,17 +75,17 @@ struct DaemonContext {
 class Daemon {
 public:
     virtual ~Daemon() = default;
-    // Its gauges are asked for: it sets them.
+    // Sets its gauges, which are about to be reported.
     virtual void update_gauges(Metrics& metrics) { static_cast<void>(metrics); }
     // The configuration has changed, or the same one comes with new listeners.
     virtual void reconfigure(DaemonConfig daemon_config) = 0;
-    // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
-    // frame being gone: calling it at once is fine). After `within` the process ends anyway.
+    // Take nothing new, finish what is in flight, then call done once; it may be called from within stop(). After
+    // `within` the process ends anyway.
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
-    // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
+    // The state of the work in a few words, which master passes on ("12 messages queued"); asked at every heartbeat.
     virtual std::string status_text() { return {}; }
-    // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped
-    // or killed.
+    // Another daemon's process has ended (reported to the queue-manager and to metrics). crashed: by itself, not
+    // stopped or killed.
     virtual void process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
         static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
     }
@@ -94,7 +94,7 @@ public:
 using CreateDaemon =
     std::function<spool::Result<std::unique_ptr<Daemon>>(DaemonContext& context, DaemonConfig daemon_config)>;
 
-// Runs until stopped; returns the exit status. `service`: the word in the log tag ("smtpd", "qmgr", "smtp" …).
+// Runs until stopped; returns the exit status. `service`: the name in the log tag ("smtpd", "qmgr", "smtp" …).
 int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads = 4);
 
 // D::create(DaemonContext&, DaemonConfig) → spool::Result<std::unique_ptr<D>>; D is a Daemon.

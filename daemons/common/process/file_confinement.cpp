@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t read_file = LANDLOCK_ACCESS_FS_READ_FILE, read_names = LANDLOCK_ACCESS_FS_READ_DIR,
                         write_file = LANDLOCK_ACCESS_FS_WRITE_FILE;
-// As the kernel has them; the system's header may be older.
+// As defined by the kernel; the system's header may be older.
 constexpr std::uint64_t move = 1ULL << 13, truncate = 1ULL << 14, control_device = 1ULL << 15;
 constexpr std::uint64_t all_of_files =
     LANDLOCK_ACCESS_FS_EXECUTE | write_file | read_file | read_names | LANDLOCK_ACCESS_FS_REMOVE_DIR |
@@ -30,12 +30,12 @@ struct PortRule {
 };
 constexpr int rule_of_a_port = 2;
 constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;
-constexpr std::uint64_t abstract_sockets = 1, signals = 2; // nobody's but the process's own
+constexpr std::uint64_t abstract_sockets = 1, signals = 2; // only those of the process itself
 
 constexpr std::uint64_t of_a_file =
-    write_file | read_file | truncate; // rights that make sense for what is no directory
+    write_file | read_file | truncate; // rights that apply to files other than directories
 
-// What each version of the kernel's interface knows; what an older one does not know it cannot refuse.
+// The rights that each version of the kernel's interface knows; it cannot deny others.
 std::uint64_t known_to(long version) {
     return all_of_files & ~(version < 3 ? truncate : 0) & ~(version < 5 ? control_device : 0);
 }

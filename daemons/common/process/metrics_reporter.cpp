@@ -59,7 +59,7 @@ MetricsReporter::MetricsReporter(Loop& loop, Log& log, const std::string& run, i
                      if (!ask || collector_.congested()) return;
                      auto handed = collect();
                      handed.round = ask->round;
-                     static_cast<void>(collector_.send(handed)); // so many links at most, by name (metrics.h)
+                     static_cast<void>(collector_.send(handed)); // fits: named links are limited (metrics.h)
                  }}) {}
 
 void MetricsReporter::send_final() {

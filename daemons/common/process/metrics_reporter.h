@@ -10,7 +10,7 @@
 
 namespace common {
 
-// What every process tells of itself: memory, processor time, log lines.
+// What every process reports about itself: memory, processor time, log lines.
 class ProcessMetrics {
 public:
     ProcessMetrics(proto::Role role, const Log& log, Metrics& metrics) : role_(role), log_(log), metrics_(metrics) {}
@@ -26,7 +26,7 @@ private:
 
 class MetricsReporter {
 public:
-    // `measure`: sets the daemon's gauges; called before each handing-over.
+    // `measure`: sets the daemon's gauges; called before each report.
     MetricsReporter(Loop& loop, Log& log, const std::string& run, ipc::Identity identity, Metrics& metrics,
                     std::function<void()> measure);
     // Before the process ends.

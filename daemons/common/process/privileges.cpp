@@ -100,7 +100,7 @@ void keep_memory_small() {
 void keep_memory_private() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return; // their runtime looks into it
+    return; // their runtime inspects the process
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

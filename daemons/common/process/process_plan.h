@@ -13,18 +13,18 @@ namespace common {
 
 struct PlannedProcess {
     proto::Role role;
-    std::uint32_t instance = 0;                  // worker number; of those who write messages, their slot in incoming/
+    std::uint32_t instance = 0;                  // worker number; for writers of messages, their slot in incoming/
     std::string name;                            // "bounce", "smtpd/0", "smtpd/1": unique
     bool as_root = false;                        // keeps root where master has it
-    bool tcp_listeners = false;                  // is handed every [listen.…]
-    bool metrics_listeners = false;              // is handed every metrics.listen
-    bool secrets = false;                        // is handed keys and passwords, those of its role
+    bool tcp_listeners = false;                  // gets every [listen.…]
+    bool metrics_listeners = false;              // gets every metrics.listen
+    bool secrets = false;                        // gets keys and passwords, those of its role
     std::vector<std::string_view> local_sockets; // names in local_sockets()
-    std::vector<proto::Role> expects;            // who may connect to it
+    std::vector<proto::Role> expects;            // roles that may connect to it
     unsigned stop_phase = 0;                     // 0 first
 };
 
-inline constexpr unsigned stop_phases = 4; // new mail; the queue; everybody else; who hears their last words
+inline constexpr unsigned stop_phases = 4; // new mail; the queue; all others; the servers they still use
 inline constexpr std::uint32_t first_smtpd_slot = spool::first_client_slot;
 
 // In the order they are started.
@@ -36,7 +36,7 @@ struct LocalSocket {
     unsigned mode;
     bool for_admins; // belongs to mta.admin_group
 };
-// Master's own ("master") among them.
+// Including master's own ("master").
 const std::vector<LocalSocket>& local_sockets();
 
 } // namespace common

@@ -17,15 +17,15 @@ std::string installed_path(std::string_view name) {
     return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name);
 }
 
-// The folder of the running program, with a "/" at its end. Nothing if it cannot be determined, or is that of the
-// installed command postrider: there lie everybody's programs, and one of them may be called sendmail.
+// The directory of the running program, with a "/" at its end. Nothing if it cannot be determined, or is that of the
+// installed command postrider: programs of other packages are there too, and one of them may be called sendmail.
 std::optional<std::string> own_folder() {
     char self[PATH_MAX];
     std::error_code unknown;
     const auto n = readlink("/proc/self/exe", self, sizeof self);
     if (n <= 0) return {};
     std::string path(self, static_cast<std::size_t>(n));
-    path.resize(path.rfind('/') + 1); // also right for "… (deleted)": only the name goes
+    path.resize(path.rfind('/') + 1); // also right for "… (deleted)": only the name is removed
     if (std::filesystem::equivalent(path, POSTRIDER_SBINDIR, unknown)) return {};
     return path;
 }
@@ -57,7 +57,7 @@ std::string cannot_run(const std::string& path, int error) {
 
 std::vector<std::string> missing_programs(const config::Config& config) {
     std::vector<std::string> out;
-    std::optional<proto::Role> last; // workers of one role stand together
+    std::optional<proto::Role> last; // workers of one role are adjacent
     const auto look = [&](proto::Role role) {
         if (std::exchange(last, role) == role) return;
         const auto path = program_path(proto::name_of(role));

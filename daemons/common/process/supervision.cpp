@@ -54,7 +54,7 @@ bool MasterLink::transmit(const std::string& bytes, const std::vector<int>& desc
         std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
     }
     if (sendmsg(fd_.number(), &packet, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
-    return errno != EAGAIN && errno != ENOBUFS; // a dead peer shows when reading
+    return errno != EAGAIN && errno != ENOBUFS; // a dead peer is noticed when reading
 }
 
 void MasterLink::ready(int events) {

@@ -44,12 +44,12 @@ inline constexpr std::string_view status = "status";
 inline constexpr std::string_view reload_effects = "reload-effects";
 
 // A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "backing_off":
-// [{"source","until","reason"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch,
+// [{"source","until","reason"}] (addresses of it that the site rejected, or mail from which), "state" (ready, glitch,
 // retry, down), "paused", "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status",
 // "connections", "window", "limit", "at_address_limit" (waits for room at an address), "addresses":
 // [{"address","connections" (of all links),"this_link" (of this one),"limit"}], "queues", "deliveries", "due",
-// "in_flight", "waiting" (for their own time), "waiting_for", "waiting_for_status" (of these the last that was put
-// off), "oldest" (arrival of its oldest message, 0 in `status`), "transaction_ms", "idle_reason" (why nothing is
+// "in_flight", "waiting" (for their own time), "waiting_for", "waiting_for_status" (of the last of these that was
+// deferred), "oldest" (arrival of its oldest message, 0 in `status`), "transaction_ms", "idle_reason" (why nothing is
 // happening; "" when something is).
 inline constexpr std::string_view links = "links";
 // "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it
@@ -63,10 +63,10 @@ inline constexpr std::string_view queues = "queues";
 // "queue": name.
 inline constexpr std::string_view queue = "queue";
 
-// "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest,
-// newest, largest, next), "after_id" (go on after this message). A line per message: "id", "state" (the first of its
+// "filter" or "ids" (neither: all), "limit" (0: none), "count" (true: only their number), "sort" (oldest, newest,
+// largest, next), "after_id" (continue after this message). A line per message: "id", "state" (the first of its
 // deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients": [{"address","original","state",
-// "queue","link","failures","next_attempt","reason","since" (when what the reason says began; 0: not known),
+// "queue","link","failures","next_attempt","reason","since" (since when the reason applies; 0: not known),
 // "waiting_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
@@ -82,11 +82,11 @@ inline constexpr std::string_view message = "message";
 // (as of its link). "origin": where the gate comes from (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 
-// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "disposition"
-// (remote, local, discard, failed, deferred), "user" (local), "status" and "text" (failed, deferred, or of a route
-// that leads nowhere), and for a remote one "queue", "kind" (mx, configured, temporary, permanent), "link",
-// "link_state" ("" as long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}].
-// Nobody outside is asked for more than names.
+// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "disposition" (remote,
+// local, discard, failed, deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads
+// nowhere), and for a remote one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as
+// long as no mail is for it), "paused", "last_error", "hosts": [{"name","port","preference"}]. Other hosts get no
+// requests but name lookups.
 
 // "address"; "from" (""), "host" ("" or one as in [route], without an MX lookup: instead of the route's),
 // "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step
@@ -124,9 +124,9 @@ inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";
 inline constexpr std::string_view remove =
-    "remove"; // without a report to anybody; "permanently" (false): not for restore
+    "remove"; // without a report to the sender; "permanently" (false): not for restore
 inline constexpr std::string_view expire =
-    "expire"; // the sender is told; "after": seconds, its lifetime instead of now
+    "expire"; // the sender is notified; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 inline constexpr std::string_view requeue = "requeue";           // categorize again; "policy" if another one is to hold
@@ -144,11 +144,11 @@ inline constexpr std::string_view bad_request = "bad-request";     // an operati
 inline constexpr std::string_view not_permitted = "not-permitted"; // neither root nor of mta.admin_group
 inline constexpr std::string_view unknown = "unknown";             // no such message, link or queue
 inline constexpr std::string_view no_match = "no-match";           // the filter matches nothing
-inline constexpr std::string_view already = "already";             // it is so already
-inline constexpr std::string_view in_delivery = "in-delivery";     // it is being delivered, past stopping
+inline constexpr std::string_view already = "already";             // it is in that state already
+inline constexpr std::string_view in_delivery = "in-delivery";     // it is being delivered and can no longer be stopped
 inline constexpr std::string_view loading = "loading";             // the spool is still being read: try again
-inline constexpr std::string_view failed = "failed";               // the disk said no
-inline constexpr std::string_view unavailable = "unavailable";     // who would know is not there right now
+inline constexpr std::string_view failed = "failed";               // a disk error
+inline constexpr std::string_view unavailable = "unavailable";     // a daemon needed for the answer is not running
 
 } // namespace code
 

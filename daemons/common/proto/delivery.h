@@ -142,7 +142,7 @@ struct Acknowledged { // queue-manager → agent: this result is recorded
     static void fields(auto& m, auto& f) { f("delivery", m.delivery); }
 };
 
-// Where in the conversation something was said or went wrong.
+// Where in the conversation a reply was received or an error occurred.
 using Stage = smtp::Stage;
 
 using smtp::Outcome;
@@ -151,8 +151,8 @@ struct RecipientResult {
     std::uint32_t recipient = 0; // number in spool::MessageState::recipients
     Outcome outcome = Outcome::deferred;
     std::uint32_t reply = 0;     // index into Done::replies
-    bool report_success = false; // delivered; the sender asked to be told (NOTIFY=SUCCESS) and nobody further
-                                 // on has taken that over (RFC 3461)
+    bool report_success = false; // delivered; the sender asked for a report (NOTIFY=SUCCESS) and no later
+                                 // server has taken that over (RFC 3461)
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
         f("outcome", m.outcome);
@@ -261,14 +261,13 @@ struct Done {                     // agent → queue-manager
     }
 };
 
-// What a Done whose parts come may hold in the queue-manager's memory: ten thousand recipients with the longest
-// replies.
+// The size in the queue-manager's memory of a Done received in parts: ten thousand recipients with the longest replies.
 inline constexpr std::size_t largest_done = 32 << 20;
 
 struct Closed { // agent → queue-manager
     std::uint64_t connection = 0;
-    bool failed = false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
-    bool was_up = false; // Connected had been said
+    bool failed = false;           // false: closed in order (on request, or by the peer between deliveries)
+    bool was_up = false;           // Connected had been sent
     bool at_address_limit = false; // not failed: its hosts of best preference have all the connections they may have
     smtp::RemoteReply reason;      // why it failed: the last host's
     std::string host;              // the last one tried
@@ -282,7 +281,7 @@ struct Closed { // agent → queue-manager
     }
 };
 
-// ---- going as far as RCPT, for an operator who wants to know ----
+// ---- probes: as far as RCPT, for operators ----
 
 struct Probe { // queue-manager → agent
     std::uint64_t attempt = 0;
@@ -303,7 +302,7 @@ struct Probe { // queue-manager → agent
     }
 };
 
-struct EndProbe { // queue-manager → agent: nobody listens any more
+struct EndProbe { // queue-manager → agent: the result is no longer wanted
     std::uint64_t attempt = 0;
     static void fields(auto& m, auto& f) { f("attempt", m.attempt); }
 };
@@ -315,13 +314,13 @@ enum class Step : std::uint8_t {
     sts,       // … and the MTA-STS policy of the mail's domain, where the domain's TLS level asks
     greeting,
     ehlo,
-    starttls, // the server's word on it
-    tls,      // the handshake, and whom the certificate names
+    starttls, // the server's reply to it
+    tls,      // the handshake, and the names in the certificate
     auth,
     mail,
     rcpt,
-    client, // a line we said …
-    server, // … and one we heard
+    client, // a line we sent …
+    server, // … and one we received
     last_ = server,
 };
 constexpr std::string_view name_of(Step step) {

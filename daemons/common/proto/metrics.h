@@ -26,7 +26,7 @@ struct Cell {
 };
 
 struct LinkAttempts { // recipients tried over a link since the last time
-    std::string link; // "": of links too many to be told one by one
+    std::string link; // "": the links beyond the limit on named ones, together
     std::uint64_t delivered = 0, deferred = 0, bounced = 0;
     static void fields(auto& m, auto& f) {
         f("link", m.link);
@@ -37,9 +37,9 @@ struct LinkAttempts { // recipients tried over a link since the last time
 };
 
 struct LinkState {    // of a link, now; the queue-manager's
-    std::string link; // "": all that are not told one by one, together
+    std::string link; // "": all that are not reported individually, together
     std::uint64_t deliveries = 0, active = 0, connections = 0, failures = 0; // failures: in a row
-    std::uint64_t failing = 0; // 1: it is not well; of "": how many are not
+    std::uint64_t failing = 0; // 1: it is failing; of "": the number that are
     static void fields(auto& m, auto& f) {
         f("link", m.link);
         f("deliveries", m.deliveries);
@@ -51,7 +51,7 @@ struct LinkState {    // of a link, now; the queue-manager's
 };
 
 struct Report {              // daemon → metrics
-    std::uint64_t round = 0; // 0: unasked, the last words before it ends
+    std::uint64_t round = 0; // 0: unasked, the last report before it ends
     std::vector<Cell> cells; // those that are not 0
     std::vector<LinkAttempts> attempts;
     std::vector<LinkState> links;

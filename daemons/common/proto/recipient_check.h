@@ -13,7 +13,7 @@ inline constexpr std::string_view conversation = "recipient_check";
 struct Check { // smtpd → categorizer
     std::uint64_t request = 0;
     std::string address;
-    std::string sender; // envelope sender of the mail, as far as its domain matters; "" nobody
+    std::string sender; // envelope sender of the mail, as far as its domain matters; "" none
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("address", m.address);
@@ -36,8 +36,8 @@ struct Checked { // categorizer → smtpd
     }
 };
 
-struct Suppressions { // categorizer → smtpd: the suppression list has changed, or we have just met
-    bool any = false; // is there anybody on it? Then recipients elsewhere are to be asked about, too
+struct Suppressions { // categorizer → smtpd: the suppression list has changed, or the connection is new
+    bool any = false; // is it not empty? Then recipients elsewhere are to be checked, too
     static void fields(auto& m, auto& f) { f("any", m.any); }
 };
 

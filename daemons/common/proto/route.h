@@ -24,12 +24,12 @@ inline constexpr std::string_view via = "via:";
 struct Host {
     std::string name; // host name, an address literal without brackets, or the absolute path of a UNIX socket
     std::uint16_t port = 25;
-    std::uint16_t preference = 0; // equal ones are tried in an order of chance …
+    std::uint16_t preference = 0; // equal ones are tried in random order …
     std::uint16_t weight = 0;     // … by their weights (decide/host_order.h)
     decide::Tier tier = decide::Tier::first;
     bool tls_wrap = false;                          // TLS from the first byte
-    smtp::Protocol protocol = smtp::Protocol::smtp; // that of a host to fall back on may be another
-    std::string account = {};                       // the user we are there; "": whichever account there is, or none
+    smtp::Protocol protocol = smtp::Protocol::smtp; // a host to fall back on may have another
+    std::string account = {};                       // our user name there; "": whichever account there is, or none
     decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
@@ -64,7 +64,7 @@ struct StsPolicy {
 struct Route { // queue-manager → router
     std::uint64_t request = 0;
     std::string domain; // lower case
-    std::string pool;   // of source addresses that the mail names; "" none
+    std::string pool;   // of source addresses, if the mail names one; "" none
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
@@ -83,9 +83,9 @@ struct Routed { // router → queue-manager
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
     std::string rule;                 // the route's pattern; "" none
     StsPolicy sts;                    // where the domain's TLS level asks for it
-    bool secure = false;      // nobody on the way could have put other hosts in: DNSSEC, or our own configuration
+    bool secure = false;      // no attacker on the path can have substituted hosts: DNSSEC, or our own configuration
     std::string status, text; // temporary, permanent
-    std::string records_of;   // the name whose MX records were asked for, or SRV where by_srv; "" none's
+    std::string records_of;   // the name whose MX records were queried, or SRV where by_srv; "" none
     bool by_srv = false;
     static void fields(auto& m, auto& f) {
         f("request", m.request);
@@ -106,7 +106,7 @@ struct Routed { // router → queue-manager
     }
 };
 
-struct LinkState { // queue-manager → router: a link is down, its route's next one serves; or it is up again
+struct LinkState { // queue-manager → router: a link is down, use the next one of its route; or it is up again
     std::string link;
     bool down = false;
     static void fields(auto& m, auto& f) {
@@ -115,7 +115,7 @@ struct LinkState { // queue-manager → router: a link is down, its route's next
     }
 };
 
-struct StsChanged { // router → queue-manager: this policy holds from now on, for all whose policy it is
+struct StsChanged { // router → queue-manager: this policy applies from now on, to all domains whose policy it is
     StsPolicy sts;  // with an empty id: the domain's has expired
     static void fields(auto& m, auto& f) { f("sts", m.sts); }
 };

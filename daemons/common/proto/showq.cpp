@@ -6,7 +6,7 @@ namespace proto::showq {
 
 namespace {
 
-// Values never hold a NUL: addresses and reasons were made printable where they entered.
+// Values never contain a NUL: addresses and reasons were made printable where they entered.
 void attribute(std::string_view name, std::string_view value, std::string& wire) {
     wire.append(name).push_back('\0');
     wire.append(value).push_back('\0');

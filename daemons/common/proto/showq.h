@@ -27,17 +27,17 @@ struct Entry {
     bool operator==(const Entry&) const = default;
 };
 
-// What stands before the first entry, and behind the last.
+// What precedes the first entry, and what follows the last.
 void append_start(std::string& wire);
 void append(const Entry& entry, std::string& wire);
 void append_end(std::string& wire);
 
-// The other direction, for bytes as they come.
+// The other direction, for bytes as they arrive.
 class Decoder {
 public:
     explicit Decoder(std::function<void(Entry&&)> on_entry) : on_entry_(std::move(on_entry)) {}
     enum class Progress { more, end, malformed };
-    // Once it has said end or malformed, further bytes are ignored.
+    // After it has returned end or malformed, further bytes are ignored.
     Progress feed(std::string_view bytes);
 
 private:

@@ -27,7 +27,7 @@ struct Token {          // what a process shows a server
     }
 };
 
-// The whole of what a daemon is to do; sent at birth, at reload and when logs are re-opened.
+// A daemon's whole configuration; sent at its start, at reload and when logs are re-opened.
 // Descriptors: [0] the configuration's text (read-only), [1] the log file (only if has_log_file), [2] the secrets
 // (only if has_secrets; proto/secrets.h), then one listening socket per listener.
 struct Configure { // master → daemon
@@ -37,10 +37,10 @@ struct Configure { // master → daemon
     bool has_log_file = false;
     bool has_secrets = false;
     std::vector<Listener> listeners;
-    std::vector<Token> tokens; // its own, one for each server it may connect to
-    std::string key;           // what the tokens of those who may connect to it are made of; "": it is no server
-    std::vector<std::string> expected; // the roles of those
-    bool single_user = true;           // everything runs as one user, who is the operator
+    std::vector<Token> tokens;         // its own, one for each server it may connect to
+    std::string key;                   // from which the tokens of its clients are made; "": it is no server
+    std::vector<std::string> expected; // the roles of these clients
+    bool single_user = true;           // all processes run as one user, the operator
     bool has_operators = false;        // there is a group of operators,
     std::uint32_t operators = 0;       // this one
     static void fields(auto& m, auto& f) {
@@ -69,12 +69,12 @@ struct Stop {                 // master → daemon: take nothing new, finish wha
     static void fields(auto& m, auto& f) { f("within", m.within); }
 };
 
-// master → queue-manager: an agent's process has ended, and whose fault it was; master → metrics: anybody's, who is
-// started again
+// master → queue-manager: an agent's process has ended, and whether by its own fault; master → metrics: any process
+// that is started again
 struct ProcessEnded {
     std::string role;
     std::uint32_t instance = 0;
-    // By a signal nobody sent, a failed assertion, for want of memory, or killed by master because it hung; not:
+    // By a signal that no process sent, a failed assertion, lack of memory, or killed by master because it hung; not:
     // stopped, killed from outside, or slow with the whole machine.
     bool crashed = false;
     static void fields(auto& m, auto& f) {

@@ -16,7 +16,7 @@ inline constexpr std::size_t largest_file = 512 * 1024; // bytes; a larger one i
 
 struct Read { // categorizer → local
     std::uint64_t request = 0;
-    std::string user;      // whose rights: a name of this system
+    std::string user;      // with whose rights: a name of this system
     std::string path;      // absolute; "": the user's .forward, wherever local.forward says it lies
     std::string extension; // "lists" of ann+lists, for ~/.forward+lists; "" none
     static void fields(auto& m, auto& f) {
@@ -30,7 +30,7 @@ struct Read { // categorizer → local
 enum class Status : std::uint8_t {
     none,       // there is no such file
     found,      // text
-    refused,    // not to be believed (links, writable for others …), and will not be until somebody fixes it
+    refused,    // not trusted (links, writable for others …) until the file is fixed
     unreadable, // for now (input/output error, users cannot be looked up …): ask again later
     last_ = unreadable,
 };
@@ -39,7 +39,7 @@ struct Answer { // local → categorizer
     std::uint64_t request = 0;
     Status status = Status::none;
     std::string path; // of the file that was found or is in the way
-    std::string text; // found: as it stands there; no NUL, at most largest_file
+    std::string text; // found: its content, unchanged; no NUL, at most largest_file
     std::string why;  // refused, unreadable: one line, with the path
     static void fields(auto& m, auto& f) {
         f("request", m.request);

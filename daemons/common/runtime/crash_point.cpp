@@ -31,7 +31,7 @@ Plan read_plan() {
     return plan;
 }
 
-// O_EXCL makes one process of all win: its hit is the only one.
+// O_EXCL makes one process of all succeed: its hit is the only one.
 bool first_hit(const std::string& record, const std::string& name) {
     const int fd = open((record + "." + name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) return false;

@@ -22,7 +22,7 @@ Loop::Loop(unsigned pool_threads) {
     prepare_.data = this;
     uv_prepare_start(&prepare_, [](uv_prepare_t* p) {
         static_cast<Loop*>(p->data)->end_turn();
-        // Whoever else wants the core goes first: what it has for us then comes in this turn rather than in a
+        // Let other runnable processes go first: what they have for us then arrives in this turn rather than in a
         // wake-up of its own, and a wake-up costs more than most of what it brings.
         sched_yield();
     });
@@ -32,8 +32,8 @@ Loop::Loop(unsigned pool_threads) {
 Loop::~Loop() {
     deferred_.clear();
     uv_close(reinterpret_cast<uv_handle_t*>(&prepare_), nullptr);
-    uv_run(&loop_, UV_RUN_NOWAIT);  // takes back a stop() that came when nothing ran
-    uv_run(&loop_, UV_RUN_DEFAULT); // close callbacks free what the owners have let go of
+    uv_run(&loop_, UV_RUN_NOWAIT);  // consumes a stop() that came when nothing ran
+    uv_run(&loop_, UV_RUN_DEFAULT); // close callbacks free what the owners have released
     [[maybe_unused]] int busy = uv_loop_close(&loop_);
     assert(busy == 0);
 }

@@ -9,14 +9,14 @@
 namespace common {
 
 struct Replacement {
-    std::string_view fresh = ".new"; // what it is called until it is whole; in one directory, one for each writer
+    std::string_view fresh = ".new"; // its name until it is complete; within a directory, different for each writer
     mode_t mode = 0600;
 };
 // Writes `name` in `directory`. The error says what and where.
 spool::Result<> replace_file(const std::string& directory, const std::string& name, std::string_view text,
                              const Replacement& how = {});
 
-// Makes it, readable by its owner only, if it is not there.
+// Creates it, readable by its owner only, if it does not exist.
 spool::Result<> make_state_directory(const std::string& directory);
 
 } // namespace common

@@ -44,7 +44,7 @@ void Deadlines::set(Deadline& deadline) {
         heap_[deadline.position_].at = due;
         up(deadline.position_);
     } else {
-        return; // put right when it comes to the top
+        return; // corrected when it reaches the top
     }
     if (deadline.position_ == 0 && on_earlier_) on_earlier_();
 }
@@ -59,7 +59,7 @@ void Deadlines::remove(std::size_t position) {
     down(last.deadline->position_);
 }
 
-// The first entry is one that is really due when it says.
+// Makes sure that the first entry is really due when it says.
 void Deadlines::settle_top() {
     while (!heap_.empty()) {
         Entry& top = heap_.front();

@@ -15,17 +15,17 @@ public:
     enum class Change : std::uint8_t {
         none,
         changed, // read it now
-        failed,  // problem() says what of it is new
+        failed,  // a new problem: see problem()
     };
     Change check(smtp::Now now);
-    // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is
-    // well.
+    // The result of reading it. It failed, for the reason `why` (none: the same as before), and is retried each second;
+    // or all is well.
     Change failed(std::string why);
     void clear_problem() { problem_.clear(); }
 
     const std::string& path() const { return path_; }
-    const std::string& problem() const { return problem_; } // "No such file or directory"; "" none that is known
-    bool missing() const { return missing_; }               // that it is not there is the trouble
+    const std::string& problem() const { return problem_; } // "No such file or directory"; "" none known
+    bool missing() const { return missing_; }               // the problem is that the file does not exist
     std::uint64_t size() const { return stamp_.size; }      // as last seen
     std::uint32_t owner() const { return owner_; }          // uid, as last seen
 

@@ -32,7 +32,7 @@ bool damage(int code) {
            code == MDB_INCOMPATIBLE || code == EUCLEAN;
 }
 
-// What LMDB says, as the errors of everybody else.
+// An error of LMDB in the form of all others.
 Error error_of(const std::string& file, std::string_view action, int code) {
     if (damage(code))
         return {EUCLEAN, fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is moved aside and a "
@@ -43,12 +43,12 @@ Error error_of(const std::string& file, std::string_view action, int code) {
     return {code > 0 ? code : EIO, fmt::format("{} {}: {}", action, file, mdb_strerror(code))};
 }
 
-// Who changes a database, and who comes to read: LMDB has a mutex for each.
+// For processes that change a database, and for those that start to read: LMDB has a mutex for each.
 struct Waiting {
-    std::unique_ptr<FileMutex> writers, readers; // readers: while they mark the place they read at
+    std::unique_ptr<FileMutex> writers, readers; // readers: while they enter the table of readers
 };
 
-// One transaction; undone unless committed.
+// One transaction; aborted unless committed.
 class Transaction {
 public:
     Transaction() = default;
@@ -63,7 +63,7 @@ public:
         else
             writing_ = std::unique_lock(*waiting.writers);
         int code = mdb_txn_begin(env, nullptr, flags, &txn_);
-        if (code == MDB_READERS_FULL) { // the dead among them
+        if (code == MDB_READERS_FULL) { // dead ones may be among them
             int dead = 0;
             mdb_reader_check(env, &dead);
             if (dead > 0) code = mdb_txn_begin(env, nullptr, flags, &txn_);
@@ -118,7 +118,7 @@ struct Lmdb::Inner {
     std::string directory, file;
     LmdbOptions options;
     std::string put_aside;
-    std::shared_mutex gate; // shared: in use; alone: being opened again
+    std::shared_mutex gate; // shared: in use; exclusive: being opened again
     Waiting waiting;
     MDB_env* env = nullptr;
     MDB_dbi entries = 0, by_expiry = 0;
@@ -160,7 +160,7 @@ int Lmdb::Inner::open_environment() {
     if (code != 0) return code;
     mdb_env_set_maxdbs(env, 2);
     mdb_env_set_maxreaders(env, most_readers);
-    // What is beyond `largest` is for removing entries, which needs pages too.
+    // The space beyond `max_size` is for removing entries, which needs pages too.
     mdb_env_set_mapsize(env, (options.max_size + options.max_size / 8 + (1UL << 20)) & ~0xffffUL);
     code = mdb_env_open(env, directory.c_str(), MDB_NOTLS | MDB_NOMETASYNC, 0600);
     if (code != 0) return code;
@@ -175,7 +175,7 @@ int Lmdb::Inner::open_environment() {
     mdb_env_info(env, &info); // before the file's size, which others may be making larger
     mdb_env_stat(env, &pages);
     if (::stat(file.c_str(), &facts) != 0) return errno;
-    // Beyond the file's end the kernel would end the process.
+    // Accessing pages beyond the file's end would end the process.
     if (static_cast<std::uint64_t>(facts.st_size) < (info.me_last_pgno + 1) * pages.ms_psize && info.me_last_txnid > 0)
         return MDB_CORRUPTED;
     inode = facts.st_ino;
@@ -187,7 +187,7 @@ int Lmdb::Inner::open_environment() {
 }
 
 Result<> Lmdb::Inner::open() {
-    // The keeper moves files only while nobody opens them.
+    // The keeper moves files only while no other process opens them.
     const Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock) return unexpected(Error::from_errno("open " + directory));
     const bool in_haste = options.examined == LmdbOptions::Examined::report_busy;
@@ -207,8 +207,8 @@ Result<> Lmdb::Inner::open() {
     return {};
 }
 
-// Reading what is damaged may end the process: a mark counts those that were about to. One may have ended for other
-// reasons (killed, out of memory, the power gone); several in a row have not.
+// Reading damaged data may end the process: a mark counts the processes that were about to. One may have ended for
+// other reasons (killed, out of memory, a power failure); several in a row have not.
 Result<> Lmdb::Inner::open_as_keeper() {
     constexpr off_t coincidences = 2;
     const auto mark = directory + "/examining";
@@ -258,12 +258,12 @@ Result<> Lmdb::Inner::examine() {
     return {};
 }
 
-constexpr unsigned most_aside = 20; // files; then somebody must look
+constexpr unsigned most_aside = 20; // files; more require an administrator
 
 Result<> Lmdb::Inner::put_it_aside(std::string why) {
     close();
-    ::unlink((directory + "/lock.mdb").c_str()); // says nothing without its readers
-    // Those that were set aside before stay: they may be worth more than what came behind them.
+    ::unlink((directory + "/lock.mdb").c_str()); // means nothing without its readers
+    // Files set aside earlier stay: they may be worth more than their successors.
     for (unsigned n = 0;; ++n) {
         const auto aside = directory + "/data.mdb.damaged" + (n == 0 ? "" : fmt::format(".{}", n));
         if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT)
@@ -370,7 +370,7 @@ int Lmdb::Inner::clear_expired(MDB_txn* txn, smtp::WallTime now, std::size_t mos
     return 0;
 }
 
-// Is there nothing left of the largest size? The file never shrinks: then what is free in it counts.
+// Is the largest size used up? The file never shrinks: then free pages in it count.
 int Lmdb::Inner::look_at_room(bool& full) const {
     MDB_envinfo info{};
     MDB_stat pages{};
@@ -432,7 +432,7 @@ Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::
         for (std::size_t n = 0; code == 0 && n < changes.size(); ++n)
             code = inner_->change(txn, changes[n], now, full, outcomes[n]);
         if (code == 0) code = txn.commit();
-        // Also what others have changed and did not wait for.
+        // Also changes that other processes made without waiting for the disk.
         if (code == 0 && durable == Durable::now) code = mdb_env_sync(inner_->env, 1);
         return code;
     }));

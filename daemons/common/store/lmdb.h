@@ -13,29 +13,27 @@
 namespace store {
 
 struct LmdbOptions {
-    // The file never grows beyond this; what would not fit is refused as `is_full`. Address space only until
-    // it is used.
+    // The file never grows beyond this; a change that does not fit fails with ENOSPC. Address space only until it is
+    // used.
     std::uint64_t max_size = 1ULL << 30;
-    // Makes the database if there is none, looks at every entry of one that is there, and puts one that
-    // cannot be read aside as "data.mdb.damaged". Of the processes that share a store at most one is its
-    // keeper.
+    // Creates the database if there is none, examines every entry of an existing one, and moves one that cannot be read
+    // aside as "data.mdb.damaged". At most one of the processes that share a store is its keeper.
     bool keeper = false;
-    // While the keeper looks at it, which takes long where it is large: whoever has other work does not wait.
+    // While the keeper examines it, which takes long for a large one: callers with other work do not wait.
     enum class Examined : std::uint8_t { wait, report_busy } examined = Examined::wait;
 };
 
-// Is it the keeper's turn just now? Then it can be opened in a moment.
+// Is the keeper examining it just now? Then it can be opened in a moment.
 inline bool is_being_examined(const spool::Error& error) { return error.code == EBUSY; }
 
 class Lmdb final : public Store {
 public:
-    // `directory` exists. A process opens it once. Errors: ENOENT (not a keeper, and no keeper was here yet),
-    // is_damaged, is_being_examined, and those of files. Their text says which file, and what to do about a damaged
-    // one.
+    // `directory` exists. A process opens it once. Errors: ENOENT (not a keeper, and no keeper has created it yet),
+    // is_damaged, is_being_examined, and those of files. Their text names the file, and what to do about a damaged one.
     static spool::Result<std::unique_ptr<Lmdb>> open(std::string directory, const LmdbOptions& options = {});
     ~Lmdb() override;
 
-    // From any thread, several at once. The database was replaced by its keeper: they speak of the new one.
+    // From any thread, several at once. If the keeper has replaced the database, they use the new one.
     spool::Result<std::optional<Entry>> get(std::string_view key, smtp::WallTime now) override;
     spool::Result<std::vector<Outcome>> apply(std::span<const Change> changes, smtp::WallTime now,
                                               Durable durable) override;
@@ -43,7 +41,7 @@ public:
     spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after, std::size_t most,
                                                 smtp::WallTime now) override;
 
-    // A keeper's: why the database before this one was set aside; "" if it was not.
+    // For a keeper: why the database before this one was set aside; "" if it was not.
     const std::string& quarantine_reason() const;
 
 private:

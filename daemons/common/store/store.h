@@ -20,13 +20,13 @@ inline constexpr std::size_t longest_value = 64UL * 1024; // bytes, any
 
 struct Entry {
     std::string value;
-    smtp::WallTime expires{}; // from then on it is as good as absent; {}: never
+    smtp::WallTime expires{}; // from then on it counts as absent; {}: never
     bool operator==(const Entry&) const = default;
 };
 
-// One change of one key, made by one process at a time whoever else is about it.
+// One change of one key, made by one process at a time even if several try.
 struct Change {
-    enum class If : std::uint8_t { anything, absent, same }; // what must be there for it to be made
+    enum class If : std::uint8_t { anything, absent, same }; // the condition for making it
     std::string key;
     std::optional<Entry> entry; // none: erase
     If only = If::anything;
@@ -47,11 +47,11 @@ struct Change {
 
 struct Outcome {
     bool made = false;
-    std::optional<Entry> before; // what was there, made or not
+    std::optional<Entry> before; // the previous entry, made or not
 };
 
-// soon: a power cut may undo the last changes, in whole, never in part. now: they are on stable storage, and
-// all before them.
+// soon: a power failure may undo the last changes, in whole, never in part. now: they are on stable storage, and all
+// before them.
 enum class Durable : std::uint8_t { soon, now };
 
 struct KeyedEntry {
@@ -66,22 +66,22 @@ public:
     Store() = default;
     Store(const Store&) = delete;
 
-    // What is there at that moment. Never waits for a writer, nor (what is in memory) for the disk.
+    // The entry at that moment. Never waits for a writer, nor (for what is in memory) for the disk.
     virtual spool::Result<std::optional<Entry>> get(std::string_view key, smtp::WallTime now) = 0;
-    // All of them or, on an error, none; in order, each seeing those before it. One outcome for each. Waits
-    // for other writers and for the disk. Clears away some of what has expired, too.
+    // All of them or, on an error, none; in order, each seeing those before it. One outcome for each. Waits for other
+    // writers and for the disk. Also removes some of the expired entries.
     virtual spool::Result<std::vector<Outcome>> apply(std::span<const Change> changes, smtp::WallTime now,
                                                       Durable durable) = 0;
-    // Up to `most` entries whose keys begin with `prefix`, in the order of the keys' bytes, from the first
-    // behind `after` on ("": the first of all). Fewer than `most`: there are no more.
+    // Up to `most` entries whose keys begin with `prefix`, in the order of the keys' bytes, starting with the first one
+    // after `after` ("": the first of all). Fewer than `most`: there are no more.
     virtual spool::Result<std::vector<KeyedEntry>> walk(std::string_view prefix, std::string_view after,
                                                         std::size_t most, smtp::WallTime now) = 0;
 
-    // In short. True: made.
+    // For a single change. True: made.
     spool::Result<bool> apply(Change change, smtp::WallTime now, Durable durable = Durable::now);
 };
 
-// What an Error of a store means beside its text.
+// The meaning of a store's Error beside its text.
 inline bool is_damaged(const spool::Error& error) { return error.code == EUCLEAN; }
 
 } // namespace store

@@ -12,7 +12,7 @@ using spool::Result;
 
 namespace {
 
-// What lies under the key; the expiry is the store's.
+// What is stored under the key; the store handles the expiry.
 struct Kept {
     std::string reason, reply, who;
     bool automatic = false;

@@ -13,11 +13,11 @@
 
 namespace common {
 
-// How names are compared everywhere here.
+// How names are compared throughout.
 const decide::NameFolding& name_folding();
 
-// postmaster, and those who write to him, must reach him: <postmaster> and postmaster@ of our own domains are
-// never suppressed (RFC 5321, 4.5.1).
+// Mail to postmaster must always arrive: <postmaster> and postmaster@ of our own domains are never suppressed (RFC
+// 5321, 4.5.1).
 bool is_own_postmaster(std::string_view address, const std::vector<std::string>& local_domains);
 
 class SuppressionList {
@@ -26,8 +26,8 @@ public:
     static std::string directory_in(const std::string& spool) { return spool + "/suppression"; }
 
     explicit SuppressionList(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
-    // A reader's, which waits for nobody: nothing (ENOENT) as long as no keeper has been there;
-    // store::is_being_examined while he looks at it.
+    // For a reader; never waits: ENOENT as long as no keeper has created the list; store::is_being_examined while the
+    // keeper examines it.
     static spool::Result<std::unique_ptr<SuppressionList>> open(const std::string& spool);
 
     // The entry that covers this recipient of mail from `reverse_path`.
@@ -37,15 +37,14 @@ public:
     spool::Result<std::optional<decide::Suppression>> entry(std::string_view recipient, std::string_view sender,
                                                             smtp::WallTime now) const;
     spool::Result<bool> empty(smtp::WallTime now) const;
-    // Up to `most`, in the order of recipients, from the one behind `after` on (a key; "": the first). `after` is
-    // then the last one's. Fewer than `most`: there are no more.
+    // Up to `most`, in the order of recipients, starting after `after` (a key; "": the first), which then is the key of
+    // the last one. Fewer than `most`: there are no more.
     spool::Result<std::vector<decide::Suppression>> walk(std::string& after, std::size_t most,
                                                          smtp::WallTime now) const;
 
-    // On stable storage when it returns. Entries take the place of those of the same name; true for each that
-    // was not there.
+    // On stable storage when it returns. Entries replace those of the same name; true for each that is new.
     spool::Result<std::vector<bool>> put(std::span<const decide::Suppression> entries, smtp::WallTime now);
-    // True for each that was there.
+    // True for each that existed.
     spool::Result<std::vector<bool>> erase(std::span<const decide::Suppression> entries, smtp::WallTime now);
 
     static constexpr std::size_t longest_text = 500; // bytes of a reason or a reply; more is cut

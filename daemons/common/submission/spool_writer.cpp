@@ -75,7 +75,7 @@ std::expected<spool::QueueId, Unavailable> SpoolWriter::admit(std::uint64_t size
     if (full) return std::unexpected(Unavailable::full);
     const auto id = ids_->next(now.wall);
     if (id) return *id;
-    close(id.error()); // the trial puts a new mark in the place of a broken one, whatever it broke of
+    close(id.error()); // the test message replaces a broken mark, whatever broke it
     return std::unexpected(unavailable_after(id.error()));
 }
 
@@ -86,7 +86,7 @@ spool::MessageWriter SpoolWriter::write(spool::QueueId id, const spool::Envelope
 }
 
 void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Done done) {
-    if (space_) { // what is on its way counts until the disk is looked at again
+    if (space_) { // what is being written counts until the disk is checked again
         space_->bytes_free -= std::min(space_->bytes_free, writer.size() + 4096);
         space_->files_free -= std::min<std::uint64_t>(space_->files_free, 1);
     }
@@ -105,20 +105,20 @@ void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Don
 }
 
 void SpoolWriter::failed(const spool::Error& error) {
-    space_.reset(); // look again
+    space_.reset(); // check again
     if (spool::is_out_of_space(error)) {
         log_.warning("no space for a message: {}", error.what);
         return;
     }
     if (error.code == EMFILE || error.code == ENFILE ||
-        error.code == ENOMEM) { // this process's trouble, not the disk's
+        error.code == ENOMEM) { // this process's problem, not the disk's
         log_.warning("no resources for a message: {}", error.what);
         return;
     }
     close(error);
 }
 
-// Takes no mail until a trial has succeeded.
+// Takes no mail until a test message has succeeded.
 void SpoolWriter::close(const spool::Error& error) {
     space_.reset();
     if (!closed_until_)
@@ -129,7 +129,7 @@ void SpoolWriter::close(const spool::Error& error) {
     again_.start(pause_after);
 }
 
-// A message that nobody sent: written, made durable and removed.
+// A test message: written, made durable and removed.
 void SpoolWriter::try_again() {
     if (!closed_until_) return;
     const auto now = Loop::now();
@@ -158,7 +158,7 @@ void SpoolWriter::try_again() {
         if (!file) return done(std::unexpected(std::move(file).error()));
         const std::string_view nothing("\0", 1);
         auto written = disk_->write(*file, 0, {&nothing, 1});
-        // Gone before it is synced: no power cut leaves it behind as a message that was cut short.
+        // Removed before it is synced: no power failure leaves it behind as a truncated message.
         auto unlinked = disk_->unlink(path);
         if (!written || !unlinked) return done(written ? std::move(unlinked) : std::move(written));
         pool_.make_durable(*file, directory, id, 1, [done = std::move(done)](auto receipt) mutable {

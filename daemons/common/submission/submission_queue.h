@@ -39,15 +39,15 @@ public:
         send({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false});
     }
     std::size_t waiting() const { return waiting_.size(); }
-    // Why no mail is taken here; "" it is.
+    // Why no mail is taken here; "": it is.
     void report_status(const std::string& obstacle) {
         if (obstacle_ == obstacle) return;
         obstacle_ = obstacle;
         if (queue_manager_.up()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
 
-    // Nothing: the queue-manager is not there, or was lost before it answered. Called once, from the loop,
-    // unless cancelled.
+    // Null: the queue-manager is not connected, or was lost before it answered. Called once, from the loop, unless
+    // cancelled.
     using TryDone = std::function<void(const proto::submission::DomainFlushed*)>;
     std::uint64_t try_now(const std::string& domain, bool with_subdomains, TryDone done) {
         const auto request = ++last_request_;
@@ -58,7 +58,7 @@ public:
         return request;
     }
     void cancel(std::uint64_t request) { tries_.erase(request); }
-    // Called whenever the last one was taken; for an orderly stop.
+    // Called whenever the last message was taken; for an orderly stop.
     void on_empty(std::function<void()> empty) { on_empty_ = std::move(empty); }
 
 private:
@@ -71,20 +71,20 @@ private:
         if (const auto* answer = std::get_if<proto::submission::DomainFlushed>(&message))
             return tried(answer->request, answer);
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
-        if (!taken) return queue_manager_.fail("unexpected message: only Taken and Tried are accepted here");
+        if (!taken) return queue_manager_.fail("unexpected message: only Taken and DomainFlushed are accepted here");
         CRASH_POINT("writer.taken");
         if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
     }
     void tried(std::uint64_t request, const proto::submission::DomainFlushed* answer) {
         if (const auto open = tries_.extract(request)) open.mapped()(answer);
     }
-    void repeat_status() { // on a new connection: nothing is nothing new
+    void repeat_status() { // on a new connection: no obstacle is the default
         if (!obstacle_.empty()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
     void send_all() {
         for (auto& [id, entry] : waiting_) {
             if (entry.sent) continue;
-            if (queue_manager_.congested()) return; // on_drained goes on
+            if (queue_manager_.congested()) return; // on_drained continues
             entry.sent = true;
             send({id, entry.size, {}, entry.repeated});
         }

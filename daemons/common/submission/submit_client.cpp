@@ -14,7 +14,7 @@ using proto::submit::Answer;
 
 namespace {
 
-constexpr int patience_ms = 5 * 60 * 1000; // for the next sign of life
+constexpr int patience_ms = 5 * 60 * 1000; // for the next progress
 
 Answer again(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
 

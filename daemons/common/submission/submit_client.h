@@ -9,10 +9,11 @@
 
 namespace common {
 
-// What a maker of frames says: it appended one; that was all; it cannot go on, so nothing may be submitted.
+// Returned by a producer of frames: it appended one; there are no more; it cannot continue, so nothing may be
+// submitted.
 enum class Made { frame, all, broken };
 
-// Nothing: pickup went before it had heard everything, or the frames broke; nothing was submitted.
+// Nothing: pickup closed before it had received everything, or the frames broke; nothing was submitted.
 std::optional<proto::submit::Answer> hand_over(Fd socket, const std::function<Made(std::string& wire)>& next);
 
 } // namespace common

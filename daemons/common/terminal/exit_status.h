@@ -3,7 +3,7 @@
 
 namespace postrider {
 
-// sysexits(3), and below them: what was named is not there; it was so already; not running (as LSB has it).
+// sysexits(3), and below them: the named object does not exist; already in that state; not running (as in LSB).
 enum Exit : int {
     ok = 0,
     not_found = 1,

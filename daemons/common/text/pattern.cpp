@@ -11,7 +11,7 @@ namespace common {
 namespace {
 
 constexpr std::uint32_t heap_per_match = 4 * 1024; // KiB
-constexpr std::uint32_t most_groups = 32;          // whose places are kept, the whole match among them
+constexpr std::uint32_t most_groups = 32;          // whose positions are kept, including the whole match
 
 std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
 
@@ -100,8 +100,8 @@ std::uint32_t Pattern::groups() const {
     return groups;
 }
 
-// Counts what PCRE2 does by its callouts, one before each item of a pattern that is tried: its own limit begins
-// again with each place of the subject, of which there may be thousands.
+// Counts the steps of PCRE2 with its callouts, one before each item of a pattern that is tried: its own limit starts
+// again at each position of the subject, of which there may be thousands.
 PatternMatch::PatternMatch()
     : data_(pcre2_match_data_create(most_groups, nullptr)), limits_(pcre2_match_context_create(nullptr)) {
     pcre2_set_heap_limit(limits_, heap_per_match);
@@ -109,7 +109,7 @@ PatternMatch::PatternMatch()
     pcre2_set_callout(
         limits_,
         [](pcre2_callout_block* now, void* self) {
-            constexpr std::size_t run = 16; // characters taken at one go cost something as well
+            constexpr std::size_t run = 16; // characters taken in one step have a cost as well
             auto& match = *static_cast<PatternMatch*>(self);
             const auto taken = now->current_position > match.at_ ? (now->current_position - match.at_) / run : 0;
             match.left_ -= 1 + static_cast<std::int64_t>(taken);

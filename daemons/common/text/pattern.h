@@ -16,13 +16,13 @@ namespace common {
 
 class Pattern {
 public:
-    // Takes it off the front of `text`: a pattern between two equal characters that are neither letters nor digits, and
-    // the flags behind it, each of which turns one option over, as in pcre_table(5): i (letters' case does not count
-    // unless it is given), s ("." matches line ends, too), m, x, A, E, U.
+    // Removes it from the front of `text`: a pattern between two equal characters that are neither letters nor digits,
+    // and the flags after it, each of which toggles one option, as in pcre_table(5): i (case is ignored unless it is
+    // given), s ("." matches line ends, too), m, x, A, E, U.
     static std::expected<Pattern, smtp::Malformed> take(std::string_view& text);
 
     const std::string& text() const { return text_; } // "/pattern/"
-    std::uint32_t groups() const;                     // that it catches
+    std::uint32_t groups() const;                     // that it captures
 
 private:
     friend class PatternMatch;
@@ -33,7 +33,7 @@ private:
     std::string text_;
 };
 
-// Does a pattern match, and what did its groups catch? For many matches, one after the other.
+// Does a pattern match, and what did its groups capture? For many matches, one after the other.
 class PatternMatch {
 public:
     enum class Result : std::uint8_t { no, yes, too_long };
@@ -43,12 +43,12 @@ public:
     PatternMatch(const PatternMatch&) = delete;
     PatternMatch& operator=(const PatternMatch&) = delete;
 
-    // In no more than `steps` of matching, of which it takes off what it needed. 5,000,000 are a tenth of a second.
+    // Within at most `steps` steps of matching, from which the steps used are subtracted. 5,000,000 take a tenth of a
+    // second.
     Result match(const Pattern& pattern, std::string_view subject, std::int64_t& steps);
 
-    // `text` with $1, ${1} and $(1) replaced by what the groups caught in `subject`, which was matched last; "$$" is
-    // one
-    // "$". Where nothing matched, the groups are empty. About `longest` bytes of it at most.
+    // `text` with $1, ${1} and $(1) replaced by what the groups captured in `subject`, which was matched last; "$$" is
+    // one "$". Where nothing matched, the groups are empty. About `longest` bytes of it at most.
     std::string filled_in(std::string_view text, std::string_view subject, std::size_t longest) const;
 
 private:
@@ -59,10 +59,10 @@ private:
     std::uint32_t caught_ = 0;
 };
 
-// `text` with the same word for every group that it speaks of.
+// `text` with the same word for every group that it references.
 std::string filled_in_with(std::string_view text, std::string_view word);
 
-// The highest group that a text to be filled in speaks of; 0 none.
+// The highest group that a text to be filled in references; 0 none.
 std::uint32_t highest_group(std::string_view text);
 
 } // namespace common

@@ -10,13 +10,13 @@ struct Unit {
     std::int64_t value;
 };
 
-// From large to small: printing takes the first that divides.
+// From large to small: printing uses the first that divides.
 constexpr Unit durations[] = {{"w", 604'800'000'000}, {"d", 86'400'000'000}, {"h", 3'600'000'000},
                               {"m", 60'000'000},      {"s", 1'000'000},      {"ms", 1'000}};
 constexpr Unit sizes[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}};
 constexpr std::int64_t ten_years = 3653 * 86'400'000'000;
 
-// The number and the unit `text` starts with; both are taken off it.
+// Removes the number and the unit from the start of `text`.
 template <std::size_t N>
 std::optional<std::int64_t> take_part(std::string_view& text, const Unit (&units)[N], std::string_view if_none) {
     std::uint32_t number = 0;

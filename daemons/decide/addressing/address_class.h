@@ -1,4 +1,4 @@
-// What kind of domain an address is in: who may have it, and what unknown recipients of it are told.
+// What kind of domain an address is in: who may own its addresses, and which reply its unknown recipients get.
 #pragma once
 #include <string_view>
 
@@ -7,12 +7,12 @@ namespace decide {
 enum class AddressClass {
     local,           // aliases, then the users of this system
     virtual_alias,   // addresses that only lead to others
-    virtual_mailbox, // mailboxes of who are no users of this system
-    relay,           // accepted for others, and sent on
+    virtual_mailbox, // mailboxes of people who are not users of this system
+    relay,           // accepted for other servers and relayed to them
     remote,
 };
 
-// What is said of an address that its class has no recipient for; in the words that Postfix's users know.
+// The text for an address that is unknown in its class, worded as in Postfix.
 constexpr std::string_view unknown_recipient(AddressClass address_class) {
     switch (address_class) {
     case AddressClass::local: return "User unknown in local recipient table";

@@ -1,5 +1,5 @@
-// In which forms an address is looked for in tables, in their order, and what a table's answer makes of it.
-// The orders are those of Postfix's canonical(5), virtual(5), relocated(5) and transport(5). Pure text.
+// The forms in which an address is looked up in tables, their order, and how a table's answer is interpreted. The
+// orders are those of Postfix's canonical(5), virtual(5), relocated(5) and transport(5). Pure text.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -42,11 +42,11 @@ bool has_patterns(std::string_view table);
 // The addresses a table answers with, as Mailbox::parse() takes them.
 struct TableAddresses {
     std::vector<std::string> addresses;
-    std::string error; // what of the answer is no address, and why, in one printable line; "" all of it is good
+    std::string error; // which part of the answer is invalid, and why, in one printable line; "" if all are valid
 };
 
-// In the forms of written_addresses.h; at most `limit` and one more. "@other" is the same local part there, a bare name
-// is in `origin`. An extension that the key left out ("without_extension", "name") is put in again.
+// In the forms of written_addresses.h; at most `limit` and one more. "@other" stands for the same local part in that
+// domain, a bare name is in `origin`. An extension that the key left out ("without_extension", "name") is restored.
 TableAddresses addresses_of(std::string_view value, std::string_view looked_up, AddressKey::Match match, char delimiter,
                             std::string_view origin, std::size_t limit);
 

@@ -1,5 +1,5 @@
-// The answers that one expansion waited for, kept until it comes to its end: whatever caches forget meanwhile,
-// each run of it sees what the run before saw, and one more thing. A value.
+// The answers that one expansion waited for, kept until it ends: even if caches drop entries meanwhile, each run sees
+// what the previous run saw, and one more answer. A value.
 #pragma once
 #include "daemons/decide/addressing/expansion_tables.h"
 #include <map>
@@ -9,9 +9,9 @@ namespace decide {
 
 class AnswerMemo {
 public:
-    // Asks the tables and notes the answer; false: it is not there yet.
+    // Looks it up in the tables and keeps the answer; false if the answer is still pending.
     bool look_up(const LookupRequest& need, const ExpansionTables& tables);
-    // The tables, but for what is noted here. Good as long as both.
+    // The tables, with the answers kept here taking precedence. Valid as long as both live.
     ExpansionTables layered_over(const ExpansionTables& tables) const;
 
 private:

@@ -1,6 +1,6 @@
-// What one envelope recipient becomes: the recipients found so far, members of lists that are wrong, and why
-// it has to wait. All or nothing: one that waits has no other recipients. Knows no aliases and no classes;
-// looks up suppressed addresses only.
+// What one envelope recipient becomes: the recipients found so far, invalid list members, and why it has to wait. All
+// or nothing: a recipient that waits yields no other recipients. Knows no aliases and no classes; looks up suppressed
+// addresses only.
 #pragma once
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/lookups.h"
@@ -12,7 +12,7 @@
 
 namespace decide {
 
-// How an address was come by.
+// How an address was reached.
 struct Provenance {
     std::string owner;       // of the innermost list with an owner; "" none
     std::uint32_t depth = 0; // lists and rewritings before it
@@ -32,7 +32,7 @@ public:
     void add(ResolvedRecipient one);
     void fail(const std::string& address, const Provenance& via, std::string status, std::string text);
     void reject_address(const std::string& address, const Provenance& via, std::string_view why);
-    // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.
+    // An invalid list member: the other members get their mail, the mail for this one waits.
     void add_bad_member(const Provenance& via, std::string text, std::string status = "4.3.5");
     // An alias leads back to itself. If nothing else is found, that is why.
     void cut_loop() { cut_ = true; }
@@ -41,10 +41,10 @@ public:
     // All of it waits; the first reason counts.
     void defer(std::string status, std::string text);
     bool is_deferred() const { return is_deferred_; }
-    // True: nothing more can be done here, as the answer is not there yet, or cannot be had, which defers it.
+    // True: nothing more can be done here, because the answer is pending or unavailable; the latter defers all of it.
     bool waits_for(const TableAnswer& answer);
 
-    // At the end: all who get it, or the one reason why it waits. Means nothing while an answer is missing.
+    // At the end: all final recipients, or the one reason for waiting. Meaningless while an answer is missing.
     std::vector<ResolvedRecipient> take();
 
 private:
@@ -54,7 +54,7 @@ private:
     const ExpansionSettings& settings_;
     Lookups& lookups_;
     std::vector<ResolvedRecipient> found_;
-    ResolvedRecipient deferred_, bad_member_; // the first wrong member
+    ResolvedRecipient deferred_, bad_member_; // the first invalid member
     std::size_t bad_members_ = 0;
     bool is_deferred_ = false, cut_ = false;
 };

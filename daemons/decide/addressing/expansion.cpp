@@ -1,4 +1,4 @@
-// Several recipients expanded together: nobody gets two copies, every recipient has a fate, the answer has its bounds.
+// Expands several recipients together: no duplicate copies, a fate for every recipient, and a bounded answer.
 #include "daemons/decide/addressing/expansion.h"
 #include "daemons/decide/addressing/recipient_expander.h"
 #include <algorithm>
@@ -42,8 +42,8 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
     return out;
 }
 
-// Takes the recipients of one expander after the other. Whoever is named twice gets one copy: who was addressed by
-// that very address, others by the first mention.
+// Collects the recipients of one expander after the other. A recipient named twice gets one copy: that of the envelope
+// recipient with the same address, otherwise that of the first mention.
 class ResultCollector {
 public:
     ResultCollector(const std::vector<UnresolvedRecipient>& envelope, const ExpansionSettings& settings)
@@ -54,7 +54,7 @@ public:
     void take(const UnresolvedRecipient& from, std::vector<ResolvedRecipient>&& found) {
         std::size_t size = 0;
         for (const auto& one : found) size += size_of(one);
-        // An address as it stands has its place; what it may become beside it is bounded.
+        // An unchanged address always has room; what it expands to is bounded.
         if ((found.size() > 1 || found.front().changed) && used_ + size > bytes_) {
             const bool alone = used_ == 0;
             ResolvedRecipient later;
@@ -125,7 +125,7 @@ private:
 
 std::string duplicate_key(const RecipientIdentity& copy, Mailboxes mailboxes, const NameForm& folded) {
     const auto& [address, user, target, transport, origin] = copy;
-    const auto same = [&](std::string_view text) { // whatever its letters
+    const auto same = [&](std::string_view text) { // ignoring case
         const auto at = std::min(text.rfind('@'), text.size());
         return folded(text.substr(0, at)) + smtp::lowered(text.substr(at));
     };
@@ -144,7 +144,7 @@ struct Expansion::State {
         : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
 
     void expanded(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
-        if (!lookups.unanswered().empty()) return; // the others' needs are found out nevertheless
+        if (!lookups.unanswered().empty()) return; // still find out what the others need
         for (auto& one : found)
             if (one.reverse_path.empty()) one.reverse_path = sender.own;
         collector.take(recipient, std::move(found));

@@ -6,7 +6,7 @@ namespace decide {
 void FairLookupQueue::add(Requester requester, const LookupRequest& what) {
     auto& source = sources_[source_of(what)];
     if (source.in_flight.contains(what)) return;
-    // Whoever came last is often who asks again.
+    // The requester that came last is often the one that asks again.
     auto line = std::find_if(source.lines.rbegin(), source.lines.rend(),
                              [&](const Line& each) { return each.requester == requester; });
     auto& mine = line != source.lines.rend() ? *line : source.lines.emplace_back(Line{requester, {}});
@@ -21,8 +21,8 @@ std::optional<LookupRequest> FairLookupQueue::next() {
     return {};
 }
 
-// The first of a line that nobody has asked meanwhile. `must_wait`: there is one, whose user has all places one may
-// have.
+// The first request of a line that no other line has sent meanwhile. `must_wait`: there is one, but its user already
+// has the maximum in flight.
 std::optional<LookupRequest> FairLookupQueue::take_from(Source& source, Line& line, bool& must_wait) {
     for (; !line.requests.empty(); line.requests.pop_front()) {
         const auto waiting = source.waiting.find(line.requests.front());

@@ -1,6 +1,5 @@
-// The lists that an expansion is in the middle of, innermost last: aliases, virtual aliases, .forward and
-// included files. What leads back to an open list is a loop; what was looked through before is not looked
-// through again.
+// The lists that an expansion is in the middle of, innermost last: aliases, virtual aliases, .forward and included
+// files. A member that leads back to an open list is a loop; a list that was expanded before is not expanded again.
 #pragma once
 #include "daemons/decide/addressing/expanded_recipients.h"
 #include "daemons/decide/addressing/expansion_tables.h"
@@ -20,7 +19,7 @@ struct ListContext {
     enum class From { aliases, forward, includes } from = From::aliases;
     std::string name;    // for texts: "alias team"
     std::string run_as;  // of commands and files
-    std::string reader;  // who reads what it includes: a user; "" this system
+    std::string reader;  // that its includes are read as: a user; "" this system
     std::string address; // of commands and files
 };
 
@@ -37,7 +36,7 @@ public:
     bool empty() const { return open_.empty(); }
     std::size_t size() const { return open_.size(); }
     bool is_open(const std::string& key) const { return std::ranges::find(open_, key, &List::key) != open_.end(); }
-    // False: it was looked through before, or is open.
+    // False: it was expanded before, or is open.
     bool first_time(const std::string& key) { return done_.insert(key).second; }
 
     // It becomes the innermost one. The others stay where they are.

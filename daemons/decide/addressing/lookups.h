@@ -1,5 +1,5 @@
-// The questions of one expansion or check: asked in their order, remembered if the answer is not there yet.
-// Knows no mail beyond the forms of an address.
+// The lookups of one expansion or check: made in order, remembered if the answer is pending. Knows nothing about mail
+// beyond the forms of an address.
 #pragma once
 #include "daemons/decide/addressing/address_keys.h"
 #include "daemons/decide/addressing/expansion_tables.h"
@@ -18,8 +18,8 @@ public:
         AddressKey::Match match = AddressKey::Match::whole;
         std::string table = {}; // that has the answer
     };
-    // Each key is asked of all tables before the next one. While one is not there yet, what comes behind it is
-    // asked as well, so that all answers are fetched at once.
+    // Each key is looked up in all tables before the next key. While an answer is pending, the lookups behind it are
+    // requested as well, so that all answers are fetched at once.
     Found in_tables(const std::vector<std::string>& tables, const std::vector<AddressKey>& keys);
     AliasAnswer alias(const std::string& name);
     UserAnswer user(const std::string& name);

@@ -31,7 +31,7 @@ private:
     static RecipientCheck unknown(AddressClass where) {
         return unknown("5.1.1", std::string(unknown_recipient(where)));
     }
-    // What is to be said instead of going on; nothing if the answer is one.
+    // The reply while there is no answer; nothing if there is one.
     static std::optional<RecipientCheck> wait_for(Status status) {
         if (status == Status::not_yet) return RecipientCheck{Verdict::pending};
         if (status == Status::unreadable) return RecipientCheck{Verdict::try_later, {}, std::string(not_now), {}};
@@ -84,7 +84,7 @@ private:
         return {ours_ ? Verdict::known : Verdict::not_local};
     }
 
-    // Where there is no list, everybody is known.
+    // Without a list, every address is known.
     RecipientCheck listed(AddressClass where, const std::vector<std::string>& tables, const std::string& address) {
         if (tables.empty()) return by_transport(address);
         const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, BareNames::no));
@@ -117,7 +117,7 @@ private:
         return settings_.catch_all.empty() ? unknown(AddressClass::local) : RecipientCheck{};
     }
 
-    // Who is known may be refused by a transport nevertheless: "error:5.2.1 closed".
+    // A known recipient may still be rejected by a transport: "error:5.2.1 closed".
     RecipientCheck by_transport(const std::string& address) {
         const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
         if (const auto word = wait_for(found.answer.status)) return *word;

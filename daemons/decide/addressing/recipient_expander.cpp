@@ -50,7 +50,7 @@ bool Expander::too_deep(const Provenance& via) {
 void Expander::expand_address(const std::string& text, const Provenance& via) {
     if (result_.is_deferred()) return;
     const bool bare = text.rfind('@') == text.npos;
-    if (bare && smtp::same_ignoring_case(text, "postmaster")) // somebody, whatever the origin: RFC 5321, 4.5.1
+    if (bare && smtp::same_ignoring_case(text, "postmaster")) // always local, whatever the origin: RFC 5321, 4.5.1
         return by_class(text, via);
     auto address = bare ? text + "@" + settings_.origin : text;
     const auto& tables = settings_.tables.recipient_canonical;
@@ -131,7 +131,7 @@ void Expander::by_class(const std::string& address, const Provenance& via) {
     }
 }
 
-// True: it is no more; or that is not known now.
+// True: the address has moved, or that is not known yet.
 bool Expander::relocated(const std::string& address, AddressClass address_class, const Provenance& via) {
     if (settings_.tables.relocated.empty()) return false;
     const auto bare = address_class == AddressClass::local ? BareNames::yes : BareNames::no;
@@ -142,7 +142,7 @@ bool Expander::relocated(const std::string& address, AddressClass address_class,
     return true;
 }
 
-// True: a transport table says where it goes; or that is not known now.
+// True: a transport table has its next hop, or that is not known yet.
 bool Expander::by_transport(const std::string& address, const Provenance& via) {
     if (settings_.tables.transport.empty()) return false;
     const auto found = lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
@@ -195,7 +195,7 @@ void Expander::deliver_to_virtual_mailbox(const std::string& address, const Prov
     if (value && !by_transport(address, via)) deliver_to_mailbox(address, *value, via);
 }
 
-// What the tables of mailboxes say of it, "" where there are none. Empty: it has none, or that is not known now.
+// The value in the mailbox tables, "" without tables. Empty: not listed, or not known yet.
 std::optional<std::string> Expander::mailbox_of(const std::string& address, const Provenance& via) {
     if (settings_.tables.mailboxes.empty()) return std::string();
     auto found =
@@ -222,7 +222,7 @@ void Expander::deliver_to_mailbox(const std::string& address, const std::string&
     result_.add(std::move(one));
 }
 
-// To the rest of the world: by the sender's own relay, where no route of the domain's says otherwise.
+// To a remote domain: through the sender's own relay, unless the domain has a route of its own.
 void Expander::deliver_remotely(const std::string& address, const Provenance& via) {
     auto one = result_.base(Fate::remote, address, via);
     const auto domain = smtp::lowered(AddressParts::of(address).domain);
@@ -248,8 +248,8 @@ void Expander::deliver_remotely(const std::string& address, const Provenance& vi
 
 // --- names of this system: aliases, lists, .forward files, users
 
-// Out of a list: names of this system go on with aliases and users, as Postfix has it; what leaves it starts
-// again.
+// A member of a list: local names continue with aliases and users, as in Postfix; addresses in other domains start
+// again from the beginning.
 void Expander::expand_list_member(const std::string& text, const Provenance& via) {
     if (result_.is_deferred()) return;
     if (too_deep(via)) return;
@@ -259,13 +259,13 @@ void Expander::expand_list_member(const std::string& text, const Provenance& via
     expand_address(text, via);
 }
 
-// Aliases for the whole name, then for what stands before the delimiter; then users in the same way.
+// Aliases for the whole name, then for the part before the delimiter; then users in the same way.
 void Expander::expand_local_name(const std::string& name, const std::string& address, const Provenance& via) {
     if (too_deep(via)) return;
     if (expand_alias(name, address, via)) return;
     const auto plain = without_extension(name, settings_.delimiter);
     if (plain != name && expand_alias(plain, address, via)) return;
-    if (plain == "mailer-daemon" && !lists_.is_open("alias postmaster")) // the postmaster, whoever that is
+    if (plain == "mailer-daemon" && !lists_.is_open("alias postmaster")) // goes to the postmaster
         return expand_list_member("postmaster", via.deeper());
     if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) && !lists_.is_open("alias " + plain)) {
         return lists_.open("alias " + plain, {{AliasTarget::Kind::address, settings_.postmaster}}, ListContext{},
@@ -283,7 +283,7 @@ bool Expander::expand_alias(const std::string& name, const std::string& address,
     if (answer.status == AliasAnswer::Status::unreadable) result_.defer("4.3.0", answer.why);
     if (answer.status != AliasAnswer::Status::found) return true;
     const auto owner = owner_of(name, via.owner);
-    if (!lists_.first_time(key)) return true; // its members are there already
+    if (!lists_.first_time(key)) return true; // its members were already added
     if (loops(address, via)) return true;
     lists_.open(key, std::move(answer.targets),
                 ListContext{ListContext::From::aliases, "alias " + name, answer.run_as, "", address},
@@ -291,7 +291,7 @@ bool Expander::expand_alias(const std::string& name, const std::string& address,
     return true;
 }
 
-// True: the message went on from there before, and has come back; or that is not known now.
+// True: the message was sent on from there before and has come back, or that is not known yet.
 bool Expander::loops(const std::string& address, const Provenance& via) {
     const auto before = lookups_.delivered_before(address);
     if (result_.waits_for(before)) return true;
@@ -300,7 +300,7 @@ bool Expander::loops(const std::string& address, const Provenance& via) {
     return true;
 }
 
-// A list with an owner: reports go to the owner, not to whoever wrote to the list.
+// A list with an owner: reports go to the owner, not to the sender of the message.
 std::string Expander::owner_of(const std::string& alias, const std::string& inherited) {
     if (sender_.empty() || alias.starts_with("owner-")) return inherited;
     const auto owner = "owner-" + alias;
@@ -309,7 +309,7 @@ std::string Expander::owner_of(const std::string& alias, const std::string& inhe
     return answer.status == AliasAnswer::Status::found ? smtp::Mailbox{owner, settings_.origin}.text() : inherited;
 }
 
-// True: the user's own file says where it goes; or that is not known now.
+// True: the user's own file says where the mail goes, or that is not known yet.
 bool Expander::expand_forward(const std::string& user, const std::string& extension, const std::string& address,
                               const Provenance& via) {
     const auto key = "forward " + user;
@@ -340,7 +340,7 @@ void Expander::take(const AliasTarget& target, const ListContext& reading, const
     }
 }
 
-// "\ann", or "\ann@here": her mailbox, whatever aliases and her own file say.
+// "\ann", or "\ann@here": the user's mailbox, regardless of aliases and .forward.
 void Expander::deliver_to_local_mailbox(const std::string& text, const Provenance& via) {
     const auto parsed = smtp::Mailbox::parse_bare_allowed(text);
     if (!parsed) return result_.reject_address(text, via, parsed.error().why);
@@ -350,8 +350,7 @@ void Expander::deliver_to_local_mailbox(const std::string& text, const Provenanc
     deliver_to_user(settings_.folded(parsed->local_part), address, via, true);
 }
 
-// What is not there, or not to be believed, is a bad member like another: it waits by itself until it is
-// mended.
+// A file that is missing or not trusted is a bad member like any other: only its mail waits, until the file is fixed.
 void Expander::expand_include(const AliasTarget& target, const ListContext& reading, const Provenance& via) {
     const auto& path = target.value;
     const auto missing = [&](std::string status, std::string_view why) {
@@ -405,8 +404,7 @@ void Expander::deliver_to_command_or_file(const AliasTarget& target, const ListC
     result_.add(std::move(one));
 }
 
-// Alone: whoever else a list names gets the message. Asked about again, it finds the alias that there is by
-// then.
+// Only this one waits: other members of a list get the message. The next attempt uses the alias if it exists by then.
 void Expander::defer_for_alias(const std::string& user, const std::string& address, const Provenance& via) {
     auto one = result_.base(Fate::unknown, address, via);
     one.status = "4.3.5";
@@ -424,7 +422,7 @@ void Expander::deliver_to_user(const std::string& name, const std::string& addre
         if (!can_be_user(candidate)) continue;
         const auto user = lookups_.user(candidate);
         switch (user) {
-        case UserAnswer::no_mailbox: // … by us: where another server keeps mailboxes, it says
+        case UserAnswer::no_mailbox: // … by us: if another server keeps the mailboxes, it decides
             if (settings_.local_transport.empty()) return defer_for_alias(candidate, address, via);
             [[fallthrough]];
         case UserAnswer::known: {
@@ -444,7 +442,7 @@ void Expander::deliver_to_user(const std::string& name, const std::string& addre
         }
         if (plain == name) break;
     }
-    if (lists_.is_open("alias " + name)) return result_.cut_loop(); // and nobody has that name
+    if (lists_.is_open("alias " + name)) return result_.cut_loop(); // and no user has that name
     if (const std::string key = "catch-all"; !settings_.catch_all.empty() && !lists_.is_open(key)) {
         if (!lists_.first_time(key)) return;
         return lists_.open(key, {{AliasTarget::Kind::address, settings_.catch_all}}, ListContext{}, via.deeper());

@@ -1,6 +1,6 @@
-// One envelope recipient on its way to those who get the message: the steps between an address and its end. A long way
-// is gone in stages: what lists name is taken one by one, and the lists being gone through are kept in between.
-// The inside of expansion.cpp, which puts several of them together.
+// Expands one envelope recipient: the steps from an address to the final recipients. Long expansions run in stages:
+// places that lists name are taken one by one, and the open lists are kept in between. Internal to expansion.cpp, which
+// combines several of these.
 #pragma once
 #include "daemons/decide/addressing/expanded_recipients.h"
 #include "daemons/decide/addressing/expansion.h"
@@ -23,9 +23,9 @@ public:
         : envelope_(envelope), sender_(sender), settings_(settings), lookups_(lookups),
           result_(envelope, settings, lookups) {}
 
-    // Goes on for at most so many places that lists name, and takes them off; true: to the end.
+    // Processes at most `steps` places that lists name, and subtracts them from `steps`; true: it is complete.
     bool run(std::size_t& steps);
-    // Then: all who get it, or the one reason why it waits. Means nothing while something is needed.
+    // Only then: all final recipients, or the one reason for waiting. Meaningless while an answer is missing.
     std::vector<ResolvedRecipient> take_result() { return result_.take(); }
 
 private:
@@ -62,7 +62,7 @@ private:
     const ExpansionSettings& settings_;
     Lookups& lookups_;
     bool begun_ = false;
-    std::uint32_t includes_ = 0; // met on the way
+    std::uint32_t includes_ = 0; // found so far
     std::size_t members_ = 0,
                 nested_lists_ = 0; // places that lists named, and those of them that were lists themselves
     ListStack lists_;

@@ -41,7 +41,7 @@ std::optional<std::string> as_it_stands(std::string_view text) {
     return mailbox->text();
 }
 
-// What stands in quotes, all of `text`; nothing if that is not so.
+// The content of the quotes if they enclose all of `text`; otherwise nothing.
 std::optional<std::string> in_quotes(std::string_view text) {
     if (!text.starts_with('"') || text.size() < 2 || end_of_enclosed(text, 0) != text.size() || text.back() != '"')
         return {};
@@ -58,7 +58,7 @@ auto no_address(std::string_view text, std::string_view why) {
         smtp::Malformed{fmt::format("\"{}\" is not a valid address: {}", smtp::printable(text, 100), why)});
 }
 
-// "ann bob": nothing if one of them is none.
+// "ann bob": nothing if one of them is invalid.
 std::optional<std::vector<std::string>> words(std::string_view text) {
     std::vector<std::string> out;
     while (!(text = smtp::trimmed(text, blanks)).empty()) {
@@ -97,7 +97,7 @@ std::expected<std::vector<std::string>, smtp::Malformed> addresses_in_item(std::
     const auto text = smtp::trimmed(item, blanks);
     if (text.empty()) return std::vector<std::string>{};
     if (auto address = as_it_stands(text)) {
-        // "ann@x" in quotes is that address: nobody's name has an @ in it.
+        // "ann@x" in quotes is that address: no local part has an @ in it.
         const auto inside = in_quotes(text);
         if (!inside || inside->find('@') == inside->npos) return std::vector{*std::move(address)};
         const auto meant = smtp::Mailbox::parse(*inside);

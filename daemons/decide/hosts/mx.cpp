@@ -15,7 +15,7 @@ bool is_literal(std::string_view host) {
     return std::all_of(host.begin(), host.end(), digits_and_dots) || host.find(':') != host.npos;
 }
 
-// FNV-1a, 64 bits: tells long names apart, nothing else hangs on it.
+// FNV-1a, 64 bits: distinguishes long names, nothing else depends on it.
 std::uint64_t hash_of(std::string_view text) {
     std::uint64_t hash = 14695981039346656037ULL;
     for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ULL;
@@ -72,7 +72,7 @@ MxDecision decide_mx(std::string_view domain, LookupStatus said, std::vector<MxR
         return {false, Destination::refuse(RouteKind::permanent, "5.4.4",
                                            fmt::format("Domain {} has MX records, but none names a host", domain))};
 
-    // Ourselves among them: we may only hand on to better ones, or mail would go in circles.
+    // If we are among them, we may only relay to better ones, or mail would loop.
     std::sort(records.begin(), records.end(), [](const MxRecord& a, const MxRecord& b) {
         return std::tie(a.preference, a.host) < std::tie(b.preference, b.host);
     });
@@ -134,7 +134,7 @@ std::string link_from(std::string_view link, std::string_view pool) {
     return out;
 }
 
-// "ann@[smtp.example.net]": that "@" is one of an account. No pool has such a name.
+// "ann@[smtp.example.net]": this "@" belongs to an account. Pool names never look like that.
 std::string_view link_to(std::string_view link) {
     const auto at = link.rfind('@');
     return at != link.npos && link.substr(at + 1).starts_with('[') ? link : link.substr(0, at);

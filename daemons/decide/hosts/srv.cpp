@@ -10,7 +10,7 @@ Destination decide_srv(std::string_view domain, const SrvAnswer& wrapped, const 
     bool ours = false;
     const auto take = [&](const SrvAnswer& said, Tier tier) {
         for (const auto& record : said.records) {
-            if (record.target.empty() || record.port == 0) continue; // "." is no host, whatever stands beside it
+            if (record.target.empty() || record.port == 0) continue; // "." is not a host, whatever the other fields
             const Host host{record.target, record.port, record.priority, record.weight, tier, tier == Tier::first};
             const bool known = std::ranges::any_of(
                 hosts, [&](const Host& other) { return other.name == host.name && other.port == host.port; });

@@ -1,5 +1,5 @@
-// Idempotency keys: what is recorded of a submission that carries one, what the key may look like, and what a
-// further submission with the same key is. Pure; a claim's bytes are tagged fields (libspool/format/fields.h).
+// Idempotency keys: what is recorded of a submission that carries one, what the key may look like, and how a further
+// submission with the same key is judged. Pure; a claim's bytes are tagged fields (libspool/format/fields.h).
 #pragma once
 #include "libsmtp/message/control_fields.h"
 #include "libspool/format/envelope.h"
@@ -15,24 +15,23 @@ namespace decide::idempotency {
 inline constexpr std::string_view field_name = "Idempotency-Key";
 inline constexpr std::size_t longest = 255; // characters of a key
 
-// The key that a header asks for, by its field of that number: "" if there is none. Else what is wrong with
-// it, in words for who has sent it.
+// The key in the header field with that number: "" if there is none. The error says what is wrong with it, worded for
+// the client that sent it.
 std::expected<std::string, std::string> key_in(const smtp::ControlFields& header, std::size_t field);
 
-// What stands beside the content, as text: who it is from and to with their DSN parameters, and when it is to
-// go
-// ("" at once, else as the client has put it). Not the order of recipients, nor ENVID, which tells attempts
-// apart.
+// The submission apart from its content, as text: sender and recipients with their DSN parameters, and when it is to be
+// sent ("" at once, else as the client wrote it). Excludes the order of recipients, and ENVID, which distinguishes
+// attempts.
 std::string request_of(const spool::Envelope& envelope, std::string_view schedule);
 
-// reserved: its owner is about to make the message durable, or has done so, or has given up, or is dead.
-// accepted: the message was made durable.
+// reserved: its owner is about to make the message durable, has done so, has given up, or is dead. accepted: the
+// message was made durable.
 enum class State : std::uint8_t { reserved, accepted, last_ = accepted };
 
 struct Claim {
     State state = State::reserved;
     spool::QueueId id;     // of the message
-    std::string digest;    // of its content and what stands beside that
+    std::string digest;    // of the content and of request_of()
     std::string owner;     // reserved: the process
     std::string submitter; // as in the envelope
     std::string key;
@@ -57,18 +56,18 @@ std::string encode(const Claim& claim);
 std::optional<Claim> decode(std::string_view bytes);
 
 enum class Owner : bool { dead, alive };
-// Where the file of a claim's message lies.
+// Where the file of a claim's message is.
 enum class Trace : std::uint8_t { nowhere, incoming, messages };
 
 enum class Verdict : std::uint8_t {
     duplicate,     // the message was accepted
-    other_content, // another one was
-    busy,          // nobody knows yet: ask again
+    other_content, // a message with other content was accepted
+    busy,          // not known yet: ask again
     abandoned,     // there is no message, nor will there be one: the claim is void
 };
-// Of a submission with `digest`, by the claim that is there. Owner and trace count where it is reserved; a
-// dead owner's trace was looked for after its death. The queue-manager takes over only what was accepted, and
-// removes no file before the claim says so.
+// Verdict on a submission with `digest`, given the existing claim. Owner and trace count if it is reserved; for a dead
+// owner, look for the trace after its death. The queue-manager takes over only what was accepted, and removes no file
+// before the claim says so.
 Verdict judge(const Claim& there, std::string_view digest, Owner owner, Trace trace);
 
 } // namespace decide::idempotency

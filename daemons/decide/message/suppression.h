@@ -1,8 +1,8 @@
-// Recipients that are to get no mail: what the suppression list says of one, under which names an address is
-// looked up there, and which refusals put it there by themselves. Pure: knows no store, and of names only how
-// they are folded. Addresses are compared without regard to case, local parts too: no known server tells
-// "Ann" from "ann", and to write to somebody who must not be written to is the worse mistake. An extension
-// ("ann+list") makes another address.
+// Recipients that must not get mail: an entry of the suppression list, the keys under which an address is looked up
+// there, and the rejections that add entries automatically. Pure: knows no store, and of names only how they are
+// folded. Addresses are compared without regard to case, local parts too: no known server distinguishes "Ann" from
+// "ann", and writing to a person who must not be written to is the worse mistake. An extension ("ann+list") makes
+// another address.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace decide {
 
 struct Suppression {
-    std::string recipient; // "ann@example.org", or "@example.org" for everybody there; folded
-    std::string sender;    // only for mail from this domain (of the envelope sender); "" whoever it is from
-    std::string reason;    // as whoever put it there said; one line
-    std::string reply;     // what the remote server said; "" none
-    std::string who;       // a user's name; "queue-manager" if by itself
+    std::string recipient; // "ann@example.org", or "@example.org" for the whole domain; folded
+    std::string sender;    // only for mail from this domain (of the envelope sender); "" from any sender
+    std::string reason;    // as given when it was added; one line
+    std::string reply;     // of the remote server; "" none
+    std::string who;       // a user's name; "queue-manager" if automatic
     bool automatic = false;
     smtp::WallTime added{}, expires{}; // expires {}: never
     bool operator==(const Suppression&) const = default;
@@ -28,26 +28,26 @@ struct Suppression {
 
 // How names are compared (idn::ascii_domain, idn::folded).
 struct NameFolding {
-    std::function<std::string(std::string_view)> domain; // "" if no name of the DNS can stand for it
+    std::function<std::string(std::string_view)> domain; // "" if no DNS name can represent it
     std::function<std::string(std::string_view)> local;
 };
 
-// "Ann@Example.ORG", "@example.org" or "example.org" in the form of Suppression::recipient; or what is wrong. One word
-// alone is none, "@word" is.
+// "Ann@Example.ORG", "@example.org" or "example.org" in the form of Suppression::recipient; or what is wrong. A single
+// word is invalid, "@word" is valid.
 std::expected<std::string, std::string> suppression_recipient(std::string_view written, const NameFolding& folding);
 // "example.org", "@example.org" or "" in the form of Suppression::sender; or what is wrong.
 std::expected<std::string, std::string> suppression_sender(std::string_view written, const NameFolding& folding);
 
-// Where an entry lies.
+// The key of an entry.
 std::string suppression_key(std::string_view recipient, std::string_view sender);
-// What a key says; nothing: it is none.
+// The parts of a key; nothing if it is not valid.
 struct SuppressionKeyParts {
     std::string_view recipient, sender;
 };
 std::optional<SuppressionKeyParts> parse_suppression_key(std::string_view key);
-// Where entries that cover the address may lie, the first found holds: those for the sender's domain before
-// those for all, the address before its domain. None if it is no address. `reverse_path`: "" a report, for which
-// no sender's entries hold.
+// Keys of entries that may cover the address; the first one found applies: those for the sender's domain before those
+// for all senders, the address before its domain. None if the address is invalid. `reverse_path`: "" for a report, to
+// which no sender's entries apply.
 std::vector<std::string> suppression_keys(std::string_view address, std::string_view reverse_path,
                                           const NameFolding& folding);
 
@@ -57,14 +57,14 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 // One line for replies, reports and the log: "on the suppression list since 2026-11-22: asked to be left alone".
 std::string suppression_text(const Suppression& entry);
 
-// A refusal that says that the address is not to be written to again: "5.1.1", "5.1.*", "550", "550 5.1.1".
+// A rejection that means that the address must not be written to again: "5.1.1", "5.1.*", "550", "550 5.1.1".
 struct SuppressionRule {
     int code = 0;       // 0: any
     std::string status; // "" any, or "5.1.1", with * for a number
 
     static std::optional<SuppressionRule> parse(std::string_view text);
     std::string to_string() const;
-    bool covers(int code, std::string_view status) const; // permanent refusals only
+    bool covers(int code, std::string_view status) const; // permanent rejections only
     bool operator==(const SuppressionRule&) const = default;
 };
 

@@ -9,13 +9,13 @@ namespace {
 using smtp::Stage;
 using Where = DeliveryFailure::Where;
 
-// In which way a conversation failed.
+// How a conversation failed.
 enum class How : std::uint8_t {
     any,
     said,      // a reply of the server
     silent,    // no reply
     broken,    // the connection was closed
-    garbled,   // what came is not SMTP
+    garbled,   // what the server sent is not SMTP
     unnamed,   // connect: the address is not known
     no_source, // … none of the pool's addresses can be used …
     no_socket, // … through a UNIX socket: it does not exist …
@@ -277,7 +277,7 @@ HostParts parts_of(std::string_view host) {
 
 } // namespace
 
-// What is not known stands in angle brackets, for the reader to fill in.
+// Unknown values are shown in angle brackets, for the reader to fill in.
 std::string advice(const DeliveryFailure& failure) {
     const auto known = [](std::string_view value, std::string_view otherwise) {
         return value.empty() ? otherwise : value;

@@ -1,5 +1,5 @@
-// What an operator can do where mail does not go on: from where it failed and how, to a line of advice. Pure;
-// the words are for people, and no program may depend on them.
+// What an operator can do about mail that is stuck: maps where and how it failed to a line of advice. Pure; the text is
+// for people, and no program may depend on it.
 #pragma once
 #include "libsmtp/delivery/stage.h"
 #include <string>
@@ -9,20 +9,20 @@ namespace decide {
 
 struct DeliveryFailure {
     enum class Where : std::uint8_t {
-        recipient,    // the categorizer's word
-        suppression,  // … that our own list forbids it
-        route,        // the router's
-        service,      // the router's, of SRV records
+        recipient,    // reported by the categorizer
+        suppression,  // … because our own list forbids it
+        route,        // reported by the router
+        service,      // by the router, about SRV records
         records,      // TLS, as the host's TLSA records demand it …
         policy,       // … or the MTA-STS policy of the domain
-        conversation, // all else that is about a server
+        conversation, // everything else about a server
     };
     Where where = Where::conversation;
-    smtp::Stage stage = smtp::Stage::none; // conversation: in which
-    int code = 0;                          // the server's; 0: it said nothing
+    smtp::Stage stage = smtp::Stage::none; // conversation: its stage
+    int code = 0;                          // of the server's reply; 0: no reply
     std::string_view status;               // "4.4.1"
     std::string_view domain = {};          // of the recipient; route, service: whose records were asked for
-    std::string_view host = {};      // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was reached for
+    std::string_view host = {};      // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "": no host was reached
     std::string_view recipient = {}; // "ann@example.org"
     std::string_view pool = {};      // of source addresses; "" none
     std::string_view user = {};      // whom we send as; "" not known

@@ -1,5 +1,5 @@
-// Which address of a pool a connection goes out from. Pure: who is resting or was refused is told, chance
-// comes in as a number; knows no addresses.
+// Chooses the address of a pool that a connection goes out from. Pure: the caller says which addresses are backing off
+// or were refused, and passes chance as a number; knows no addresses.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace decide {
 
 enum class SourceState : std::uint8_t {
     ready,
-    backing_off,  // the site refused it lately: only when no ready one is left
+    backing_off,  // the site refused it lately: only if no ready one is left
     refused,      // by the very server that is to be reached: not again
     wrong_family, // of the wrong family for it
 };
@@ -20,7 +20,7 @@ struct SourceOption {
     SourceState state = SourceState::ready;
 };
 
-// The place of one of them; nothing: none is left. `chance`: any number, each as likely as the others.
+// The index of one of them; nothing: none is left. `chance`: any number, each as likely as the others.
 std::optional<std::size_t> choose_source(std::span<const SourceOption> options, std::uint64_t chance);
 
 } // namespace decide

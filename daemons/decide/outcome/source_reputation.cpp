@@ -24,7 +24,7 @@ constexpr Codes of_source[] = {
     {4, 7, 500, 699}, // … suspicious activity on the connecting address; throttled for its reputation
 };
 
-// It is about whom the mail is from or to, or about who may send by that server, whatever else is said.
+// These concern the sender, the recipient, or permission to send through that server, whatever else the reply says.
 // clang-format off
 constexpr Words of_envelope[] = {
     "sender address", "recipient address", "sender verify", "user unknown", "unknown user", "no such user",
@@ -40,7 +40,7 @@ constexpr Words of_envelope[] = {
 };
 // clang-format on
 
-// It is about the address.
+// These concern the source address.
 // clang-format off
 constexpr Words of_address[] = {
     // Postfix: default_rbl_reply of clients, access tables, reject_unknown_client_hostname; HELO is per address here.
@@ -68,7 +68,7 @@ constexpr Words of_address[] = {
 };
 // clang-format on
 
-// It is about what the mail is, or about how much is sent.
+// These concern the content or the volume of the mail.
 constexpr Words of_mail[] = {
     "spf",
     "dkim",
@@ -92,11 +92,11 @@ constexpr Words of_mail[] = {
     "from domain",
 };
 
-// Where none of these speaks: what names the address …
+// If none of these matches: words for the address …
 constexpr Words namings[] = {"your ip",   "sending ip",      "connecting ip", "source ip",       "client ip",
                              "remote ip", "your ip address", "your server",   "your mailserver", "your mail server",
                              "your host", "your network",    "ip address"};
-// … and what is held against it.
+// … and complaints about it.
 constexpr Words blames[] = {
     "block",   "black",      "listed",      "list at",     "deny list", "reputation", "banned", "denied", "reject",
     "refus",   "spam",       "unsolicited", "abus",        "complain",  "rdns",       "ptr",    "dnsbl",  "rbl",
@@ -142,7 +142,7 @@ bool means_mail(const smtp::EnhancedStatus& status) {
     return (status.subject == 1 || status.subject == 2 || status.subject == 6) && status.detail != 0;
 }
 
-// X.7.20 … 27 but 25: DKIM, SPF, several checks, a sender's null MX (RFC 7372, 7505); Gmail goes on from there.
+// X.7.20 … 27 but 25: DKIM, SPF, several checks, a sender's null MX (RFC 7372, 7505); Gmail continues from there.
 bool means_sender(const smtp::EnhancedStatus& status) {
     return status.subject == 7 && status.detail >= 20 && status.detail <= 32 && status.detail != 25 &&
            status.detail != 28;

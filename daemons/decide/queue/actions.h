@@ -1,4 +1,4 @@
-// What the engine wants done. The driver carries these out in order, after each call, before the next one:
+// What the engine wants done. The driver carries out these actions in order, after each call and before the next one:
 // views point into the engine and live until its next call.
 #pragma once
 #include "daemons/decide/queue/events.h"
@@ -58,13 +58,13 @@ struct CloseConnection {
     ConnectionId connection = 0;
 };
 
-// What was handed to this connection and is not begun comes back (Returned).
+// What was handed to this connection and has not been started comes back (Returned).
 struct Recall {
     AgentId agent = 0;
     ConnectionId connection = 0;
 };
 
-// This delivery is to end, unless all of its content has been sent: it comes back, or is Done.
+// This delivery must end, unless all of its content has been sent: it comes back, or is Done.
 struct CancelDelivery {
     AgentId agent = 0;
     ConnectionId connection = 0;
@@ -72,7 +72,7 @@ struct CancelDelivery {
     spool::QueueId id;
 };
 
-// ---- property records (need no sync, except as said) ----
+// ---- property records (need no sync, unless noted) ----
 
 // These recipients were tried and wait. Counters as of now, to be restored after a restart.
 struct RecordDeferral {
@@ -87,9 +87,9 @@ struct RecordDeferral {
 
 enum class Finish : std::uint8_t { delivered, failed, discarded, expired };
 
-// These recipients are accounted for. Of failures it comes after Reported; deliveries are said at once, and
-// RecordReported follows where a report was due. Not said of the last ones of a message when nothing was to be
-// reported: Remove follows from the same event and says it all.
+// These recipients are accounted for. For failures this follows Reported; for deliveries it is emitted at once, and
+// RecordReported follows if a report was due. Not emitted for the last recipients of a message if no report is due: the
+// same event emits Remove, which covers them.
 struct RecordOutcome {
     spool::QueueId id;
     Numbers numbers;
@@ -103,7 +103,7 @@ struct RecordSuspect { // an agent crashed with it in flight; durable soon: the 
     std::uint32_t deaths = 0; // alone in flight
 };
 
-struct RecordHeld { // poison: held aside, never retried by itself (log it)
+struct RecordHeld { // poison: held, never retried automatically (log it)
     spool::QueueId id;
     std::uint32_t deaths = 0;
 };
@@ -112,7 +112,7 @@ struct RecordDelayNotice {
     spool::QueueId id;
 };
 
-// Of recipients that did not fail: their senders have been told, or need not be.
+// For recipients that did not fail: their senders have been notified, or need not be.
 struct RecordReported {
     spool::QueueId id;
     Numbers numbers;
@@ -150,24 +150,24 @@ struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
     spool::QueueId id;
 };
 
-// Thrown away, as the categorizer said: log "to=<…>, relay=none … status=sent" for these. Said as Categorized is
-// taken in, whatever else becomes of the message.
+// Discarded by decision of the categorizer: log "to=<…>, relay=none … status=sent" for these. Emitted when Categorized
+// is processed, whatever happens to the rest of the message.
 struct NoticeDiscarded {
     spool::QueueId id;
     Numbers numbers;
 };
 
-// Newly accepted, and not tried at once, for their link or queue rests after a failure: log "to=<…>, relay=none …
-// status=deferred (delivery temporarily suspended: …)" for these. Said once; under a named policy of each try that
-// counts though it is not made.
+// Newly accepted, but not tried at once because their link or queue is backing off after a failure: log "to=<…>,
+// relay=none … status=deferred (delivery temporarily suspended: …)" for these. Emitted once; under a named policy, for
+// each try that counts although it is not made.
 struct NoticeSuspended {
     spool::QueueId id;
     Numbers numbers;
     std::uint32_t reason = 0; // of the last failure: index into Actions::reasons
 };
 
-// No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits
-// for its route only those are named that the look-up was made for.
+// No agent tried because the domain has no next hop: log "to=<…>, relay=none …" for these. If a queue waits for its
+// route, only the recipients that the lookup was made for are named.
 struct NoticeUndelivered {
     spool::QueueId id;
     Numbers numbers;
@@ -178,7 +178,7 @@ struct NoticeUndelivered {
 
 enum class Health : std::uint8_t { ready, glitch, retry, last_ = retry };
 
-// As logs and listings call it.
+// The name used in logs and listings.
 constexpr std::string_view word_of(Health health) {
     constexpr std::string_view words[] = {"ready", "glitch", "retry"};
     return words[static_cast<std::size_t>(health)];
@@ -202,13 +202,13 @@ struct NoticeQueue {
     const Reason* reason = nullptr;
 };
 
-// The router is to be told: mail goes another way where there is one, or comes back.
+// The router must be informed: mail takes another route if there is one, or moves back.
 struct LinkState {
     std::string_view link;
     bool down = false;
 };
 
-// Routes were asked for anew because a link went down or came up (log it: event 4005).
+// Routes were requested again because a link went down or came up (log it: event 4005).
 struct NoticeReset {
     std::uint32_t queues = 0, moved = 0;
     smtp::Duration elapsed{};
@@ -219,11 +219,11 @@ struct RecordPolicy { // the values of its retry policy (the route's, mostly), a
     const RetryPolicy* policy = nullptr;
 };
 
-struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
+struct LinkForgotten { // no queue uses it any longer: its hosts may be dropped
     std::string_view link;
 };
 
-struct DomainForgotten { // no mail for it has come for long: what the router said of it may be dropped
+struct DomainForgotten { // no mail for it for a long time: what the router returned for it may be dropped
     std::string_view domain;
 };
 

@@ -1,4 +1,4 @@
-// What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
+// What the engine is notified of. Plain values; views need to live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
 #include "daemons/decide/hosts/route_kind.h"
@@ -38,15 +38,15 @@ enum class Lane : std::uint8_t { high, normal, bulk, last_ = bulk };
 // Why a recipient, a queue or a link waits or failed. Carried from a result to records, reports and listings.
 using Reason = smtp::RemoteReply;
 
-// Does the answer also say "not so many connections" (421, 452, 4.7.x after EHLO)?
+// Does the reply also ask for fewer connections (421, 452, 4.7.x after EHLO)?
 enum class PushBack : std::uint8_t { no, yes };
 
 // ---- messages ----
 
-// What the spool remembers of one recipient that was tried before.
+// What the spool holds about one recipient that was tried before.
 struct RestoredRecipient {
     RecipientNumber number = 0;
-    std::uint32_t failures = 0;         // rungs climbed on its own ladder
+    std::uint32_t failures = 0;         // steps taken on its own retry schedule
     std::uint32_t message_failures = 0; // those that count towards the problem lane
     std::uint32_t deaths = 0;           // agents that died with it alone in flight
     bool suspect = false;               // was in flight in a crashed agent: next try alone
@@ -56,7 +56,7 @@ struct RestoredRecipient {
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
-// Whether the log has had a chance to tell of it.
+// Whether the message could have been logged before.
 enum class Origin : std::uint8_t { submitted, recovered };
 
 // A message is durable and ours: newly submitted, or found in the spool.
@@ -66,7 +66,7 @@ struct Accepted {
     std::uint64_t size = 0;
     smtp::WallTime arrival{};
     smtp::WallTime not_before{}; // {}: now
-    smtp::WallTime expiry{};     // {}: by its lifetime
+    smtp::WallTime expiry{};     // {}: from its lifetime
     smtp::Duration lifetime{};   // from when it is first free to go; {}: none recorded, so that of Settings
     Lane lane = Lane::normal;
     Sender sender = Sender::ordinary;
@@ -74,37 +74,37 @@ struct Accepted {
     std::uint32_t recipients = 1;          // numbers 0 … recipients-1 are open …
     std::span<const RecipientNumber> open; // … unless these are listed: the ones still open (restored messages)
     std::span<const RestoredRecipient> restored;
-    std::span<const ReportRecipient> unreported; // beside the open ones: done with, their sender is still to be told
+    std::span<const ReportRecipient> unreported; // besides the open ones: finished, but the report is still pending
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false; // by an operator, or as poison: nothing happens until release()
     bool with_earlier_agent =
         false; // an agent of an earlier queue-manager still delivers it: nothing happens until agent_released()
-    Origin origin = Origin::recovered;   // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
+    Origin origin = Origin::recovered;   // submitted: recipients that have to wait are logged (NoticeSuspended)
     std::string_view retry_policy;       // by name; "" the route's
-    const RetryPolicy* policy = nullptr; // … and its values as recorded; null: as Settings have it by that name
-    std::string_view pool;               // of source addresses; "" the usual one
+    const RetryPolicy* policy = nullptr; // … and its values as recorded; null: those in Settings under that name
+    std::string_view pool;               // of source addresses; "" the default one
 };
 
-// One recipient after categorization. Expansion records are durable before this is said.
+// One recipient after categorization. Expansion records are durable before this event.
 struct FinalRecipient {
     RecipientNumber number = 0;
     Fate fate = Fate::remote;
-    // remote: the domain, lower case; local: the store, and in it whose deliveries have a bound of their own
-    // ("local/ann")
+    // remote: the domain, lower case; local: the store, and within it the user or mailbox whose deliveries have a limit
+    // of their own ("local/ann")
     std::string_view destination;
     std::uint32_t sender_group = 0;       // recipients of different groups never share a transaction
-    const Reason* reason = nullptr;       // failed, unknown; where it is only verified, also local and discard
+    const Reason* reason = nullptr;       // failed, unknown; for mail that is only verified, also local and discard
     std::uint32_t address_key = 0;        // the same for the same address (SuppressionChanged); 0: not known
-    bool needs_suppression_check = false; // remote, local: the suppression list is asked about it before its first try
+    bool needs_suppression_check = false; // remote, local: the suppression list must be checked before its first try
 };
 
-// The answer to AskCategorizer: every number asked for that is not replaced by others is named, and those
-// that came in its place. A number that only expanded into others is not named: its new ones account for it.
+// The answer to AskCategorizer: it names every requested number that is not replaced by others, and the numbers that
+// replace others. A number that only expanded into others is not named: its new ones account for it.
 struct Categorized {
     spool::QueueId id;
     std::span<const FinalRecipient> recipients;
-    std::span<const ReportRecipient> expanded; // those replaced whose sender is owed a word of it
+    std::span<const ReportRecipient> expanded; // replaced recipients whose sender must get a report about that
 };
 
 struct Routed {
@@ -116,17 +116,17 @@ struct Routed {
     const Reason* reason = nullptr;                  // temporary, permanent
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
     std::string_view rule;                           // the route's pattern: Settings::routes; "" none
-    std::string_view auth; // how we authenticate there, in any words: only what has the same shares a connection
-    bool secure = false;   // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
+    std::string_view auth; // how we authenticate there, an opaque string: mail shares a connection only if equal
+    bool secure = false;   // the hosts cannot have been forged on the way (DNSSEC, or our own configuration)
 };
 
 // ---- suppression ----
 
-// Somebody was put on the suppression list. Deliveries it may concern are asked about (AskSuppressions)
-// before they are tried again; those that wait for nothing but their time, at once.
+// Recipients were put on the suppression list. Deliveries it may concern are checked (AskSuppressions) before their
+// next try; those that only wait for their time are checked at once.
 struct SuppressionChanged {
     std::span<const std::uint32_t> keys;       // of addresses, as FinalRecipient::address_key
-    std::span<const std::string_view> domains; // of which everybody was, lower case
+    std::span<const std::string_view> domains; // suppressed as a whole, lower case
 };
 
 // The answer to AskSuppressions.
@@ -145,7 +145,7 @@ struct SuppressionsKnown {
 enum class AgentKind : std::uint8_t { smtp, local };
 
 enum class AgentExit : std::uint8_t {
-    orderly, // stopped, killed from outside, connection lost for another reason: nobody is suspect
+    orderly, // stopped, killed from outside, connection lost for another reason: no message is suspect
     crashed, // died of itself, hung (master killed it for that), or took all the memory: what was in flight is suspect
 };
 
@@ -155,7 +155,7 @@ struct Result {
     FailureKind kind = FailureKind::recipient; // deferred, failed
     PushBack push_back = PushBack::no;
     SuccessReport report = SuccessReport::none; // delivered
-    const Reason* reason = nullptr;             // what was said
+    const Reason* reason = nullptr;             // the reply, or why
 };
 
 struct Done {
@@ -163,28 +163,28 @@ struct Done {
     DeliveryId delivery = 0;
     spool::QueueId id;
     std::span<const Result> results; // of every recipient of the delivery
-    bool dropped = false;            // the peer hung up or fell silent at or after DATA
+    bool dropped = false;            // the peer closed the connection or stopped responding at or after DATA
 };
 
-// How far a connection came before it ended.
+// How far a connection got before it ended.
 enum class Phase : std::uint8_t { connecting, session };
 
-// An address to connect to: in place of those the connection has, or racing with them.
+// An address to connect to: replaces those the connection has, or races with them.
 enum class AddressRequest : std::uint8_t { replace, add };
 
 struct Closed {
     ConnectionId connection = 0;
-    bool failed = false; // false: asked for, or the peer's polite end between deliveries
+    bool failed = false; // false: requested, or the peer closed it properly between deliveries
     bool was_up = false;
     Phase phase = Phase::connecting; // where it failed: events 4000, 4001
     PushBack push_back = PushBack::no;
     const Reason* reason = nullptr;
-    bool policy = false;           // it failed by what its mail's route demands (FailureKind::policy)
-    bool credentials = false;      // … because ours are refused (Failure::credentials)
+    bool policy = false;           // it failed a requirement of its mail's route (FailureKind::policy)
+    bool credentials = false;      // … because our credentials are rejected (Failure::credentials)
     bool at_address_limit = false; // not failed: may_connect() allowed none of the addresses it could have taken
 };
 
-// The answer to Recall and CancelDelivery: these were not begun, or were ended before all of the content was sent. In
+// The answer to Recall and CancelDelivery: these were not started, or were ended before all of the content was sent. In
 // their order.
 struct Returned {
     ConnectionId connection = 0;

@@ -1,15 +1,15 @@
-// From what an agent saw to what the engine is told of it: whose failure it is, and whether it also means
-// "not so many connections". Pure.
+// Maps what an agent observed to an event for the engine: what failed, and whether the peer also asks for fewer
+// connections. Pure.
 #pragma once
 #include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/events.h"
 
 namespace decide::queue {
 
-// Of a recipient that was not delivered to. `reason` must outlive the event.
+// For a recipient that was not delivered to. `reason` must outlive the event.
 Result observed(RecipientNumber number, Outcome outcome, const Observation& seen, const Reason& reason);
 
-// Of a connection that failed.
+// For a connection that failed.
 Closed failed(ConnectionId connection, bool was_up, const Observation& seen, const Reason& reason);
 
 } // namespace decide::queue

@@ -1,11 +1,10 @@
-// The one grammar by which messages are chosen: words KEY=VALUE that must all hold; several words of one key
-// are alternatives. Parser and matcher; pure. Knows a message only as Facts; must not know where those come
-// from.
+// The grammar for selecting messages: words KEY=VALUE, all of which must hold; several words with the same key are
+// alternatives. Parser and matcher; pure. Knows a message only as Facts; must not know where those come from.
 //
-//   sender=PATTERN recipient=PATTERN domain=PATTERN link=PATTERN id=PATTERN   * and ? are wildcards; "<>":
-//   nobody age=+2h age=-10m   at least, at most (s m h d w)       size=+1M size=-10K   (bytes, K, M, G)
+//   sender=PATTERN recipient=PATTERN domain=PATTERN link=PATTERN id=PATTERN (wildcards: * and ?; "<>": null sender)
+//   age=+2h age=-10m (at least, at most; s m h d w)   size=+1M size=-10K (bytes, K, M, G)
 //   state=WORD lane=WORD submitter=PATTERN pool=PATTERN policy=PATTERN message-id=PATTERN
-//   reason=TEXT subject=TEXT (somewhere in it) all
+//   reason=TEXT subject=TEXT (contained in it)   all
 // Case does not matter in any of them.
 #pragma once
 #include "libsmtp/text/time_types.h"
@@ -20,8 +19,7 @@
 
 namespace decide::queue {
 
-// A message as the filter sees it: of its recipients those still owed. What is empty is not known or not
-// there.
+// A message as the filter sees it: only its unfinished recipients. Empty values are unknown or missing.
 struct Facts {
     std::string id, sender, lane;
     std::string submitter, pool, policy, message_id, subject; // all of them in the file; pool, policy: "" the route's
@@ -33,20 +31,20 @@ struct Facts {
 
 class Filter {
 public:
-    // The error says which word is wrong and what would be right.
+    // The error says which word is wrong and what is expected.
     static std::expected<Filter, std::string> parse(std::span<const std::string> words);
-    // What may stand before "=".
+    // The keys allowed before "=".
     static constexpr std::array<std::string_view, 15> keys = {
         "sender", "recipient", "domain",    "link", "id",     "age",        "size",   "state",
         "lane",   "reason",    "submitter", "pool", "policy", "message-id", "subject"};
 
     bool matches(const Facts& facts) const;
-    // Is something asked for that the queue does not know: must the message's file be read?
+    // Does the filter need values that the queue does not hold: must the message's file be read?
     bool needs_file(const Facts& facts) const;
     // … its header, too?
     bool needs_header() const;
-    // No more than what the queue itself knows (age, size, state, lane, link, id, domains that are known) settles that
-    // it does not match.
+    // The values held by the queue itself (age, size, state, lane, link, id, domains if known) already show that it
+    // does not match.
     bool ruled_out(const Facts& facts) const;
 
 private:

@@ -22,16 +22,16 @@ private:
     std::uint64_t state_;
 };
 
-// The rung after `failures` failures in a row (1, 2, …), without jitter.
+// The wait after `failures` failures in a row (1, 2, …), without jitter.
 smtp::Duration rung(const Ladder& ladder, std::uint32_t failures);
-// [queue]'s, with what the route says instead.
+// The schedule of [queue], with the route's values where set.
 Ladder ladder_of(const Settings& settings, const RouteSettings& route);
-// The wait of a named policy after so many failures, without jitter.
+// The wait of a named policy after this number of failures, without jitter.
 smtp::Duration wait_of(const RetryPolicy& policy, const Ladder& ladder, std::uint32_t failures);
 
 // The same name and the same values.
 bool operator==(const RetryPolicy& a, const RetryPolicy& b);
-// "exponential: 5s, 10s, 20s … (factor 2), 10 tries": for whoever asks what holds for a message.
+// "exponential: 5s, 10s, 20s … (factor 2), 10 tries": shows which policy applies to a message.
 std::string text_of(const RetryPolicy& policy);
 
 // Lengthened by 0 to `jitter`, never shortened.

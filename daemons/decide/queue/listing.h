@@ -19,13 +19,13 @@ struct PausedObject {
     bool operator==(const PausedObject&) const = default;
 };
 
-// Where a delivery stands, and the first thing that keeps it there.
+// Where a delivery is, and the first thing that keeps it there.
 enum class Waiting : std::uint8_t {
     categorizer, // to be asked, or asked
     scheduled,   // not before a time the sender chose
     held,
     route,    // its domain is being looked up
-    own_time, // its own ladder
+    own_time, // its own retry schedule
     queue,    // its queue is in glitch or retry
     link,     // its link is in glitch or retry
     paused,
@@ -37,14 +37,14 @@ enum class Waiting : std::uint8_t {
 
 struct DeliveryInfo {
     Waiting waiting = Waiting::connection;
-    std::string queue, link;                 // "" while unknown
+    std::string queue, link;                 // "" if unknown
     std::vector<RecipientNumber> recipients; // empty: all of the envelope
     std::uint32_t failures = 0;
     bool problem = false;
-    smtp::WallTime next_attempt{};         // {}: as soon as its turn comes; of what is held or paused: not by itself
+    smtp::WallTime next_attempt{};         // {}: as soon as its turn comes; if held or paused: not automatically
     std::optional<PausedObject> paused_by; // waiting == paused: by this
-    Reason reason;                         // link's, queue's or route's where that is what it waits for; else empty
-    smtp::WallTime since{};                // of the reason: since when it has been so; {}: unknown
+    Reason reason;                         // link's, queue's or route's if it waits for that; else empty
+    smtp::WallTime since{};                // when the reason first applied; {}: unknown
     std::string waiting_for;               // besides the reason, in plain words; "" when in flight
 };
 
@@ -58,7 +58,7 @@ struct MessageInfo {
     std::vector<DeliveryInfo> deliveries;
 };
 
-// What stands between a delivery and a connection, in this order.
+// The gates between a delivery and a connection, in this order.
 enum class Gate : std::uint8_t {
     schedule,
     hold,
@@ -80,8 +80,8 @@ struct GateInfo {
     Gate gate = Gate::schedule;
     bool open = true;
     std::string text;       // closed: what it waits for, in plain words
-    Reason reason;          // closed: what was met, where that is why …
-    smtp::WallTime since{}; // … and since when it has been so; {}: unknown
+    Reason reason;          // closed: the error that closed it, if any …
+    smtp::WallTime since{}; // … and when it first applied; {}: unknown
     smtp::WallTime until{};
     Scope scope = Scope::everything; // pause
     std::string name;                // pause: what is paused
@@ -93,7 +93,7 @@ struct Explanation {
     Waiting waiting = Waiting::connection;
     bool active = false; // in flight: no gate is before it
     std::vector<GateInfo> gates;
-    // Earliest, as far as the gates know; {}: when its turn comes, or, held or paused, not by itself.
+    // Earliest, as far as the gates know; {}: when its turn comes, or, if held or paused, not automatically.
     smtp::WallTime next_attempt{};
 };
 
@@ -104,7 +104,7 @@ struct AddressInfo {
     std::uint32_t limit = 0;
 };
 
-// One try of a link that failed it.
+// One failed try of a link.
 struct LinkFailure {
     smtp::WallTime time{};
     Phase phase = Phase::connecting;
@@ -121,12 +121,12 @@ struct LinkInfo {
     Reason last_error;
     std::uint32_t connections = 0, window = 0, limit = 0;
     std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
-    std::uint32_t offer = 0;               // what it could hand out now, the gates of its queues considered
+    std::uint32_t offer = 0;               // what it could hand out now, given the gates of its queues
     std::uint32_t waiting = 0;             // each for its own time, or for its queue's
-    Reason last_deferral;                  // … the last that was put off; empty: none was, since the start
-    smtp::WallTime oldest{};               // arrival of its oldest message, where that was asked for
-    std::string idle_reason;               // why nothing is happening; "" when something is, or nothing is to be done
-    std::optional<PausedObject> paused_by; // nothing happens because of this: it is paused, or what is due there is
+    Reason last_deferral;                  // … the reason for the last of them; empty: none since startup
+    smtp::WallTime oldest{};               // arrival of its oldest message, if requested
+    std::string idle_reason;               // why nothing is happening; "" if something is, or there is nothing to do
+    std::optional<PausedObject> paused_by; // why nothing happens: this pauses it, or pauses what is due there
     bool at_address_limit = false;         // waits for room at an address
     std::vector<AddressInfo> addresses;
     smtp::Duration transaction{}; // measured
@@ -136,24 +136,24 @@ struct QueueInfo {
     std::string name, link;
     std::string pool; // of source addresses: its mail's, or its route's; "" none
     bool paused = false, routed = false;
-    Health health = Health::ready; // its link's, if that is not well
+    Health health = Health::ready; // its link's, if that is not ready
     bool of_link = false;          // so are these:
     std::uint32_t failures = 0;
     smtp::WallTime next_attempt{}, failing_since{};
     Reason last_error;
     std::uint32_t deliveries = 0, due = 0, in_flight = 0;
-    std::uint32_t problem = 0; // deliveries that have failed too often; all of them only where ages were asked for
+    std::uint32_t problem = 0; // deliveries that have failed too often; complete only if ages were requested
     smtp::WallTime oldest{};
     std::string idle_reason;
     std::optional<PausedObject> paused_by; // it is paused by this
 };
 
-// In which order messages are listed, and where one of them stands in it.
+// The order in which messages are listed, and a message's position in it.
 enum class Order : std::uint8_t {
     oldest, // by id
     newest,
     largest,
-    next, // by its next try; what is not tried by itself comes last
+    next, // by its next try; messages not tried automatically come last
 };
 struct Rank {
     std::int64_t key = 0;
@@ -161,21 +161,21 @@ struct Rank {
     auto operator<=>(const Rank&) const = default;
 };
 
-// Mail that waits where there is no link yet, or no more: for its next hop, for the categorizer, for its report.
+// Mail that waits without a link: for its next hop, for the categorizer, for its report.
 struct Unrouted {
     Gate gate = Gate::route; // or categorizer, report
-    std::string queue;       // route: whose next hop it is; "": of all that are not named
+    std::string queue;       // route: whose next hop it is; "": all that are not named
     std::uint64_t deliveries = 0;
     std::uint32_t failures = 0; // in a row
     smtp::WallTime failing_since{}, next_attempt{};
-    Reason reason;           // why it was in vain; empty: it was not, so far
+    Reason reason;           // of the last failure; empty: none so far
     std::string waiting_for; // in plain words
 };
 
-// Health of a link or queue that is not well, to be kept over a clean restart.
+// Health of a link or queue that is not ready, kept across a clean restart.
 struct HealthSnapshot {
     bool link = false;  // else a queue
-    bool route = false; // of a queue: its next hop could not be found; its health is another one
+    bool route = false; // of a queue: its next hop could not be found; its own health is a separate entry
     std::string name;
     bool mx = false, down = false;
     Health health = Health::ready;
@@ -185,8 +185,8 @@ struct HealthSnapshot {
     std::vector<LinkFailure> history;
 };
 
-// Oldest messages, and what is due next of what waits by itself, are found by looking at every delivery: a few
-// milliseconds for each hundred thousand.
+// Finding the oldest messages, and what is due next of mail that waits by itself, means scanning every delivery: a few
+// milliseconds per hundred thousand.
 enum class Ages : std::uint8_t { no, yes };
 
 struct Counts {
@@ -194,7 +194,7 @@ struct Counts {
     std::uint64_t uncategorized = 0, waiting = 0, due = 0, active = 0, held = 0, reports = 0;
     std::uint64_t links = 0, queues = 0, connections = 0;
     std::uint64_t unlogged = 0; // due, new, and the log has no line of them yet
-    // Deliveries by what they wait for; `due` above counts all that could be, these only what nothing keeps.
+    // Deliveries by what they wait for; `due` above counts all that are due, these only the ones that nothing blocks.
     std::uint64_t free = 0, scheduled = 0, retrying = 0, paused = 0, routing = 0;
 };
 

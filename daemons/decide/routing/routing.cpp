@@ -37,7 +37,7 @@ std::string host_name(std::string_view text) {
     return label == 0 ? "" : out;
 }
 
-// An IPv6 address as far as its characters go: whoever connects parses it.
+// An IPv6 address as far as its characters go: it is parsed when connecting.
 std::string v6_literal(std::string_view text) {
     std::string out;
     if (text.size() < 2 || text.size() > 45 || text.find(':') == text.npos) return "";
@@ -49,13 +49,13 @@ std::string v6_literal(std::string_view text) {
     return out;
 }
 
-// Of a socket, as the kernel and a log line can take it.
+// For a socket, as the kernel and a log line can take it.
 bool is_path(std::string_view text) {
     return text.size() > 1 && text.size() <= NextHop::longest_path &&
            std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
 }
 
-// Of a user, as links, logs and patterns can take it.
+// For a user, as links, logs and patterns can take it.
 bool is_account(std::string_view text) {
     return !text.empty() && text.size() <= NextHop::longest_account && std::ranges::all_of(text, [](unsigned char c) {
         return c > 0x20 && c < 0x7f &&

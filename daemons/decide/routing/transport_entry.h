@@ -1,7 +1,6 @@
-// What a transport table says of a recipient: a next hop, a kind of mailbox here, or an end. In the words of this
-// configuration
-// ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5) ("smtp:[relay.example]",
-// "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"). A value.
+// A transport table's entry for a recipient: a next hop, a kind of mailbox here, or a final result. In the syntax of
+// this configuration ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5)
+// ("smtp:[relay.example]", "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"). A value.
 #pragma once
 #include <optional>
 #include <string>
@@ -21,8 +20,8 @@ struct TransportEntry {
     };
     Kind kind = Kind::as_usual;
     std::string value;
-    std::string status;  // discard, fail, defer: "5.1.2", of the class that belongs to it
-    std::string warning; // what whoever wrote it should know; "" nothing
+    std::string status;  // discard, fail, defer: "5.1.2", of the matching class
+    std::string warning; // for the author of the entry; "" nothing
 
     // Empty: it is invalid.
     static std::optional<TransportEntry> parse(std::string_view text);

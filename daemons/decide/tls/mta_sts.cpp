@@ -21,7 +21,7 @@ bool is_name(string_view text) {
                                [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.'; });
 }
 
-// A Domain of RFC 5321, 4.1.2, of at least one label; in lower case. "": it is none.
+// A Domain of RFC 5321, 4.1.2, of at least one label; in lower case. "": it is invalid.
 std::string domain(string_view text) {
     if (text.empty() || text.size() > 253) return "";
     std::string out;
@@ -99,7 +99,7 @@ string_view name_of(Mode mode) {
 std::expected<Policy, std::string> parse_policy(string_view text) {
     const auto wrong = [](std::string what) { return std::unexpected(std::move(what)); };
     if (text.size() > largest_policy) return wrong("it is too large");
-    while (text.ends_with('\n')) { // one line end more or less is nobody's attack
+    while (text.ends_with('\n')) { // one line end more or less is not an attack
         text.remove_suffix(1);
         if (text.ends_with('\r')) text.remove_suffix(1);
     }
@@ -150,7 +150,7 @@ std::optional<std::string> parse_record(string_view text) {
 }
 
 std::optional<std::string> find_record(std::span<const std::string> texts) {
-    // Those that do not begin so are somebody else's (RFC 8461, 3.1).
+    // Those that begin differently are not for MTA-STS (RFC 8461, 3.1).
     const auto about_sts = [](string_view text) {
         if (!text.starts_with("v=STSv1")) return false;
         return smtp::trimmed_left(text.substr(7)).starts_with(';');

@@ -1,6 +1,5 @@
-// How much TLS the mail for a domain must have on its way to the next hop: from the level that somebody chose and
-// what the host's records say to what a connection must show. Pure; the levels' words are those of the
-// configuration.
+// How much TLS the mail for a domain must have on its way to the next hop: from the configured level and the host's
+// records to the proof that a connection must show. Pure; the levels are named as in the configuration.
 #pragma once
 #include "daemons/decide/tls/dane.h"
 #include "daemons/decide/tls/tls_outcome.h"
@@ -10,38 +9,38 @@
 
 namespace decide {
 
-// From weak to strong: mail that comes under several has the strongest.
+// From weak to strong: mail under several levels gets the strongest.
 enum class TlsLevel : std::uint8_t {
     by_default, // of a route: that of [smtp_client]
     none,       // plain text, even if TLS is offered
     may,        // TLS if offered and working, else plain text
-    dane,       // what the host's TLSA records demand; where there are none, as may
-    sts,        // the same, and where they say nothing what the domain's policy demands (mta_sts.h)
-    encrypt,    // TLS, whoever's certificate it is
-    verify,     // TLS, and a certificate somebody trusted gave to this host
+    dane,       // what the host's TLSA records demand; without any, as may
+    sts,        // the same, and if they demand nothing, what the domain's policy demands (mta_sts.h)
+    encrypt,    // TLS, with any certificate
+    verify,     // TLS, and a certificate for this host from a trusted authority
     dane_only,  // TLS, and a certificate that TLSA records name
 };
 
 constexpr bool is_mandatory(TlsLevel level) { return level >= TlsLevel::encrypt; }
-// Does it matter what TLSA records say?
+// Are TLSA records needed?
 constexpr bool asks_dane(TlsLevel level) {
     return level == TlsLevel::dane || level == TlsLevel::sts || level == TlsLevel::dane_only;
 }
 
-// What the message itself says of TLS (RFC 8689).
+// What the message itself demands (RFC 8689).
 enum class TlsRequirement : std::uint8_t {
     none,
-    required, // REQUIRETLS: also what a level does not demand must be proven, so records are asked for
+    required, // REQUIRETLS: what a level does not demand must be proven, too, so records are looked up
     optional, // TLS-Required: no: what the receiving domain publishes is ignored; what our operator demands holds
 };
 TlsLevel level_for(TlsRequirement wish, TlsLevel level);
 
-// What a connection has to show before mail goes over it.
+// What a connection must show before mail is sent over it.
 enum class TlsDemand : std::uint8_t {
     plain,     // nothing, and TLS is not tried
     welcome,   // nothing, but TLS is tried first
     encrypted, // TLS
-    authority, // TLS, and a trusted authority's word that it is the host
+    authority, // TLS, and a trusted authority that vouches for the host
     records,   // TLS, and a certificate that the TLSA records name
 };
 constexpr bool is_mandatory(TlsDemand demand) { return demand >= TlsDemand::encrypted; }
@@ -49,19 +48,19 @@ constexpr bool is_mandatory(TlsDemand demand) { return demand >= TlsDemand::encr
 struct TlsDecision {
     TlsDemand demand = TlsDemand::welcome;
     std::string refusal;                   // not empty: nothing may be sent to the host now; why
-    TlsResult result = TlsResult::success; // the same for reports; success: nothing to be said
+    TlsResult result = TlsResult::success; // the same for reports; success: nothing to report
     bool operator==(const TlsDecision&) const = default;
 };
 
-// What the MTA-STS policy of the mail's domain says of a host.
+// How the MTA-STS policy of the mail's domain applies to a host.
 enum class StsMatch : std::uint8_t {
     nothing, // there is none in force
     usable,  // … with a certificate that proves its name
-    other,   // it is none of the hosts that may be used
+    other,   // the host may not be used
 };
 
-// `host`: for texts. DANE comes first: where the records say something, no other policy of the domain counts
-// (RFC 8461, 2). Records that cannot be used say nothing of the certificate.
+// `host`: for texts. DANE comes first: if the records make a demand, no other policy of the domain counts (RFC 8461,
+// 2). Unusable records say nothing about the certificate.
 TlsDecision decide_tls(TlsLevel level, const DaneResult& dane, StsMatch sts, std::string_view host);
 
 // What a connection has shown.
@@ -74,7 +73,7 @@ struct TlsState {
     bool verified() const { return proof != Proof::none; }
 };
 
-// May mail for `domain` that demands this go over it?
+// May mail for `domain` with this demand be sent over it?
 bool satisfies(const TlsState& state, TlsDemand demand, std::string_view domain);
 
 } // namespace decide

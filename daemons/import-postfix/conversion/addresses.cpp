@@ -145,7 +145,7 @@ void import_addresses(Import& import) {
     virtual_mailboxes(import);
     canonical(import);
     transport(import);
-    // virtual(8) alone heeds this limit.
+    // Only virtual(8) observes this limit.
     if (const auto* place = import.draft.find("virtual_mailbox.deliver");
         !place || !(place->value.starts_with("\"maildir:") || place->value.starts_with("\"mbox:")))
         import.mark_converted("virtual_mailbox_limit");

@@ -25,7 +25,7 @@ std::pair<std::string_view, std::string_view> split_path(std::string_view path) 
     return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
-// Behind what is written already, the second byte of one of U+0080 to U+009F: some terminals obey them.
+// After what has been written already, the second byte of one of U+0080 to U+009F: some terminals obey them.
 bool is_upper_control(std::string_view before, char c) {
     return before.ends_with('\xc2') && static_cast<unsigned char>(c) < 0xa0;
 }
@@ -121,7 +121,7 @@ std::string ConfigDraft::key_at_line(std::uint32_t line) const {
     const Section* in = nullptr;
     for (const auto& section : sections_)
         for (const auto& key : section.keys) {
-            // A list may go on over further lines; a heading stands right above its first key.
+            // A list may continue over further lines; a heading is right above its first key.
             if (key.line <= line && (!nearest || key.line > nearest->line)) nearest = &key, in = &section;
             if (&key == &section.keys.front() && line < key.line && line + 2 >= key.line) return section.name + ".";
         }

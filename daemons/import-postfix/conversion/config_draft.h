@@ -1,5 +1,5 @@
-// A postrider.toml being written: sections, keys with where they come from, remarks. Knows TOML's form and
-// nothing of what keys mean. Pure.
+// A postrider.toml being written: sections, keys with their origin, remarks. Knows TOML's form and nothing about what
+// keys mean. Pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ std::string toml(const std::vector<std::string>& texts);
 inline std::string toml(const char* text) { return toml(std::string_view(text)); }
 inline std::string toml(bool flag) { return flag ? "true" : "false"; }
 inline std::string toml(std::uint64_t number) { return std::to_string(number); }
-// Of a text somebody else wrote, for a comment: one line, no control characters. UTF-8.
+// A text from an external source, for use in a comment: one line, no control characters. UTF-8.
 std::string comment_text(std::string_view text);
 
 class ConfigDraft {
@@ -30,9 +30,9 @@ public:
     };
 
     // Sets the key, or replaces its value. `path`: section and key as TOML writes them, "queue.expiry",
-    // "route.\"a.b\".tls": what a file of the site names goes through toml(). `origin` may be any text.
+    // "route.\"a.b\".tls": names from the site's files go through toml(). `origin` may be any text.
     void set(std::string_view path, std::string value, std::string_view origin = "");
-    // The same of a key that is not a bare word: it is put in quotation marks.
+    // The same of a key that is not a bare word: it is quoted.
     void set_quoted(std::string_view section, std::string_view key, std::string value);
     const Key* find(std::string_view path) const; // null: not set
     // The sections in which that key has that value.

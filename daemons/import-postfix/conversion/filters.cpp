@@ -1,4 +1,4 @@
-// What is looked at in messages on their way in, and who gets copies.
+// Checks of incoming messages, and recipients of copies.
 #include "daemons/common/lookup/format/header_checks.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
@@ -92,6 +92,7 @@ bool concerns_parts(std::string_view rule) {
 
 void header_checks(Import& import) {
     std::vector<std::string> rules;
+    bool keep_mail_out = false;
     for (const auto& word : import.words("header_checks")) {
         const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "regexp" && type->type != "pcre")) {
@@ -106,7 +107,7 @@ void header_checks(Import& import) {
             postfix::logical_lines(import.file("header_checks", type->name), import.resolved_path(type->name));
         if (!lines && !import.error) import.error = lines.error();
         if (import.error) return;
-        std::size_t within = 0; // if … endif: what is in there has no counterpart either
+        std::size_t within = 0; // if … endif: what is inside has no counterpart either
         for (const auto& line : *lines) {
             const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
                                 line.text.starts_with("if!") || line.text.starts_with("IF ");
@@ -120,15 +121,19 @@ void header_checks(Import& import) {
             }
             const std::string rule[] = {line.text};
             const auto read = common::HeaderChecks::parse(rule);
-            if (read)
+            if (read) {
                 rules.push_back(line.text);
-            else
+                keep_mail_out = keep_mail_out || read->keeps_mail_out();
+            } else
                 import.mark_unguarded("header_checks", fmt::format("{} line {}", word, line.line), read.error().why);
         }
     }
     if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
     import.mark_converted("header_checks");
-    // By default Postfix applies the same rules to the header fields of MIME parts.
+    // By default Postfix applies the same rules to the header fields of MIME parts and of attached messages.
+    if (import.value("nested_header_checks") == import.value("header_checks") && keep_mail_out)
+        import.mark_unguarded("header_checks", "as nested_header_checks",
+                              "header fields of attached messages are not examined; a [milter] can do this");
     if (import.value("mime_header_checks") == import.value("header_checks") &&
         std::ranges::any_of(rules, concerns_parts))
         import.mark_unguarded("header_checks", "as mime_header_checks",

@@ -13,7 +13,7 @@ using postfix::Read;
 
 namespace {
 
-// What Postfix takes itself to be called where main.cf does not say.
+// What Postfix takes for its own name if main.cf does not set it.
 std::map<std::string, std::string, std::less<>> host_defaults(const HostEnvironment& environment,
                                                               const std::vector<postfix::Setting>& main) {
     std::string myhostname = environment.hostname, mydomain = "localdomain", set_domain;
@@ -65,7 +65,7 @@ std::string duration(std::uint64_t seconds) {
     return fmt::format("{}s", seconds);
 }
 
-// The rows that are carried over as they stand.
+// The rows that are carried over unchanged.
 void carry_over(Import& import, const SettingMapping& row) {
     const auto name = row.name;
     if (row.key.empty() || row.conversion == Conversion::custom ||
@@ -266,7 +266,8 @@ void Import::record_unguarded(const postfix::Service& of, const std::string& gua
 
 void Import::record_override(const postfix::Service& of, const postfix::Setting& over, std::string_view remark) {
     const auto* row = mapping_of(over.name);
-    if (!row || row->conversion == Conversion::obsolete) return; // a name of the site's own is put in where it is used
+    // A name of the site's own is substituted where it is used.
+    if (!row || row->conversion == Conversion::obsolete) return;
     const auto own = value(values.of(of, environment.directory + "/master.cf"), over.name);
     const bool same = own == value(over.name) || row->is_equivalent(own);
     const auto text = row->conversion == Conversion::none && !row->note.empty() ? row->note : remark;
@@ -303,7 +304,7 @@ std::string Import::queue_path(std::string_view path) {
 
 std::string Import::new_table_name(std::string_view setting) { return fmt::format("{}_{}", setting, ++tables_made_); }
 
-// The words behind "$" in all values: names that are put in somewhere.
+// The words after "$" in all values: names that are substituted somewhere.
 std::set<std::string, std::less<>> names_used(const Import& import) {
     std::set<std::string, std::less<>> out;
     const auto look = [&](std::string_view value) {
@@ -336,12 +337,12 @@ ImportResult Import::finish() {
         const bool as_by_default = row && standard && value(result.name) == *standard;
         if (as_by_default || (row && row->conversion == Conversion::obsolete)) continue;
         if (!row) {
-            if (used.contains(result.name)) continue; // a name of the site's own, put in where it is used
+            if (used.contains(result.name)) continue; // a name of the site's own, substituted where it is used
             result.kind = SettingResult::Kind::with_remark;
             result.remarks.emplace_back("Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
             continue;
         }
-        if (row->conversion == Conversion::custom) { // whoever reads it had no use for it here
+        if (row->conversion == Conversion::custom) { // the step that reads it had no use for it here
             if (result.value.empty()) continue;
             result.kind = SettingResult::Kind::with_remark;
             result.remarks.emplace_back("it has no effect in Postrider");
@@ -392,7 +393,7 @@ Read<ImportResult> import_postfix(const HostEnvironment& environment) {
     auto host = host_defaults(environment, *main);
     postfix::Values values(main_file, *std::move(main), std::move(host));
     Import import(environment, std::move(values), std::move(services));
-    for (const auto& [name, setting] : import.values.all()) import.value(name); // each must make sense, used or not
+    for (const auto& [name, setting] : import.values.all()) import.value(name); // each must be valid, used or not
     for (const auto& subject : setting_map())
         for (const auto& row : subject.rows)
             if (!import.error) carry_over(import, row);

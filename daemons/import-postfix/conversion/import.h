@@ -25,7 +25,7 @@ struct HostEnvironment {
     std::vector<Interface> interfaces;
     std::function<std::expected<std::string, std::string>(const std::string& path)> read; // the error: "No such file …"
     std::function<bool(const std::string& path)> exists;
-    std::function<std::string(std::uint32_t uid)> user_name; // "" nobody
+    std::function<std::string(std::uint32_t uid)> user_name; // "" unknown
 };
 
 // The result of one setting or service, for the comments and the summary.
@@ -81,7 +81,7 @@ public:
     };
     std::vector<Listener> listeners;
 
-    // The first error; steps may go on after it, but there is no result.
+    // The first error; steps may continue after it, but there is no result.
     std::optional<postfix::FileError> error;
 
     // The expanded value; "" after an error.
@@ -112,7 +112,7 @@ public:
 
     // Reads a file that a setting names; an error at that setting.
     std::string file(std::string_view name, const std::string& path);
-    // Where the file is that main.cf calls so: below DIR when it is not at its place in /etc/postfix.
+    // The path of a file that main.cf names: below DIR when it is not at its place in /etc/postfix.
     std::string resolved_path(const std::string& path) const;
     // Of a socket or file, relative to queue_directory.
     std::string queue_path(std::string_view path);
@@ -132,7 +132,7 @@ private:
 };
 
 // The steps, in their order.
-void import_names(Import& import);     // who we are, whose mail we take
+void import_names(Import& import);     // our names, the domains we accept mail for
 void import_local(Import& import);     // mailboxes of users of this system
 void import_addresses(Import& import); // virtual mailboxes, canonical, transport, …
 void import_security(Import& import);  // certificates, levels of TLS, AUTH

@@ -33,7 +33,7 @@ std::string endpoint(std::string_view host, std::uint16_t port) {
     return host.find(':') != host.npos ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
 }
 
-// Where a service listens that names no address.
+// Where a service without an address listens.
 std::vector<std::string> usual_addresses(Import& import, const Endpoint& at) {
     const auto protocols = import.words("inet_protocols");
     const auto has = [&](std::string_view word) { return std::ranges::find(protocols, word) != protocols.end(); };
@@ -73,7 +73,7 @@ std::string name_for(const Import& import, const Endpoint& at, std::string_view 
     return name;
 }
 
-// Which of a service's -o are understood here; the rest is said of the service.
+// The -o settings of a service that are understood here; the rest is reported for the service.
 constexpr std::string_view handled_overrides[] = {"smtpd_tls_security_level",
                                                   "smtpd_tls_wrappermode",
                                                   "smtpd_use_tls",
@@ -145,13 +145,13 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
     const bool offered = level == "may" || level == "dane" || level == "dane-only";
     std::string tls = wrapped ? "implicit" : required ? "require" : offered ? "offer" : "no";
     if (!certificate && tls == "offer")
-        tls = "no"; // as in Postfix; what is required stays so, and check says what is missing
+        tls = "no"; // as in Postfix; the requirements stay, and check reports what is missing
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
     for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls", "smtpd_tls_wrappermode",
                              "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
         import.mark_converted(name);
     bool auth = flag_is_set(import, listener, "smtpd_sasl_auth_enable");
-    if (!import.draft.find("auth.dovecot")) auth = false; // said at smtpd_sasl_auth_enable
+    if (!import.draft.find("auth.dovecot")) auth = false; // reported at smtpd_sasl_auth_enable
     import.draft.set(key + ".auth", toml(auth), "smtpd_sasl_auth_enable");
     const auto* only = listener.values.given("smtpd_tls_auth_only");
     if (auth && tls == "no" && flag_is_set(import, listener, "smtpd_tls_auth_only")) {
@@ -242,7 +242,7 @@ constexpr std::string_view lists_of_restrictions[] = {"smtpd_client_restrictions
                                                       "smtpd_sender_restrictions", "smtpd_relay_restrictions",
                                                       "smtpd_recipient_restrictions"};
 
-// What a service says of content_filter itself.
+// What a service itself sets for content_filter.
 std::optional<std::string_view> own_filter(const Service& service) {
     const auto found = std::ranges::find(service.overrides, "content_filter", &postfix::Setting::name);
     return found == service.overrides.end() ? std::nullopt : std::optional<std::string_view>(found->value);
@@ -271,7 +271,7 @@ void import_listener(Import& import, const Service& service) {
     else if (filter && !filter->empty())
         import.record_unguarded(service, fmt::format("content_filter = {}", *filter),
                                 std::string(mapping_of("content_filter")->note));
-    // Whoever refuses all strangers takes mail of his own people only, whatever the port.
+    // A listener that rejects all strangers accepts mail from the site's own users only, whatever the port.
     listener.submission =
         wrapped || at->port == 587 || at->port == 465 || std::ranges::any_of(lists_of_restrictions, [&](auto name) {
             const auto list = postfix::restrictions_of(import.value(listener.values, name));
@@ -414,7 +414,7 @@ void import_listeners(Import& import) {
         if (const auto* service = cleanup_called(import, name); !service || !service->overrides.empty())
             import.add_remark("cleanup_service_name",
                               fmt::format("what the service \"{}\" sets for itself is not applied", name));
-    if (import.listeners.empty() && !import.error) // nobody listened; one listener there must be
+    if (import.listeners.empty() && !import.error) // no service listened, but at least one listener is required
         import.draft.set("listen.smtp.addresses", toml(std::vector<std::string>{"127.0.0.1:25"}),
                          "master.cf has no smtpd service that can be imported");
 }

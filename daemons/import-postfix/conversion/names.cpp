@@ -1,4 +1,4 @@
-// Who the system is and whose mail it takes: names, classes of domains, networks.
+// The system's names and the domains it accepts mail for: names, classes of domains, networks.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/import-postfix/conversion/import.h"
@@ -87,7 +87,7 @@ private:
 void domains(Import& import) {
     Classes classes(import);
     classes.take("mydestination", "local.domains", expanded_list(import, "mydestination"), false);
-    // Without virtual_alias_domains: what stands alone in the tables.
+    // Without virtual_alias_domains: the keys of the tables that are just a domain.
     const auto aliases = import.value("virtual_alias_domains");
     if (!aliases.empty()) {
         auto listed = expanded_list(import, "virtual_alias_domains");

@@ -1,5 +1,5 @@
-// smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
-// what nothing corresponds to, word by word.
+// smtpd_*_restrictions: which of them Postrider's rules already cover, which become a section of their own, and which
+// have no counterpart, word by word.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
@@ -76,7 +76,7 @@ std::string_view advice_on(std::string_view word) {
     return "use a policy service or a milter for this decision";
 }
 
-// Without these nobody is rejected less; everything else may be what keeps a client or a message out.
+// Losing one of these rejects no less; any other may be what keeps a client or a message out.
 bool only_permits(std::string_view word) { return word.starts_with("permit_") || word == "sleep"; }
 
 // What is found for one listener after the other, written when all are known.
@@ -151,7 +151,7 @@ public:
                                          "and relay.networks applies to all");
     }
 
-    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is no domain, or the answers make no sense.
+    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is not a domain, or the answers are invalid.
     bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin,
                   bool rejects_alone = false) {
         const auto equals = std::min(text.find('='), text.size());
@@ -178,7 +178,7 @@ private:
         return out;
     }
 
-    // Listeners where nobody could send were taken out again.
+    // Listeners where no client could send were removed again.
     bool listens(const std::string& name) const { return import_.draft.find(fmt::format("listen.{}.addresses", name)); }
     bool some_are_left(std::vector<std::string>& listeners) const {
         std::erase_if(listeners, [&](const auto& name) { return !listens(name); });
@@ -363,7 +363,7 @@ private:
     }
 
     Import& import_;
-    bool relays_ = false, authenticated_ = false; // of the listener at hand: mynetworks, whoever authenticates
+    bool relays_ = false, authenticated_ = false; // of the current listener: mynetworks, authenticated clients
     bool some_relay_ = false;
     std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;
@@ -375,7 +375,7 @@ void postscreen(Import& import, Restrictions& restrictions) {
     const auto listener =
         std::ranges::find_if(import.listeners, [](const auto& each) { return each.service->command == "postscreen"; });
     if (listener == import.listeners.end()) return;
-    // By default postscreen only logs what it finds, and looks on.
+    // By default postscreen only logs what it finds, without acting.
     const auto acts = [&](std::string_view name) {
         import.mark_converted(name);
         const auto action = import.value(listener->values, name);

@@ -1,4 +1,4 @@
-// Certificates, versions of TLS, levels of TLS towards others, and who may authenticate.
+// Certificates, versions of TLS, levels of TLS towards others, and which clients may authenticate.
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
@@ -44,7 +44,7 @@ public:
     bool empty() const { return certificates_.empty(); }
 
 private:
-    // What is in them nobody can see: the key first, as is the custom, and one file of certificates.
+    // Their content is not readable here: the key first, as is the custom, and one file of certificates.
     void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
         import_.add_remark(name, fmt::format("{}: tls.certificates and tls.keys name it anyway", why));
         add(name, list.size() > 1 ? list[1] : list[0], list[0]);
@@ -72,7 +72,7 @@ void certificates(Import& import) {
         chains.files("smtpd_tls_chain_files", list);
         for (const auto* name :
              {"smtpd_tls_cert_file", "smtpd_tls_key_file", "smtpd_tls_eccert_file", "smtpd_tls_eckey_file"})
-            import.mark_converted(name); // not heeded
+            import.mark_converted(name); // ignored
     } else {
         from = "smtpd_tls_cert_file";
         chains.pair("smtpd_tls_cert_file", "smtpd_tls_key_file");

@@ -1,4 +1,4 @@
-// Where mail leaves to: next hops, accounts there, levels of TLS, limits.
+// How mail leaves: next hops, accounts there, levels of TLS, limits.
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/decide/routing/routing.h"
@@ -49,7 +49,7 @@ void relayhost(Import& import) {
     import.set("route.\"*\".next_hop", hops.size() == 1 ? toml(hops.front()) : toml(hops), from);
 }
 
-// Routes that only say how mail to everywhere is sent.
+// Routes that only describe how mail to everywhere is sent.
 std::string everywhere(Import& import) {
     if (!import.draft.find("route.\"*\".next_hop"))
         import.draft.set("route.\"*\".next_hop", toml("mx"), "for what follows");

@@ -203,7 +203,7 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
         import.mark_unsupported(name, fmt::format("{}: users of this system need no table", word));
         return {};
     }
-    // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
+    // Tables of recipients and destinations: without this one, mail would be accepted or rejected wrongly.
     import.mark_unsupported(
         name,
         fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "

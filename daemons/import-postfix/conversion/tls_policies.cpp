@@ -195,7 +195,7 @@ void import_tls_policies(Import& import) {
         const auto entries = table_entries(import, policy_maps, word);
         if (!entries ||
             (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
-            // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
+            // The table asks for TLS, or for better TLS: it must not get lost.
             import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), policy_maps);
             import.mark_unsupported(
                 policy_maps,

@@ -1,4 +1,4 @@
-// What Postfix takes where main.cf says nothing. Data of Postfix 3.7; knows nothing of us.
+// Postfix's defaults for what main.cf does not set. Data of Postfix 3.7; knows nothing about Postrider.
 #pragma once
 #include <optional>
 #include <span>
@@ -11,18 +11,18 @@ struct Default {
     std::string_view name, value; // as postconf -d has it, not expanded
 };
 
-// Sorted by name, one file for a part of the alphabet. Those of a single transport are not there.
+// Sorted by name, one file for a part of the alphabet. Those of a single transport are not included.
 std::span<const Default> defaults_a_to_l();
 std::span<const Default> defaults_m_to_smtp();
 std::span<const Default> defaults_smtpd_to_z();
 
-// Of every transport there is one "TRANSPORT_destination_rate_delay" and the like: the part behind the name.
+// Every transport has its own "TRANSPORT_destination_rate_delay" and the like: the part after the name.
 std::span<const std::string_view> transport_settings();
 
 // Nothing: Postfix has no such setting. Those of the host itself (myhostname …) are "".
 std::optional<std::string> default_of(std::string_view name);
 
-// Whose "$" Postfix leaves alone, for it is put in when mail is there.
+// Settings whose "$" Postfix leaves alone, because it is substituted when mail arrives.
 bool is_never_expanded(std::string_view name);
 
 } // namespace postrider::postfix

@@ -28,7 +28,7 @@ bool is_name(std::string_view text) {
     return !text.empty() && text.size() <= 200;
 }
 
-// "name = value"; the blanks around it are gone.
+// "name = value"; the blanks around it are removed.
 Read<Setting> setting_of(std::string_view text, const std::string& file, std::uint32_t line) {
     const auto equals = text.find('=');
     const auto name = trimmed(text.substr(0, equals));
@@ -55,7 +55,7 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
     out.line = line.line;
     for (std::size_t i = 8; i < words.size(); ++i) {
         std::string_view word = words[i];
-        // Behind the first word that is no option all are the program's own: "argv=/usr/sbin/sendmail -oi".
+        // After the first word that is not an option all are the program's own: "argv=/usr/sbin/sendmail -oi".
         if (!word.starts_with("-o") || (!out.arguments.empty() && !out.arguments.back().starts_with('-'))) {
             out.arguments.emplace_back(unbraced(word));
             continue;

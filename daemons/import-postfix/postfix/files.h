@@ -1,5 +1,5 @@
-// The texts of Postfix's main.cf, master.cf and of tables in its postmap(1) form, as values with the lines
-// they stand in. Knows Postfix's syntax and nothing of us; opens no files. Pure.
+// The texts of Postfix's main.cf, master.cf and of tables in postmap(1) format, as values with their line numbers.
+// Knows Postfix's syntax and nothing about Postrider; opens no files. Pure.
 #pragma once
 #include <cstdint>
 #include <expected>
@@ -20,11 +20,11 @@ struct FileError {
 
 template <class T> using Read = std::expected<T, FileError>;
 
-// What a reader takes; more is a FileError.
+// What a reader accepts; more is a FileError.
 inline constexpr std::size_t max_file_size = 8 << 20, max_value_size = 1 << 20, max_lines = 200'000,
                              max_settings = 5'000;
 
-// Lines as Postfix joins them: empty lines and remarks left out, what begins with a blank belongs to the line
+// Lines as Postfix joins them: empty lines and remarks left out, a line that begins with a blank belongs to the line
 // before.
 struct LogicalLine {
     std::string text; // not empty; begins with no blank

@@ -1,5 +1,5 @@
-// The small languages inside values of main.cf: lists with groups in braces, times, yes and no, names of
-// ports, next hops. Knows Postfix's syntax and nothing of us. Pure.
+// The small languages inside values of main.cf: lists with groups in braces, times, yes and no, names of ports, next
+// hops. Knows Postfix's syntax and nothing about Postrider. Pure.
 #pragma once
 #include <cstdint>
 #include <expected>
@@ -15,8 +15,7 @@ std::string excerpt(std::string_view text);      // at most 60 characters of it,
 
 // Words between any of `separators`; "{ a b }" is one word, braces included. The error says what is wrong.
 std::expected<std::vector<std::string>, std::string> split(std::string_view text, std::string_view separators);
-// A list as most settings have it: between commas and blanks. An unclosed brace leaves what there is as one
-// word.
+// A list as most settings have it: between commas and blanks. With an unclosed brace the rest is one word.
 std::vector<std::string> words_of(std::string_view text);
 // "{ a b }" is "a b"; anything else stays.
 std::string_view unbraced(std::string_view text);
@@ -35,14 +34,14 @@ std::optional<bool> flag_of(std::string_view text); // yes, no
 // A port's number or its usual name ("submission").
 std::optional<std::uint16_t> port_of(std::string_view text);
 
-// "127.0.0.[2..4;9]", as in reject_rbl_client and postscreen_dnsbl_sites: the addresses it stands for, at
-// most 256; nothing: it makes no sense, or they are more.
+// "127.0.0.[2..4;9]", as in reject_rbl_client and postscreen_dnsbl_sites: the addresses it represents, at most 256;
+// nothing: it is invalid, or there are more.
 std::optional<std::vector<std::string>> addresses_of(std::string_view pattern);
 
 // "[host]:port", "host", "inet:host:port", "unix:/path".
 struct Destination {
     std::string host;       // or path
-    bool brackets = false;  // no MX look-up
+    bool brackets = false;  // no MX lookup
     bool path = false;      // of a socket
     std::uint16_t port = 0; // 0: none was named
 };

@@ -13,7 +13,7 @@ constexpr std::string_view with_word[] = {"check_policy_service",   "reject_rbl_
                                           "reject_rhsbl_recipient", "reject_rhsbl_reverse_client",
                                           "permit_rhswl_client",    "sleep"};
 
-// Whom they permit is no stranger.
+// Clients that they permit are not strangers.
 constexpr std::string_view for_our_own[] = {"permit_mynetworks", "permit_sasl_authenticated", "permit_tls_clientcerts",
                                             "permit_tls_all_clientcerts", "permit_inet_interfaces"};
 
@@ -55,7 +55,7 @@ bool rejects_untrusted(const std::vector<Restriction>& list) {
             each.word == "warn_if_reject" || each.word == "sleep" ||
             std::ranges::find(for_our_own, each.word) != std::end(for_our_own))
             continue;
-        return false; // tables, lists in the DNS, policy servers, classes: they may permit somebody
+        return false; // tables, lists in the DNS, policy servers, classes: they may permit some clients
     }
     return false;
 }

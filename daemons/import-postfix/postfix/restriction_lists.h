@@ -1,5 +1,5 @@
 // A list of restrictions as Postfix reads it, and what it permits to which clients. Knows Postfix's words and nothing
-// of us. Pure.
+// about Postrider. Pure.
 #pragma once
 #include <expected>
 #include <string>
@@ -9,13 +9,13 @@
 namespace postrider::postfix {
 
 struct Restriction {
-    std::string word, more; // "reject_rbl_client", "bl.example"; more "": the word stands alone
+    std::string word, more; // "reject_rbl_client", "bl.example"; more "": the word has no argument
 };
-// The error says what is odd about braces.
+// The error describes the problem with braces.
 std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string_view text);
 
-// Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? What
-// stands before it may still refuse a few of them.
+// Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? Words
+// before it may still reject a few of them.
 bool permits_relay(const std::vector<Restriction>& list, std::string_view mine);
 
 // Does it reject all mail from clients that are not in mynetworks, not authenticated and not known by a certificate?

@@ -35,7 +35,7 @@ int compare_words(std::string_view a, std::string_view b) {
 
 } // namespace
 
-// One expansion: the names it is within, and how much has come of it.
+// One expansion: the names it is inside of, and the size of its result so far.
 class Values::Expansion {
 public:
     Expansion(const Values& values, std::string_view where, std::uint32_t line)
@@ -106,7 +106,7 @@ private:
         return good;
     }
 
-    // "{text}", or without braces all there is; `rest` is what follows.
+    // "{text}", or all there is without braces; `rest` is what follows.
     bool branch(std::string_view in, std::string_view& branch, std::string_view& rest) {
         const auto begun = trimmed(in);
         if (!begun.starts_with('{')) {
@@ -121,7 +121,7 @@ private:
         return true;
     }
 
-    // What stands behind a condition: "?{yes}:{no}", "?yes", ":no".
+    // The part after a condition: "?{yes}:{no}", "?yes", ":no".
     bool chosen(bool is, std::string_view in, std::string& out) {
         std::string_view first, second, rest;
         const bool asks = in.front() == '?';
@@ -178,7 +178,7 @@ private:
         if (rest.empty()) {
             out += is ? "bool:true" : "";
             return true;
-        } // Postfix's word for it
+        } // the value Postfix uses
         if (rest.front() != '?' && rest.front() != ':')
             return wrong(fmt::format("\"{}\": expected \"?\" or \":\"", excerpt(rest)));
         return chosen(is, rest, out);

@@ -1,5 +1,5 @@
-// What Postfix's settings are once "$name" is put in: main.cf, the -o of a service over it, and Postfix's
-// defaults below. Knows Postfix's rules and nothing of us. Pure and bounded.
+// The values of Postfix's settings after substitution of "$name": main.cf, overridden by the -o of a service, with
+// Postfix's defaults for the rest. Knows Postfix's rules and nothing about Postrider. Pure and bounded.
 #pragma once
 #include "daemons/import-postfix/postfix/files.h"
 #include <map>
@@ -19,11 +19,11 @@ public:
 
     // Set by main.cf, or by this service's -o? Null if not.
     const Setting* given(std::string_view name) const;
-    // As written, else the default; "" for what nobody knows.
+    // As written, else the default; "" for unknown names.
     std::string raw(std::string_view name) const;
-    // Put in. A FileError names the line: a name in its own value, braces that never close.
+    // With substitutions. A FileError names the line: a name in its own value, braces that never close.
     Read<std::string> value(std::string_view name) const;
-    // The default, put in.
+    // The default, with substitutions.
     Read<std::string> default_value(std::string_view name) const;
     // Any text.
     Read<std::string> expand(std::string_view text, std::string_view where, std::uint32_t line) const;

@@ -1,4 +1,4 @@
-// Receiving: the SMTP server, its restrictions, filters and what is looked at in content. Data.
+// Receiving: the SMTP server, its restrictions, filters and checks of content. Data.
 #include "daemons/import-postfix/setting_map/setting_map_rows.h"
 
 namespace postrider {
@@ -134,7 +134,7 @@ constexpr SettingMapping restrictions_[] = {
 constexpr SettingMapping content[] = {
     {"header_checks", "content.header_checks", custom, unguarded, "The rules of regexp: and pcre: files are copied: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, IGNORE and DUNNO, but not FILTER, DELAY, BCC, INFO, STRIP or if … endif."},
     {"mime_header_checks", "", none, unguarded, "Header fields of MIME parts are not examined; a [milter] can do this."},
-    {"nested_header_checks", "", none, unguarded, "Header fields of attached messages are not examined; a [milter] can do this."},
+    {"nested_header_checks", "", none, unguarded, "Header fields of attached messages are not examined; a [milter] can do this. Postfix applies the rules of header_checks to them unless this is set."},
     {"milter_header_checks", "", none, unguarded, "Header fields added by a milter are not examined."},
     {"body_checks", "", none, unguarded, "Message bodies are not examined; a [milter] can do this."},
     {"body_checks_size_limit", "", none, harmless, "Message bodies are not examined."},

@@ -1,6 +1,6 @@
-// Processes that are a user: this same program, executed again so that nothing of the daemon's memory goes with
-// it, told over a socket whom to become and what to do then. What starting one, talking to it and becoming
-// somebody have in common; what is done there is said where it is done.
+// Processes that run as a user: this same program, executed again so that nothing of the daemon's memory goes with
+// it, and told over a socket which user to become and what to do then. Here is what starting one, talking to it and
+// becoming the user have in common; what each process does is described where it does it.
 #pragma once
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
@@ -29,7 +29,7 @@ struct UserIdentity {
     std::string name, home;
     std::uint32_t uid = 0, gid = 0;
     std::vector<std::uint32_t> groups;
-    bool change = true; // false (single-user mode): it is who it is
+    bool change = true; // false (single-user mode): keeps its user
     static void fields(auto& m, auto& f) {
         f("name", m.name);
         f("home", m.home);
@@ -40,19 +40,19 @@ struct UserIdentity {
     }
 };
 UserIdentity identity_of(const common::Identity& user);
-// For good; never uid 0.
+// Permanently; never uid 0.
 spool::Result<> become(const UserIdentity& person);
 
-// The first things such a process does; its control socket comes as descriptor `at`. Error: nobody to talk to.
+// The first steps of such a process; its control socket comes as descriptor `at`. Error: there is no peer.
 spool::Result<common::Fd> set_up_process(int at);
 
-// Frames on a socket, waiting for them. Each end owns one.
+// Frames on a socket, with blocking reads. Each end owns one.
 class FrameSocket {
 public:
     explicit FrameSocket(common::Fd fd) : fd_(std::move(fd)) {}
     // Both: error ETIMEDOUT after `patience` ms (-1: as long as it takes).
     spool::Result<> send(std::string_view frame_with_length, int patience);
-    // Error EPIPE at the end of the stream. Good until the next call.
+    // Error EPIPE at the end of the stream. Valid until the next call.
     spool::Result<std::string_view> frame(int patience);
 
 private:

@@ -1,6 +1,6 @@
-// A process of a user's, and those that were killed and have not ended. A user may stop a process that runs as them,
-// and may have it wait for a file system that never answers; whoever waits for it must neither wait for ever nor lose
-// it.
+// A process that runs as a user, and those that were killed and have not ended. A user may stop a process that runs
+// as them, and may make it wait for a file system that never answers; the waiting side must neither wait forever nor
+// lose the process.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"
@@ -18,11 +18,11 @@ namespace local {
 // Processes that were killed and sleep in the kernel, by user. For several threads.
 class UnreapedProcesses {
 public:
-    // So many of one user's, and no other process is started for them.
+    // With this number of one user's, no other process is started for that user.
     static constexpr std::size_t max_per_user = 2;
 
     void add(const std::string& user, pid_t pid);
-    // That have still not ended; those that have are waited for.
+    // Number of those that have still not ended; those that have are reaped.
     std::size_t count(const std::string& user);
     std::size_t count();
 
@@ -43,10 +43,10 @@ public:
     spool::Result<> start(std::string_view work, std::initializer_list<int> descriptors);
     bool running() const { return pid_ > 0; }
     int descriptor() const { return watched_.number(); } // readable once it has ended
-    // Waits at most so many ms (-1: as long as it takes); true: it has ended, and status() is what wait(2) says.
+    // Waits at most `patience` ms (-1: as long as it takes); true: it has ended, and status() is that of wait(2).
     bool wait(int patience);
     int status() const { return status_; }
-    // Kills what runs, with its session, and waits so many ms for that to have an effect.
+    // Kills the process if it runs, with its session, and waits at most `patience` ms for it to end.
     void end(int patience = 1000);
 
 private:

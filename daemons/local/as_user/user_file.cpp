@@ -24,7 +24,7 @@ Answer unreadable(const std::string& path, std::string_view why) {
     return {0, Status::unreadable, path, "", fmt::format("{}: {}", path, why)};
 }
 
-// What cannot be fixed by waiting is the file's fault; all else is the system's, and may pass.
+// What waiting cannot fix is the file's fault; everything else is the system's, and may pass.
 Answer because(const std::string& path, int error) {
     switch (error) {
     case ENOENT:
@@ -72,7 +72,7 @@ std::vector<std::string> candidate_paths(const std::vector<std::string>& forward
 }
 
 Answer read(const std::string& path, std::uint32_t owner) {
-    // A FIFO or a device must not keep us waiting before we have seen what it is.
+    // A FIFO or a device must not block us before we have seen what it is.
     const common::Fd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!fd) return because(path, errno);
     struct stat found;
@@ -101,7 +101,7 @@ namespace {
 
 constexpr int max_includes = 100; // as when recipients are looked up
 
-// In one file, and those that it includes. Nothing: there is no such file, or nobody may believe it.
+// In one file, and those that it includes. Nothing: there is no such file, or it must not be trusted.
 std::expected<std::optional<bool>, std::string> named_in(const std::string& path, std::string_view target,
                                                          std::uint32_t uid, int& includes) {
     using Kind = decide::AliasTarget::Kind;
@@ -122,12 +122,12 @@ std::expected<std::optional<bool>, std::string> named_in(const std::string& path
 
 std::expected<bool, std::string> are_referenced(const TargetReference& names, std::string_view user,
                                                 std::string_view home, std::uint32_t uid) {
-    if (home == "/") home = ""; // nobody's
+    if (home == "/") home = ""; // not a user's home
     for (const auto& place : candidate_paths(names.forward, user, home, names.extension)) {
         int includes = 0;
         const auto found = named_in(place, names.target, uid, includes);
         if (!found) return std::unexpected(found.error());
-        if (*found) return **found; // the first that is there speaks
+        if (*found) return **found; // the first existing file decides
     }
     return false;
 }
@@ -153,7 +153,7 @@ Answer answer(const ReadRequest& order) {
         const auto user = common::look_up_user(order.user);
         if (!user && user.error().code == ENOENT) return {}; // what has no user has no files
         if (!user) return {0, Status::unreadable, "", "", user.error().what};
-        // Nothing of root's is read, as nothing is delivered to him: an alias says who reads his mail.
+        // Root's files are not read, because no mail is delivered to root: an alias redirects root's mail.
         if (user->uid == 0 || user->uid < order.minimum_uid) return {};
         auto became = as_user::become(as_user::identity_of(*user));
         if (became) became = common::no_new_privileges();
@@ -161,7 +161,7 @@ Answer answer(const ReadRequest& order) {
         owner = user->uid;
         home = user->home;
     }
-    if (home == "/") home.clear(); // nobody's
+    if (home == "/") home.clear(); // not a user's home
     if (!order.path.empty())
         return order.path.starts_with('/') ? read(order.path, owner)
                                            : refused(order.path, "does not begin with a slash");

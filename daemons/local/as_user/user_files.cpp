@@ -21,14 +21,15 @@ using spool::Result;
 
 namespace {
 
-// So many that have just begun; one that takes longer gives up its place, for it waits for something else than us.
+// Maximum number of readings that have just begun; one that takes longer gives up its place, because it waits for
+// something other than us.
 constexpr std::ptrdiff_t most_at_a_time = 8;
 constexpr auto a_moment = 1s;
-// Those that take longer among them: of that many users, as each has one at a time.
+// Maximum number including those that take longer: each for another user, because a user has one at a time.
 constexpr std::size_t max_processes = 64;
 constexpr std::size_t most_waiting = 100'000;
 constexpr smtp::Duration rest_after_silence = 60s, forgotten_after = 10min;
-constexpr int a_tenth = 100; // ms that a killed process has to end, during which nobody else is served
+constexpr int a_tenth = 100; // ms that a killed process has to end, during which no other request is served
 
 Answer unreadable(std::string why) { return {0, Status::unreadable, "", "", std::move(why)}; }
 
@@ -38,7 +39,7 @@ std::string silent(const std::string& user) {
 
 } // namespace
 
-// One process and what it says; here until the process has ended, or cannot be waited for.
+// One process and its answer; kept until the process has ended, or cannot be waited for.
 class UserFiles::Reading {
 public:
     Reading(UserFiles& owner, Question question)
@@ -72,7 +73,7 @@ public:
         return {};
     }
     const std::string& user() const { return question_.read.user; }
-    bool told() const { return told_; } // whoever asked has been answered
+    bool told() const { return told_; } // the question has been answered
     bool has_place() const { return !told_ && !slow_; }
     bool over() const { return told_ && !child_.running(); }
 
@@ -100,7 +101,7 @@ private:
         child_.end(a_tenth);
         owner_.turn_.schedule();
     }
-    void ended() { // what it said last may still be read, or its end
+    void ended() { // its last message may still be unread, or its end
         uv_poll_stop(poll_.get());
         child_.wait(-1);
         owner_.turn_.schedule();
@@ -174,7 +175,7 @@ void UserFiles::forget(std::uint64_t client) {
     std::erase_if(users_, [&](const auto& user) { return !waiting_.contains(user); });
 }
 
-// Nothing of this user's is read for a while: neither what waits nor what is asked for meanwhile.
+// For a while no files of this user are read: neither for waiting questions nor for new ones.
 void UserFiles::mark_hung(const std::string& user) {
     const auto now = common::Loop::now().monotonic;
     std::erase_if(hung_until_, [&](const auto& each) { return each.second + forgotten_after <= now; });
@@ -191,14 +192,14 @@ bool UserFiles::is_busy(const std::string& user) const {
     return std::ranges::any_of(readings_, [&](const auto& each) { return !each->told() && each->user() == user; });
 }
 
-// Then one question finds out whether that is over.
+// After that, one question finds out whether the user's files can be read again.
 bool UserFiles::is_hung(const std::string& user) const {
     const auto until = hung_until_.find(user);
     if (until == hung_until_.end()) return false;
     return common::Loop::now().monotonic < until->second || waiting_.contains(user) || is_busy(user);
 }
 
-// In turns for the users, each of whom has one process at a time.
+// Users take turns, each with one process at a time.
 void UserFiles::go_on() {
     std::erase_if(readings_, [](const auto& reading) { return reading->over(); });
     auto running = std::ranges::count_if(readings_, [](const auto& reading) { return reading->has_place(); });
@@ -206,7 +207,7 @@ void UserFiles::go_on() {
         auto user = std::move(users_.front());
         users_.pop_front();
         if (is_busy(user)) {
-            users_.push_back(std::move(user)); // its end has us look again
+            users_.push_back(std::move(user)); // its end schedules another round
             continue;
         }
         auto its = waiting_.find(user);

@@ -1,6 +1,6 @@
-// The categorizer's questions about files of users, answered: each file is read by a process of its own, a few at a
-// time, of each user one. One that hangs (a dead file server, a user who stops it) is given up, and for a minute
-// nothing of that user's is read: what one user does keeps nobody else's mail waiting. Blocks nothing.
+// Answers the categorizer's questions about files of users: each file is read by a process of its own, a few at a
+// time, one for each user. One that hangs (a dead file server, a user who stops it) is given up, and for a minute
+// nothing of that user's is read: what one user does must not delay mail for others. Blocks nothing.
 #pragma once
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/system/mta.h"
@@ -58,15 +58,15 @@ private:
     std::vector<std::string> forward_;
     std::uint32_t minimum_uid_ = 1;
     bool change_ = false;
-    std::string own_name_, home_; // single-user mode: who that is
+    std::string own_name_, home_; // single-user mode: of the user
     std::map<std::uint64_t, std::unique_ptr<Client>> clients_;
     std::uint64_t last_client_ = 0;
     std::map<std::string, std::deque<Question>> waiting_; // by user
-    std::deque<std::string> users_;                       // of them, in turns
+    std::deque<std::string> users_;                       // of them, in round-robin order
     std::size_t waiting_count_ = 0;
     std::map<std::string, smtp::Monotonic> hung_until_; // by user
     std::list<std::unique_ptr<Reading>> readings_;
-    common::TurnHook turn_; // clears away what is over, starts what waits
+    common::TurnHook turn_; // removes finished readings, starts waiting ones
     std::unique_ptr<ipc::Listener> listener_;
 };
 

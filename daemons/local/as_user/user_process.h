@@ -1,6 +1,6 @@
-// A mailbox written by a process that has become its owner: the daemon's side, which looks like any Mailbox,
-// and the process's side. They speak frames over a socket pair; the process becomes the user before it touches
-// anything of theirs. A process that does not answer in time is killed: its user may have stopped it.
+// A mailbox written by a process that has become its owner: the daemon's side, which is a Mailbox like any other, and
+// the process's side. They exchange frames over a socket pair; the process becomes the user before it touches any of
+// the user's files. A process that does not answer in time is killed: its user may have stopped it.
 #pragma once
 #include "daemons/local/as_user/as_user.h"
 #include "daemons/local/as_user/child.h"
@@ -14,7 +14,7 @@ namespace local {
 
 namespace user_process {
 
-struct Begin { // daemon → process: whose process it is to be, and where to write
+struct Begin { // daemon → process: the user to become, and where to write
     as_user::UserIdentity person;
     MailboxRequest request;
     user_file::TargetReference names; // not empty: it is written only if the user's own files name it
@@ -31,10 +31,10 @@ struct Piece { // daemon → process
     std::string content;
     static void fields(auto& m, auto& f) { f("content", m.content); }
 };
-struct Commit { // daemon → process: that was all, and it is undamaged; without this word nothing is kept
+struct Commit { // daemon → process: that was all, and it is undamaged; without this message nothing is kept
     static void fields(auto&, auto&) {}
 };
-struct Opened { // process → daemon: go on
+struct Opened { // process → daemon: continue
     static void fields(auto&, auto&) {}
 };
 struct Ended { // process → daemon: at any time; nothing more is read
@@ -50,7 +50,7 @@ class UserProcess final : public Mailbox {
 public:
     // `timeout`: of each step, opening beyond the request's lock_timeout.
     UserProcess(user_process::Begin begin, smtp::Duration timeout, UnreapedProcesses& unreaped);
-    ~UserProcess() override; // the process gives up what was not committed, or is killed
+    ~UserProcess() override; // the process discards what was not committed, or is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
     Verdict commit() override;
@@ -65,7 +65,7 @@ private:
     std::optional<user_process::MessageSocket> socket_;
 };
 
-// Such a process's whole life, with the socket as descriptor 0; its exit status.
+// The main function of such a process, with the socket as descriptor 0; its exit status.
 int write_mailbox_as_user();
 
 } // namespace local

@@ -16,7 +16,7 @@ using spool::Result;
 
 namespace {
 
-constexpr std::size_t max_output = 1024; // kept; the rest is read and forgotten
+constexpr std::size_t max_output = 1024; // kept; the rest is read and discarded
 
 std::int64_t milliseconds_now() {
     using namespace std::chrono;
@@ -72,7 +72,7 @@ std::optional<Verdict> Command::open() {
                                            run_.person.name, timeout_ / 1000)});
 }
 
-// A command that does not want (all of) the message is none that fails: its exit status counts.
+// A command that does not read (all of) the message has not failed: its exit status counts.
 void Command::feed() {
     const auto n = ::write(input_.number(), buffer_.data() + input_sent_, buffer_.size() - input_sent_);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -83,7 +83,7 @@ void Command::feed() {
     if (n < 0) input_.reset();
 }
 
-// Was there anything?
+// True: there was output.
 bool Command::read_output() {
     char block[16 * 1024];
     const auto n = output_pipe_ ? read(output_pipe_.number(), block, sizeof block) : 0;
@@ -96,7 +96,7 @@ bool Command::read_output() {
     return true;
 }
 
-// Error: only of the system; that time is up is in late_.
+// Error: only of the system; a timeout is in late_.
 Result<> Command::go_on(Until until) {
     while (child_.running()) {
         if (until == Until::written && buffer_.empty()) return {};
@@ -114,7 +114,7 @@ Result<> Command::go_on(Until until) {
             return std::unexpected(Error::from_errno("wait for a command"));
         if (all[2].revents != 0) feed();
         if (all[1].revents != 0) read_output();
-        if (all[0].revents != 0) { // whoever it has left behind may hold its output open, and go on writing
+        if (all[0].revents != 0) { // processes it left behind may hold its output open, and continue writing
             for (int i = 0; i < 16 && read_output(); ++i) continue;
             child_.wait(-1);
         }

@@ -1,6 +1,6 @@
-// A message given to a command: the program runs as the user, reads the message on its standard input, and its
-// exit status says what became of it. Looks like any Mailbox. Waits for the program no longer than it may take,
-// and for nobody whom it has left behind. Knows nothing of queues.
+// Delivers a message to a command: the program runs as the user, reads the message on its standard input, and its
+// exit status is the result. Looks like any Mailbox. Waits for the program no longer than its time limit, and not for
+// processes that the program leaves behind. Knows nothing about queues.
 #pragma once
 #include "daemons/local/as_user/as_user.h"
 #include "daemons/local/as_user/child.h"
@@ -21,7 +21,7 @@ namespace command {
 struct Run { // daemon → process
     as_user::UserIdentity person;
     std::string command;
-    std::vector<std::string> environment; // "NAME=value": besides what every program needs
+    std::vector<std::string> environment; // "NAME=value": in addition to what every program needs
     user_file::TargetReference names;     // not empty: it is run only if the user's own files name it
     static void fields(auto& m, auto& f) {
         f("person", m.person);
@@ -30,7 +30,7 @@ struct Run { // daemon → process
         f("names", m.names);
     }
 };
-// process → daemon: it could not be run. Otherwise nothing is said, and the socket closed.
+// process → daemon: it could not be run. Otherwise nothing is sent, and the socket closes.
 struct Failed {
     Verdict verdict;
     static void fields(auto& m, auto& f) { f("verdict", m.verdict); }
@@ -42,18 +42,18 @@ struct CommandContext {
     std::string_view user, home, sender, recipient, original_recipient;
     char delimiter = 0;
 };
-// HOME, USER, LOGNAME, SHELL, SENDER, RECIPIENT, ORIGINAL_RECIPIENT, LOCAL, EXTENSION, DOMAIN. What a shell might
-// take for more than a word's part is "_" in all that comes from outside.
+// HOME, USER, LOGNAME, SHELL, SENDER, RECIPIENT, ORIGINAL_RECIPIENT, LOCAL, EXTENSION, DOMAIN. In values from
+// outside, characters that a shell might not take as part of a word become "_".
 std::vector<std::string> environment(const CommandContext& facts);
 
 } // namespace command
 
 class Command final : public Mailbox {
 public:
-    // `prefix`: what is put before the message. `timeout`: for the process to become the program; `limit`: for all.
+    // `prefix`: text put before the message. `timeout`: for the process to become the program; `limit`: for all.
     Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit,
             UnreapedProcesses& unreaped);
-    ~Command() override; // what still runs, and was not told that the message is whole, is killed
+    ~Command() override; // a process still running that has not received the whole message is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
     Verdict commit() override;
@@ -78,7 +78,7 @@ private:
     bool late_ = false;
 };
 
-// Such a process's life until it becomes the program: its input, its output and the socket are 0, 1 and 2.
+// The process until it becomes the program: its input, its output and the socket are 0, 1 and 2.
 int run_command_as_user();
 
 } // namespace local

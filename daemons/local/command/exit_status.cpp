@@ -14,7 +14,7 @@ struct Meaning {
     const char* status;
     const char* text;
 };
-// As sendmail and Postfix have them; but an error of input or output may pass (sendmail: temporary).
+// As in sendmail and Postfix; but an I/O error may pass (sendmail: temporary).
 constexpr Meaning meanings[] = {
     {EX_USAGE, "5.3.0", "command line usage error"},    {EX_DATAERR, "5.6.0", "data format error"},
     {EX_NOINPUT, "5.3.0", "cannot open input"},         {EX_NOUSER, "5.1.1", "user unknown"},
@@ -25,7 +25,7 @@ constexpr Meaning meanings[] = {
     {EX_PROTOCOL, "5.5.0", "remote error in protocol"}, {EX_NOPERM, "5.7.0", "permission denied"},
     {EX_CONFIG, "5.3.5", "local configuration error"},
 };
-// Of a shell: the program is not there, or cannot be run. Somebody has to fix that; the mail waits.
+// Of a shell: the program does not exist, or cannot be run. An administrator has to fix that; the mail waits.
 constexpr int cannot_be_run = 126, not_found = 127;
 
 std::string with_output(std::string text, std::string_view output) {
@@ -38,7 +38,7 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.size() <= 3 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// "4.2.2" of "4.2.2 mailbox full"; "" if it does not begin so.
+// "4.2.2" of "4.2.2 mailbox full"; "" if it does not begin with a status.
 std::string_view own_status(std::string_view output) {
     const auto word = output.substr(0, output.find(' '));
     const auto first = word.find('.'), second = first == word.npos ? word.npos : word.find('.', first + 1);

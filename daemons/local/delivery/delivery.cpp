@@ -30,16 +30,16 @@ using proto::delivery::Done;
 using proto::delivery::Outcome;
 using spool::MessageReader;
 
-// What a process has for each step.
+// The time a process has for each step.
 constexpr smtp::Duration mailbox_timeout = std::chrono::minutes(1);
 
-// What its message says of one recipient.
+// What the message's file records about one recipient.
 struct Addressee {
     std::uint32_t number = 0;
     spool::RecipientState recipient;
     std::string original;       // the address as it was given
     std::string sender;         // the reverse-path; "" the null one
-    bool wants_success = false; // its sender is told
+    bool wants_success = false; // the sender gets a report
 };
 // … and of all of them.
 struct Order {
@@ -73,7 +73,7 @@ bool is_plain_name(std::string_view user) {
            user.find_first_of(std::string_view("/\0", 2)) == user.npos;
 }
 
-// In single-user mode there is one user: whoever this process is.
+// In single-user mode there is one user: that of this process.
 Identity own_identity(const std::string& name) {
     const char* home = std::getenv("HOME");
     return {geteuid(), getegid(), {}, name, home ? home : "/"};
@@ -103,7 +103,7 @@ private:
         return target.empty() || target.starts_with("maildir:") || target.starts_with("mbox:");
     }
 
-    // Nothing if the message itself cannot be read; `out` says so.
+    // Nothing if the message itself cannot be read; `out` then has the reason.
     std::optional<Verdict> to(const Addressee& addressee, DeliveryResult& out) {
         if (mailbox_failed_ && is_own_mailbox(addressee)) return mailbox_failed_; // it is one, however it is addressed
         auto verdict = deliver_to(addressee, out);
@@ -139,7 +139,7 @@ private:
         }
     }
 
-    // Nothing: `verdict` is said.
+    // Null: `verdict` is set.
     std::unique_ptr<Mailbox> mailbox_of(const Addressee& addressee, std::optional<Verdict>& verdict) {
         const spool::RecipientState& recipient = addressee.recipient;
         if ((verdict = detect_loop(recipient.address))) return nullptr;
@@ -164,8 +164,8 @@ private:
             mailbox_timeout, unreaped_);
     }
 
-    // A command, a file or a mailbox that the spool names: does it come from where such places may come from? `names`:
-    // whoever becomes the user has to look. In single-user mode there is nobody's right to lend.
+    // A command, a file or a mailbox that the spool names: does it come from a source that may name such targets?
+    // `names`: the process that becomes the user has to check. In single-user mode no other user's rights are used.
     std::optional<Verdict> trust(const Addressee& addressee, const Identity& user, user_file::TargetReference& names) {
         const auto& recipient = addressee.recipient;
         if (recipient.target.empty() || !settings_.switch_users) return {};
@@ -188,16 +188,16 @@ private:
     // Has this message been delivered there before, and come back?
     std::optional<Verdict> detect_loop(const std::string& address) {
         if (!delivered_to_) {
-            // What cannot be read: so is the content, which says so.
+            // If the header cannot be read, neither can the content, and reading that reports the error.
             delivered_to_ = common::delivered_to(reader_).value_or(std::set<std::string>());
         }
         if (!delivered_to_->contains(smtp::lowered(address))) return {};
         return failed("5.4.6", "mail forwarding loop for " + smtp::printable(address, 320));
     }
 
-    // As whom? Nobody where the answer is a verdict.
+    // The user to deliver as. Not set if a verdict is returned.
     std::optional<Verdict> find_user(const spool::RecipientState& recipient, Identity& user) const {
-        const bool named = !recipient.target.empty(); // by the configuration or an alias: no fault of the sender's
+        const bool named = !recipient.target.empty(); // by the configuration or an alias: not the sender's fault
         const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
         const auto unknown = [&] {
             if (!named) return failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
@@ -252,7 +252,7 @@ private:
         request.done = where.done;
         request.lock_timeout = settings_.local.lock_timeout.count();
         request.name = maildir_name(id_, addressee.number, order_.arrival, settings_.hostname);
-        // An earlier try that got through can only be another process's, or one whose end was never recorded.
+        // An earlier attempt that succeeded can only be another process's, or one whose end was never recorded.
         request.may_be_delivered = order_.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
         request.from_line = from_line(addressee.sender, common::Loop::now().wall);
         request.prefix = prefix_for(addressee);
@@ -270,10 +270,11 @@ private:
         smtp::RemoteReply reply;
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
-        // The rest of a user's mail waits for what the configuration names; of what files and commands the user or an
-        // alias names, each waits by itself.
+        // The rest of a user's mail waits for the mailbox that the configuration names; of the files and commands
+        // that the user or an alias names, each waits by itself.
         const bool mailbox = verdict.mailbox && is_own_mailbox(addressee);
-        // Of a mailbox nothing was tried: the other messages of its queue would fare alike (decide/failure.h).
+        // Nothing was tried with a mailbox: the other messages of its queue would fail in the same way
+        // (decide/failure.h).
         reply.stage = mailbox ? proto::delivery::Stage::none : proto::delivery::Stage::local;
         reply.in_doubt = verdict.in_doubt;
         out.done.results.push_back({addressee.number, verdict.outcome,
@@ -294,7 +295,7 @@ private:
     TargetCheck& checks_;
     UnreapedProcesses& unreaped_;
     std::optional<Verdict> mailbox_failed_;             // of all recipients here: they are in one queue
-    std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
+    std::optional<std::set<std::string>> delivered_to_; // what the header has, in lower case
 };
 
 } // namespace
@@ -305,7 +306,7 @@ Settings settings_of(const config::Local& local, const config::Mta& mta, const c
     out.hostname = mta.hostname;
     out.local = local;
     out.soft_bounce = bounce.soft_bounce;
-    out.switch_users = mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
+    out.switch_users = mta.users && geteuid() == 0; // an ordinary user cannot become another user
     out.born = born;
     if (out.switch_users)
         if (const auto service = common::look_up_user(mta.user)) out.service_uid = service->uid;
@@ -331,7 +332,7 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
         out.done.unreadable = error == nullptr;
         out.trouble = spool::text_of(reader.error());
     }
-    if (!out.trouble.empty() && !out.done.unreadable) { // the disk, or our own want of descriptors: not the message
+    if (!out.trouble.empty() && !out.done.unreadable) { // the disk, or our own lack of descriptors: not the message
         for (std::uint32_t number : order.recipients) {
             out.done.results.push_back({number, Outcome::deferred, 0, false});
         }
@@ -356,7 +357,7 @@ std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
     localtime_r(&seconds, &local);
     static constexpr const char* weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     std::string sender(reverse_path.empty() ? "MAILER-DAEMON" : reverse_path);
-    std::replace(sender.begin(), sender.end(), ' ', '-'); // readers cut at blanks
+    std::replace(sender.begin(), sender.end(), ' ', '-'); // readers split at blanks
     return fmt::format("From {}  {} {} {:2} {:02}:{:02}:{:02} {}", sender, weekdays[local.tm_wday],
                        smtp::month_names[static_cast<std::size_t>(local.tm_mon)], local.tm_mday, local.tm_hour,
                        local.tm_min, local.tm_sec, local.tm_year + 1900);

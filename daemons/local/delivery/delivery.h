@@ -1,5 +1,5 @@
-// One Deliver carried out: the message read, each recipient's mailbox found and written, results told.
-// Blocks; runs on a thread of a pool and touches nothing shared but what opens messages.
+// Carries out one Deliver: reads the message, finds and writes each recipient's mailbox, reports the results. Blocks;
+// runs on a thread of a pool and shares nothing but what opens messages.
 #pragma once
 #include "daemons/common/config/sections/delivery/bounce.h"
 #include "daemons/common/config/sections/recipients/local.h"
@@ -17,8 +17,8 @@ namespace local {
 struct Settings {
     std::string hostname;
     config::Local local;
-    bool soft_bounce = false;      // what fails is tried again
-    std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: nobody's, in single-user mode
+    bool soft_bounce = false;      // permanent failures become temporary
+    std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: none, in single-user mode
     bool switch_users = false;     // each delivery in a process that is the recipient
     smtp::WallTime born;           // of this process: what arrived later was never delivered by another
 };
@@ -42,11 +42,11 @@ struct DeliveryResult {
 DeliveryResult deliver(SharedMessages& messages, const proto::delivery::Deliver& order, const Settings& settings,
                        TargetCheck& checks, UnreapedProcesses& unreaped);
 
-// The fields that stand before a message in a mailbox.
+// The fields that precede a message in a mailbox.
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);
 // "From sender  Fri Nov 20 15:54:58 2026", local time.
 std::string from_line(std::string_view reverse_path, smtp::WallTime now);
-// "1795190098.Q0A1B2C3D4E5F01R2.host": never two deliveries' name, always this one's.
+// "1795190098.Q0A1B2C3D4E5F01R2.host": unique to this delivery, and the same at every attempt.
 std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived, std::string_view host);
 
 } // namespace local

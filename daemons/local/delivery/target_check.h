@@ -1,6 +1,6 @@
-// Whether a command, a file or a virtual mailbox that is to be delivered to comes from where such places may come from.
-// The queue-manager says where mail goes, by what it finds in the spool; only local may become every user. What it is
-// told it believes as far as it finds it itself: in the configuration, in the alias files, or in the user's own files.
+// Whether a command, a file or a virtual mailbox as a delivery target comes from a source that may name such targets.
+// The queue-manager says where mail goes, by what it finds in the spool; only local may become every user. So local
+// trusts a target only if it finds it itself: in the configuration, in the alias files, or in the user's own files.
 // Blocks; for several threads.
 #pragma once
 #include "daemons/common/config/sections/recipients/addresses.h"
@@ -39,10 +39,10 @@ private:
     Finding among(const std::vector<decide::AliasTarget>& targets, const std::string& run_as, bool included,
                   std::string_view user, std::string_view target, int& includes) const;
 
-    // As it stands there now: what the categorizer has just read is found here, too.
+    // In its current state: entries that the categorizer has just read are found here, too.
     struct File {
         std::string path;
-        bool by_default = false; // nobody has named it: it need not be there
+        bool by_default = false; // not configured explicitly: it need not exist
         struct stat facts{};
         std::optional<common::AliasTable> table = {};
         std::string trouble = {};

@@ -1,6 +1,6 @@
-// One delivery into one mailbox, whatever its format, or to what takes mail like one: opened, written in
-// pieces, committed. Everything blocks; runs on a thread of a pool or in a process that is the recipient. Knows
-// nothing of queues.
+// One delivery into one mailbox of any format, or to a command that takes mail like one: opened, written in pieces,
+// committed. Everything blocks; runs on a thread of a pool or in a process that runs as the recipient. Knows nothing
+// about queues.
 #pragma once
 #include "daemons/common/proto/delivery.h"
 #include "libsmtp/delivery/remote_reply.h"
@@ -13,11 +13,11 @@
 
 namespace local {
 
-// How it ended for one recipient.
-// Of a reply there are: status ("2.0.0"), text ("delivered to maildir") and in_doubt (deferred: it may have been
+// The result for one recipient.
+// Of a reply it has: status ("2.0.0"), text ("delivered to maildir") and in_doubt (deferred: it may have been
 // delivered nevertheless).
 struct Verdict : smtp::Verdict {
-    bool mailbox = false; // deferred: not for the message's sake; others into the same mailbox would fare alike
+    bool mailbox = false; // deferred: not because of the message; others into the same mailbox would fail, too
     static void fields(auto& m, auto& f) {
         f("outcome", m.outcome);
         f("status", m.status);
@@ -35,7 +35,7 @@ Verdict verdict_of(const spool::Error& error);
 
 enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };
 
-// Where a message goes and what stands before it there.
+// Where a message goes and what precedes it there.
 struct MailboxRequest {
     Format format = Format::maildir;
     std::string path;
@@ -43,10 +43,10 @@ struct MailboxRequest {
     bool owned = true;             // … if that matters
     bool shared = false;           // mbox: made for its directory's group, which was granted, too (0660); else 0600
     std::uint64_t max_size = 0;    // mbox: bytes it may have; 0 no limit
-    std::string done;              // said of a good end; "" as is usual for the format
+    std::string done;              // text on success; "" the format's usual one
     std::int64_t lock_timeout = 0; // µs
-    std::string name;              // Maildir: file name; the same whenever this delivery is tried again
-    bool may_be_delivered = false; // an earlier try may have succeeded: look for it (Maildir: also in cur/)
+    std::string name;              // Maildir: file name; the same whenever this delivery is retried
+    bool may_be_delivered = false; // an earlier attempt may have succeeded: look for it (Maildir: also in cur/)
     std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
     std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
     std::string done_text() const {
@@ -71,7 +71,7 @@ struct MailboxRequest {
 
 class Mailbox {
 public:
-    virtual ~Mailbox() = default; // what was not committed is gone
+    virtual ~Mailbox() = default; // discards what was not committed
     // A verdict here or from write() is final: the rest need not be called.
     virtual std::optional<Verdict> open() = 0;
     virtual std::optional<Verdict> write(std::string_view content) = 0; // CRLF, cut anywhere

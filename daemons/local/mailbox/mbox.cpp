@@ -21,12 +21,11 @@ using spool::Error;
 using spool::Result;
 using namespace std::chrono_literals;
 
-constexpr std::time_t stale_after = 300; // seconds: whoever made such a dot-lock is gone
+constexpr std::time_t stale_after = 300; // seconds: the program that made such a dot-lock is gone
 
 std::string dot_lock_of(const std::string& path) { return path + ".lock"; }
 
-// Is the process that a dot-lock names no more? As liblockfile has it: a lock that names nobody tells
-// nothing.
+// Has the process that a dot-lock names ended? As in liblockfile: a lock that names no process proves nothing.
 bool is_dead_program_s(const std::string& name) {
     const Fd fd(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     char text[16];
@@ -36,8 +35,8 @@ bool is_dead_program_s(const std::string& name) {
     return kill(pid, 0) != 0 && errno == ESRCH;
 }
 
-// Does it exist now, made by us? A directory we may not write to has no dot-locks of anybody like us: the
-// kernel's lock must do then.
+// Does it exist now, made by us? In a directory we may not write to, other programs running as this user make no
+// dot-locks either: the kernel's lock must do then.
 enum class DotLock : std::uint8_t { made, taken, not_possible };
 
 Result<DotLock> make_dot_lock(const std::string& path) {
@@ -83,8 +82,7 @@ Result<> Mbox::open_file() {
     return request_.owned ? check_owner(file_.number(), request_.owner, request_.path) : Result<>();
 }
 
-// The kernel's lock belongs to this open file, not to the process: deliveries side by side here exclude each
-// other too.
+// The kernel's lock belongs to this open file, not to the process: parallel deliveries here exclude each other, too.
 Result<bool> Mbox::try_lock() {
     struct flock lock{};
     lock.l_type = F_WRLCK;
@@ -124,7 +122,7 @@ std::optional<Verdict> Mbox::open() {
     if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
         return verdict_of(Error::from_errno("read " + request_.path));
     buffer_.clear();
-    if (last != '\n') buffer_.push_back('\n'); // somebody left half a line: do not continue it
+    if (last != '\n') buffer_.push_back('\n'); // the last line is unterminated: do not continue it
     buffer_ += request_.from_line;
     buffer_ += '\n';
     text_begins_ = size_before_ + static_cast<std::int64_t>(buffer_.size());
@@ -156,8 +154,7 @@ std::optional<Verdict> Mbox::write(std::string_view content) {
     return flushed ? std::nullopt : std::optional(verdict_of(flushed.error()));
 }
 
-// Does what was just written stand in the mailbox already, among what came last? Whole: half of it is of no
-// use.
+// Is what was just written in the mailbox already, near its end? All of it: a part is of no use.
 Result<bool> Mbox::is_there() {
     constexpr std::int64_t came_last = 16 * 1024 * 1024, block = 256 * 1024;
     const auto read = [&](std::int64_t at, std::int64_t size) -> Result<std::string> {

@@ -43,7 +43,7 @@ void Child::start() {
         loop_, std::move(spawned->link),
         common::MasterLink::Callbacks{
             [this](supervision::Message&& message, std::vector<common::Fd>) { take(std::move(message)); },
-            [](const std::string&) {}}); // its end is told by SIGCHLD
+            [](const std::string&) {}}); // SIGCHLD reports its end
     enter(State::starting);
     supervisor_.send_orders(*this, *link_);
 }
@@ -59,7 +59,7 @@ void Child::take(supervision::Message&& message) {
         confinement_ = ready->confinement;
         if (state_ == State::starting) {
             enter(State::ready);
-            if (!reported_problem_) problem_.clear(); // of the one before it; what it said while it started is its own
+            if (!reported_problem_) problem_.clear(); // of the previous process; one of this process stays
         }
         return supervisor_.ready(*this);
     }
@@ -82,9 +82,8 @@ void Child::answer(const supervision::AccessToken& token, int file) {
     link_->send(token, file >= 0 ? std::vector{file} : std::vector<int>{});
 }
 
-// It runs, or waits for something, while others answer: what it works on may be what hangs it. Not so while somebody
-// has stopped or traces it, while the kernel holds it (a disk that does not answer), nor where the whole machine is
-// slow.
+// It runs or sleeps while others answer: what it is working on may be what hangs it. Not so while it is stopped or
+// traced, while the kernel blocks it (a disk that does not answer), nor if the whole machine is slow.
 bool Child::is_hung() const {
     const auto stat = common::read_file(fmt::format("/proc/{}/stat", pid_));
     if (!stat) return false;
@@ -124,7 +123,7 @@ void Child::tell(const supervision::ProcessEnded& died) {
     if (link_ && alive()) link_->send(died);
 }
 
-// Says how it ended, unless it was told to; true if it crashed.
+// Logs how it ended, unless it was told to end; true if it crashed.
 bool Child::explain_end(int status) {
     const bool by_signal = WIFSIGNALED(status);
     const int number = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);

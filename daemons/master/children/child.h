@@ -1,5 +1,5 @@
-// One process master looks after: starts it, sends its orders, pings it, notes how it fares, starts it again.
-// Decides nothing about the others; its supervisor is told what happens.
+// One process that master supervises: starts it, sends its orders, pings it, records its state, restarts it. Decides
+// nothing about the others; its supervisor is notified of events.
 #pragma once
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/logging/log.h"
@@ -26,12 +26,12 @@ public:
         virtual void problem_changed(Child& child) = 0;
         virtual void answered(Child& child) = 0; // a heartbeat
         virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
-        // Do the processes of other roles answer? Where they do not, the machine is slow and nobody hangs.
+        // Do the processes of other roles answer? If they do not, the machine is slow and no process hangs.
         virtual bool other_roles_answer(const Child& child) = 0;
-        // Has the kernel killed a process for want of memory that this was not said of?
+        // Has the kernel killed a process for lack of memory that this has not reported yet?
         virtual bool out_of_memory() = 0;
-        // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called
-        // before it is started again (if it is).
+        // crashed: by itself, by hanging, or by using up the memory: what it had in flight is suspect. Called before
+        // it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
 
     protected:
@@ -43,7 +43,7 @@ public:
     Child& operator=(const Child&) = delete;
 
     void start();
-    // Sends the orders anew (reload, logs re-opened).
+    // Sends the orders again (reload, logs re-opened).
     void resend_orders();
     // Every heartbeat interval: kills it after too many unanswered ones, else asks once more.
     void heartbeat();
@@ -63,7 +63,7 @@ public:
     bool alive() const { return pid_ != 0; }
     std::uint64_t generation() const { return generation_; } // of the configuration it serves; 0 not yet
     const std::string& problem() const { return problem_; }
-    const std::string& status_text() const { return status_text_; } // its last one on how its work stands; "" none
+    const std::string& status_text() const { return status_text_; } // its last report on the state of its work; "" none
     const std::string& confinement() const { return confinement_; }
     std::uint64_t restarts() const { return restarts_; }
     unsigned unanswered() const { return unanswered_; } // heartbeats
@@ -90,7 +90,7 @@ private:
     unsigned unanswered_ = 0;
     bool killed_ = false;
     bool hung_ = false;             // that is why it was killed
-    bool reported_problem_ = false; // this process, of its trouble
+    bool reported_problem_ = false; // this process has reported its problem
     smtp::WallTime since_{};
     smtp::Monotonic entered_{};
 };

@@ -1,5 +1,5 @@
-// One command line run for what it prints: as somebody else, with a bare environment, bounded in time and
-// output. Knows neither what it is run for nor who asks.
+// Runs one command line for its output: as another user, with a bare environment, bounded in time and output. Knows
+// neither its purpose nor its caller.
 #pragma once
 #include "daemons/common/process/privileges.h"
 #include "daemons/common/runtime/fd.h"
@@ -19,19 +19,19 @@ public:
     static constexpr smtp::Duration time_limit = std::chrono::seconds(30);
     static constexpr std::size_t size_limit = 16 * 1024; // bytes
 
-    // `problem` "": all it printed, and it ended well. Called once; it may destroy the CommandOutput.
+    // `problem` "": this is all its output, and it succeeded. Called once; it may destroy the CommandOutput.
     using Done = std::function<void(smtp::Secret output, const std::string& problem)>;
 
-    // By sh(1), in a session of its own. `user`: who to become; null: as we are.
+    // By sh(1), in a session of its own. `user`: the user to become; null: as we are.
     static spool::Result<std::unique_ptr<CommandOutput>> run(common::Loop& loop, const std::string& command,
                                                              const common::Identity* user, Done done);
-    ~CommandOutput(); // what still runs is killed
+    ~CommandOutput(); // kills the command if it still runs
     CommandOutput(const CommandOutput&) = delete;
     CommandOutput& operator=(const CommandOutput&) = delete;
 
     pid_t pid() const { return pid_; }
     void has_ended(int status); // that of waitpid(2)
-    // Nobody wants to know any more: it is killed, and done is not called.
+    // The output is no longer wanted: the command is killed, and done is not called.
     void abandon();
 
 private:

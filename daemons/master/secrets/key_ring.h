@@ -1,6 +1,6 @@
-// What only master may read and its workers need: certificates with their keys, our accounts elsewhere, and the
-// keys for session tickets, which it makes, changes in time and never writes down. Handed to the workers of a role
-// as one sealed file, with what that role needs in it and nothing else.
+// What only master may read and its workers need: certificates with their keys, our accounts elsewhere, and the keys
+// for session tickets, which it makes, rotates and never writes down. Passed to the workers of a role as one sealed
+// file, with what that role needs and nothing else.
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/common/config/sections/server/tls.h"
@@ -19,23 +19,23 @@ namespace master {
 
 class KeyRing {
 public:
-    // `user`: who the daemons run as; files with passwords may be his, or root's.
+    // `user`: the user the daemons run as; files with passwords may belong to that user, or to root.
     explicit KeyRing(uid_t user);
 
     // Reads all files the configuration names. All or nothing: after an error everything is as it was.
     spool::Result<> load(const config::Config& config, smtp::Monotonic now);
-    // Have files changed, or is a ticket key old? Then the ring is new, and the roles it is new for come back.
-    // Files that cannot be used are an error, once per change; what was read before stays in force.
+    // Have files changed, or is a ticket key old? Then the ring is new, and the roles affected are returned. Files
+    // that cannot be used are an error, once per change; what was read before stays in force.
     spool::Result<std::vector<proto::Role>> refresh(const config::Config& config, smtp::Monotonic now);
 
     // Why the files as they are now cannot be used, and what that means; "" if they are.
     const std::string& problem() const { return problem_; }
-    // What the last refresh() found changed and has taken over.
+    // What the last refresh() found changed and has applied.
     const std::vector<std::string>& renewed() const { return renewed_; }
 
     // Our accounts at next hops.
     auth::Credentials credentials() const;
-    // To be handed down to that role; -1 if there is nothing for it, or before the first load().
+    // To be passed to that role; -1 if there is nothing for it, or before the first load().
     int file_for(proto::Role role) const;
 
 private:

@@ -1,5 +1,5 @@
-// A text as a file in memory that nobody can change, to be passed to a child process. Knows nothing of what it
-// contains.
+// A text as a file in memory that cannot be changed, to be passed to a child process. Knows nothing about its
+// content.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include "libspool/disk/result.h"

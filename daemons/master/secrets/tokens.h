@@ -1,7 +1,6 @@
-// The tokens that our accounts at next hops authenticate with where they have a command instead of a password
-// (auth::Account): runs it when somebody asks, keeps what it printed until that is old or was refused.
-// Master's, because it alone may run programs and knows the accounts; who asks can name an account, not a
-// command.
+// The tokens that our accounts at next hops authenticate with if they have a command instead of a password
+// (auth::Account): runs it on request, keeps its output until it expires or is rejected. Master does this, because it
+// alone may run programs and knows the accounts; a request can name an account, not a command.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/logging/log.h"
@@ -12,7 +11,7 @@
 
 namespace master {
 
-// What a command printed: the token, and on a second line, if there is one, for how many seconds it is good.
+// A command's output: the token, and on an optional second line, for how many seconds it is valid.
 struct PrintedToken {
     static constexpr std::size_t longest = 8192;
     static constexpr smtp::Duration usual = std::chrono::minutes(5), most = std::chrono::hours(24);
@@ -20,7 +19,7 @@ struct PrintedToken {
     smtp::Secret text;
     smtp::Duration good_for = usual;
 
-    // Malformed never repeats what was printed.
+    // Malformed never repeats the output.
     static std::expected<PrintedToken, smtp::Malformed> parse(std::string_view output);
 };
 
@@ -31,21 +30,20 @@ public:
 
     struct Answer {
         std::uint64_t number = 0; // another for every token
-        bool fresh = false;       // made for this question
+        bool fresh = false;       // made for this request
         std::string problem;      // "": there is none
-        std::string_view text;    // good during the call
+        std::string_view text;    // valid during the call
     };
     using Answered = std::function<void(const Answer& answer)>;
 
-    // `user`: who commands run as; null: as we are. Both must outlive it.
+    // `user`: the user commands run as; null: as we are. Both must outlive it.
     Tokens(common::Loop& loop, common::Log& log, const common::Identity* user);
 
-    // The accounts from now on. Tokens of those whose command stayed the same are kept; failures are
-    // forgotten.
+    // The accounts from now on. Keeps the tokens of accounts whose command has not changed; forgets failures.
     void use(auth::Credentials accounts);
-    // Calls `answered` once, at once or later. `refused`: the number of a token that is no good; 0 none.
+    // Calls `answered` once, at once or later. `refused`: the number of a token that was rejected; 0 none.
     void ask(const std::string& account, std::uint64_t refused, smtp::Monotonic now, Answered answered);
-    // The processes of commands; master waits for them and says how they ended.
+    // The processes of commands; master waits for them and reports how they ended.
     std::vector<pid_t> running() const;
     void has_ended(pid_t pid, int status);
 

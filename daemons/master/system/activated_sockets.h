@@ -1,5 +1,5 @@
-// Listening sockets that systemd has opened and hands down (socket activation, sd_listen_fds(3)): which of the
-// configuration's they are. Knows nothing of what is done with them.
+// Listening sockets that systemd has opened and passes to us (socket activation, sd_listen_fds(3)): which of the
+// configuration's they are. Knows nothing about what is done with them.
 #pragma once
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/runtime/fd.h"
@@ -15,12 +15,12 @@ struct ActivatedSocket {
     common::Fd fd;
 };
 
-// What this process was started with, taken out of its environment; close-on-exec from now on. Nothing where
-// systemd handed none, or libsystemd was not there to build with.
+// What this process was started with, removed from its environment; close-on-exec from now on. Nothing if systemd
+// passed none, or this was built without libsystemd.
 std::vector<ActivatedSocket> activated_sockets();
 
-// By their address as the configuration writes it. An error says which socket fits no [listen.<name>], and what to do:
-// serving it under other rules than were meant would be worse than not to start.
+// By their address as the configuration writes it. An error says which socket matches no [listen.<name>], and what to
+// do: serving it under the wrong rules would be worse than not to start.
 spool::Result<std::map<std::string, common::Fd>> by_address(std::vector<ActivatedSocket> handed,
                                                             const std::vector<config::Listener>& listeners);
 

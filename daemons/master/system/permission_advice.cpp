@@ -9,7 +9,7 @@ namespace master {
 namespace {
 
 std::string name_of(uid_t uid) {
-    const auto* entry = getpwuid(uid); // about to end: nobody waits for it
+    const auto* entry = getpwuid(uid); // about to end: no service waits for it
     return entry != nullptr ? entry->pw_name : fmt::format("user {}", uid);
 }
 

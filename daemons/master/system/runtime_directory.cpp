@@ -28,7 +28,7 @@ using spool::Result;
 
 namespace {
 
-// As the service user while it lives, if there is one.
+// Acts as the service user during its lifetime, if there is one.
 class AsUser {
 public:
     explicit AsUser(const std::optional<common::Identity>& user) : switched_(user.has_value()) {
@@ -99,7 +99,7 @@ Result<> RuntimeDirectory::acquire(const config::Config& config) {
 }
 
 Result<> RuntimeDirectory::make_directories(const config::Config& config) {
-    // Its parent may be root's alone: made as we are, then given away.
+    // Its parent may be root's alone: made as we are, then chowned.
     if (mkdir(spool_.c_str(), 0755) == 0) {
         if (users_.service && chown(spool_.c_str(), users_.service->uid, users_.service->gid) != 0)
             return std::unexpected(Error::from_errno("chown " + spool_));
@@ -124,7 +124,7 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     return check_access(config);
 }
 
-// What was there already may be somebody else's: said here once, not by each daemon that comes across it.
+// What existed before may belong to another user: reported here once, not by each daemon that encounters it.
 Result<> RuntimeDirectory::check_access(const config::Config& config) const {
     std::vector<std::string> paths = {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete",
                                       "index"};
@@ -157,7 +157,7 @@ Result<> RuntimeDirectory::give_drop_its_group() {
     return {};
 }
 
-// The file holds the number of the master that has it, and nothing after one that left in good order.
+// The file holds the number of the master that has it, and nothing after one that stopped in good order.
 Result<> RuntimeDirectory::lock() {
     AsUser as(users_.service);
     TRY(as.well());
@@ -250,7 +250,7 @@ Result<common::Fd> bind_once(const common::Endpoint& endpoint) {
     if (!fd) return failed(errno);
     const int on = 1;
     setsockopt(fd.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // [::] serves IPv4 too, unless another listener has that (then: EADDRINUSE, said plainly).
+    // [::] serves IPv4 too, unless another listener has that (then: EADDRINUSE, clearly reported).
     if (bind(fd.number(), reinterpret_cast<sockaddr*>(&storage), size) != 0) return failed(errno);
     if (listen(fd.number(), SOMAXCONN) != 0) return failed(errno);
     return fd;
@@ -261,7 +261,7 @@ bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
     return !endpoint.address.is_v4() && (error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL);
 }
 
-// Says who has it, as far as one can see.
+// Adds which process has it, as far as can be determined.
 Error taken(const common::Endpoint& endpoint, Error error) {
     if (error.code == EADDRINUSE) {
         const auto who = listening_processes(endpoint);
@@ -299,8 +299,8 @@ Result<> RuntimeDirectory::bind_metrics(const config::Metrics& wanted) {
 
 Result<> RuntimeDirectory::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {
     ByAddress fresh;
-    std::map<std::string, std::string> names; // address → name, of all that is wanted
-    // Daemons of a master that was killed let go of their sockets as soon as they notice.
+    std::map<std::string, std::string> names; // address → name, of all wanted
+    // Daemons of a master that was killed close their sockets as soon as they notice.
     int patience = unclean_shutdown_ ? 200 : 0;
     for (const auto& listener : wanted) {
         for (const auto& endpoint : listener.addresses) {
@@ -348,7 +348,7 @@ Result<common::Fd> RuntimeDirectory::open_errors() {
 Result<common::Fd> RuntimeDirectory::open_log(const config::Config& config) {
     const auto path = common::log_file(config);
     if (path.empty()) return common::Fd();
-    if (config.log.file.empty() && !config.mta.users) // the default file lies in the spool: this may be the first start
+    if (config.log.file.empty() && !config.mta.users) // the default file is in the spool: this may be the first start
         mkdir(config.spool.directory.c_str(), 0755);
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
     if (!fd && config.log.file.empty()) return common::Fd(); // log_warning() reports it

@@ -1,5 +1,5 @@
-// The place where the MTA lives: its directories and their modes, the lock that keeps a second one out, the
-// sockets. Made as the service user where master is root, so that nobody's links lead root astray.
+// The MTA's place in the file system: its directories and their modes, the lock that keeps a second master out, the
+// sockets. Created as the service user if master is root, so that no other user's links mislead root.
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/common/config/sections/server/listener.h"
@@ -16,7 +16,7 @@
 
 namespace master {
 
-// Who the daemons run as: nobody else (single-user mode), or the service user and two groups.
+// The users the daemons run as: the current one (single-user mode), or the service user and two groups.
 struct Users {
     std::optional<common::Identity> service; // none: as we are
     std::optional<gid_t> drop_group, admin_group;
@@ -32,22 +32,22 @@ public:
 
     // Directories and lock. Error EALREADY: another master has it.
     spool::Result<> acquire(const config::Config& config);
-    // In good order: the next one finds nothing odd. Nothing happens if it was never entered.
+    // In good order: the next one finds nothing odd. Does nothing if it was never acquired.
     void release();
 
     // incoming/ directories for all writers this configuration wants.
     spool::Result<> make_slots(const config::Config& config);
     spool::Result<> bind_local_sockets();
-    // Sockets that systemd opened, by address: used instead of binding there. Kept for good, so that a configuration
-    // may drop an address and come back to it.
+    // Sockets that systemd opened, by address: used instead of binding there. Kept permanently, so that a
+    // configuration may drop an address and come back to it.
     void adopt(std::map<std::string, common::Fd> sockets) { activated_ = std::move(sockets); }
-    // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
-    // stays as it was.
+    // Binds new addresses, keeps existing ones, closes those no longer wanted. On an error everything stays as it
+    // was.
     spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
     // The same for metrics.listen.
     spool::Result<> bind_metrics(const config::Metrics& wanted);
     int local_socket(std::string_view name) const;
-    // Nobody new comes in there; who has connected already can still be accepted.
+    // Accepts no new clients there; those that have connected already can still be accepted.
     void withdraw(std::string_view name);
     struct Bound {
         std::string name, address; // of [listen.<name>]; "127.0.0.1:2525"
@@ -56,12 +56,12 @@ public:
     std::vector<Bound> listeners() const { return listed(listeners_); }
     std::vector<Bound> metrics_listeners() const { return listed(metrics_); }
 
-    // run/errors, empty: what dying daemons write to standard error when no terminal is there.
+    // run/errors, empty: what dying daemons write to standard error when there is no terminal.
     spool::Result<common::Fd> open_errors();
     // The file that log lines go to (common/logging/log_destination.h), created 0640; empty where there is none. A
     // default file that cannot be opened is not an error.
     static spool::Result<common::Fd> open_log(const config::Config& config);
-    // About the file system the spool lies on; "" if there is nothing to say.
+    // About the file system of the spool; "" if there is nothing to report.
     const std::string& warning() const { return warning_; }
     const Users& users() const { return users_; }
     std::string run() const { return run_; }
@@ -84,7 +84,7 @@ private:
     Users users_;
     std::string spool_, run_, warning_;
     common::Fd lock_;
-    bool unclean_shutdown_ = false; // by the former master: what it started may still be busy for a moment
+    bool unclean_shutdown_ = false; // by the previous master: what it started may still be busy for a moment
     spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
     std::map<std::string, common::Fd> activated_;
     std::map<std::string, common::Fd, std::less<>> local_;

@@ -1,4 +1,4 @@
-// How the whole service stands, as one line for systemd's status text. Pure: told the facts, says the words.
+// The state of the whole service, as one line for systemd's status text. Pure: facts in, text out.
 #pragma once
 #include <string>
 
@@ -7,8 +7,8 @@ namespace master {
 struct ServiceStatus {
     enum class Stage { starting, running, reloading, stopping } stage = Stage::starting;
     unsigned processes = 0;
-    std::string waiting_for; // the processes that are not there (yet, any more), with why; "" none
-    std::string queue;       // the queue-manager's word; "" it has not spoken yet
+    std::string waiting_for; // the processes that are not (or no longer) ready, with why; "" none
+    std::string queue;       // the queue-manager's status text; "" none yet
 };
 
 // "running: 3 messages queued", "starting: waiting for smtpd/0 (…)"; one line of at most max_status_text bytes.

@@ -12,8 +12,8 @@ namespace postrider {
 struct MessageSelector {
     std::vector<std::string> ids, filter; // one of them at most
 
-    // Ids and filter words are told apart by their form; both together are an error. "-" stands for `piped`. An
-    // error is a line for the user.
+    // Ids and filter words are distinguished by their form; both together are an error. "-" means `piped`. An error
+    // is a line for the user.
     static std::expected<MessageSelector, std::string> parse(std::span<const std::string> words,
                                                              const std::vector<std::string>& piped = {});
     bool selects_all() const { return ids.empty() && filter.empty(); }

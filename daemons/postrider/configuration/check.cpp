@@ -1,4 +1,4 @@
-// check: is the configuration good, and what would run with it?
+// check: is the configuration valid, and what would run with it?
 #include "daemons/postrider/configuration/check.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/commands/config_files_check.h"
@@ -47,7 +47,7 @@ std::string_view service_name(config::Service service) {
     return service == config::Service::relay ? "relay" : "submission";
 }
 
-// Where a name of this system comes from, for whoever wonders.
+// Where a name of this system comes from, for the user's information.
 std::string name_source_text(config::NameSource source, std::string_view key) {
     switch (source) {
     case config::NameSource::configuration: return fmt::format("mta.{}", key);
@@ -102,7 +102,7 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                            .dump());
 }
 
-// Warnings: an address may come up later, and its pool's others serve meanwhile.
+// Warnings: an address may come up later, and the pool's others are used meanwhile.
 std::vector<std::string> foreign_address_warnings(const config::Config& config) {
     std::vector<std::string> out;
     for (const auto& pool : config.pools)
@@ -117,7 +117,7 @@ std::vector<std::string> foreign_address_warnings(const config::Config& config) 
 
 namespace {
 
-// Not wrong: passwords may stand in it.
+// Not an error: the file may contain passwords.
 std::string unreadable_config_warning(const config::Config& config) {
     struct stat facts{};
     if (!config.mta.users || ::stat(config.file.c_str(), &facts) != 0 || (facts.st_mode & 04) != 0) return {};
@@ -140,7 +140,7 @@ int check(const Arguments& arguments) {
     auto warnings = foreign_address_warnings(*config);
     if (auto closed = unreadable_config_warning(*config); !closed.empty()) warnings.push_back(std::move(closed));
     for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
-        warnings.push_back(std::move(problem)); // the built-in texts stand in
+        warnings.push_back(std::move(problem)); // the built-in texts are used instead
     for (auto& each : common::config_warnings(
              *config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
@@ -159,7 +159,7 @@ int check(const Arguments& arguments) {
         print_plan_json(*config, warnings);
     else
         print_plan(*config);
-    const auto missing = common::missing_programs(*config); // a good configuration is of no use without
+    const auto missing = common::missing_programs(*config); // a valid configuration is of no use without
     for (const auto& each : missing) print_error(each);
     return missing.empty() ? ok : unavailable;
 }

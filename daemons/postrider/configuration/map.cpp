@@ -1,4 +1,4 @@
-// map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
+// map: compiles lookup tables, queries one as the daemons would, and checks whether all are in order.
 #include "daemons/postrider/configuration/map.h"
 #include "daemons/common/commands/config_file.h"
 #include "daemons/common/config/config.h"
@@ -45,7 +45,7 @@ int compile(const Arguments& arguments) {
     return status;
 }
 
-// The sections of the configuration, where a table among `names` needs them. Nothing: it was complained about.
+// The sections of the configuration, if a table among `names` needs them. Nothing: an error was printed.
 std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments,
                                                          const std::vector<std::string>& names) {
     if (std::ranges::none_of(names, [](const auto& name) { return name.starts_with("table:"); }))
@@ -55,7 +55,7 @@ std::optional<std::vector<config::LookupTable>> sections(const Arguments& argume
     return std::move(config->tables);
 }
 
-// The tables in their order, until one has the key.
+// Tries the tables in their order, until one has the key.
 int query(const Arguments& arguments, const std::string& key, const std::vector<std::string>& names) {
     const auto known = sections(arguments, names);
     if (!known) return bad_config;
@@ -73,7 +73,7 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
     return not_found;
 }
 
-// Of values, by what the configuration asks the table for: what is odd, and how many were looked over.
+// Values of a table, by what the configuration uses the table for: problems found, and how many values were checked.
 struct TableValues {
     std::vector<tables::Problem> problems;
     std::optional<tables::Scan> scan;
@@ -126,7 +126,7 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     }
     tables::BlockingTables asker(known);
     for (const auto& name : names) {
-        const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
+        const auto answer = asker.ask(name, "postmaster"); // whether the key exists does not matter
         const auto problems = asker.problems(name);
         const auto values = config ? lint_values(*config, name) : TableValues{};
         const bool unavailable = answer.status == tables::Answer::Status::unavailable;

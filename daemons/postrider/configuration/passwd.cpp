@@ -1,4 +1,4 @@
-// passwd: writes the file of those who may authenticate. Other lines of it stay as they are.
+// passwd: writes the file of users who may authenticate. Other lines of it stay as they are.
 #include "daemons/postrider/configuration/passwd.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/crypto/auth/password_file.h"
@@ -22,7 +22,7 @@ namespace postrider {
 
 namespace {
 
-// A line from standard input; on a terminal it is asked for and not shown.
+// A line from standard input; on a terminal with a prompt and without echo.
 std::optional<smtp::Secret> read_line(const char* prompt) {
     termios shown{};
     const bool terminal = ::tcgetattr(0, &shown) == 0;
@@ -90,7 +90,7 @@ int report_failure(const std::string& path) {
     return errno == EACCES || errno == EPERM ? no_permission : system_error;
 }
 
-// In one step: who reads it sees the old file or the new one.
+// Atomically: a reader sees the old file or the new one.
 int replace_password_file(const std::string& path, const std::string& text) {
     const auto fresh = path + ".new";
     ::unlink(fresh.c_str());
@@ -109,7 +109,7 @@ int replace_password_file(const std::string& path, const std::string& text) {
 } // namespace
 
 int passwd(const Arguments& arguments) {
-    const auto config = parse_config(arguments); // before the first user the password file need not be there
+    const auto config = parse_config(arguments); // before the first user the password file need not exist
     if (!config) return bad_config;
     const auto& path = config->auth.passwords;
     if (path.empty()) return fail(bad_config, "no password file is configured: name one in auth.passwords");

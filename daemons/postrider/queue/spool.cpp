@@ -1,4 +1,4 @@
-// spool check, export, import: the spool's files looked at, copied out, and handed in again.
+// spool check, export, import: the spool's files checked, copied out, and submitted again.
 #include "daemons/postrider/queue/spool.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
@@ -57,7 +57,7 @@ spool::Result<FileLocation> locate_file(const std::string& file) {
     return location;
 }
 
-// The frames of an import, made as they are wanted; the content is read and its checksum compared on the way.
+// The frames of an import, made on demand; the content is read and its checksum compared on the way.
 class ImportFrames {
 public:
     ImportFrames(spool::MessageReader& reader, std::string envelope)

@@ -1,4 +1,4 @@
-// The commands of the suppression list: who gets no mail.
+// The commands of the suppression list: addresses that get no mail.
 #include "daemons/postrider/queue/suppress.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/store/suppression_list.h"
@@ -43,7 +43,7 @@ std::string date_of(std::int64_t seconds) {
     return seconds > 0 ? smtp::iso_date(smtp::WallTime(std::chrono::seconds(seconds))) : "-";
 }
 
-// When entries end by --for; 0: never. Nothing: it was complained about.
+// When entries end by --for; 0: never. Nothing: an error was printed.
 std::optional<std::int64_t> expiry(const Arguments& arguments) {
     const auto text = arguments.option("--for");
     if (!text) return 0;

@@ -1,4 +1,4 @@
-// try: goes the way a message would, as far as RCPT, and says each step.
+// try: goes the way a message would, as far as RCPT, and prints each step.
 #include "daemons/postrider/queue/try.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
@@ -11,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int patience = 15 * 60; // seconds of silence: longer than any server is waited for
+constexpr int patience = 15 * 60; // seconds of silence: longer than the timeout for any server
 
 std::string_view label_of(std::string_view finding) {
     return finding == "good" ? "ok" : finding == "notice" ? "note" : finding == "temporary" ? "wait" : "FAIL";
@@ -57,7 +57,7 @@ int try_address(const Arguments& arguments) {
                 print_json(line);
             else
                 print_step(line);
-            std::fflush(stdout); // it may take its time: whoever looks on sees how far it is
+            std::fflush(stdout); // it may take its time: the user sees the progress
         },
         patience);
     if (status != ok) return status;

@@ -1,6 +1,6 @@
-// activate and deactivate: the names by which programs look for "the" mail system, such as /usr/sbin/sendmail,
-// as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
-// A note of the links is kept, so that `check` and `status` can report when one is lost.
+// activate and deactivate: the names by which programs look for "the" mail system, such as /usr/sbin/sendmail, as
+// links to our commands, which are in a directory of our own. Nothing that is not ours is ever touched. The links are
+// recorded, so that `check` and `status` can report when one is lost.
 #include "daemons/postrider/service/activate.h"
 #include "daemons/common/commands/standard_names.h"
 #include "daemons/common/process/programs.h"
@@ -24,7 +24,7 @@ using common::NameState;
 struct StandardLink {
     std::string path, target;
     common::NameState state = common::NameState::free;
-    std::string what, package; // foreign, unclear: why; whose it is, where dpkg knows it
+    std::string what, package; // foreign, unclear: why; the package it belongs to, if dpkg knows it
 };
 
 // The package that a path belongs to, as dpkg's lists have it; "" none.
@@ -111,7 +111,7 @@ int activate(const Arguments& arguments) {
         }
     }
     const bool packaged = std::ranges::all_of(links, [](const auto& link) { return is_ours(link.package); });
-    if (dry || packaged) return ok; // nobody takes from a package what is its own
+    if (dry || packaged) return ok; // a package keeps its own links
     if (const int error = common::record_activation(root); error != 0)
         return report_failure(common::activation_record(root), error);
     return ok;

@@ -1,4 +1,4 @@
-// reload: applies a changed configuration, after a look at its effect on queued mail.
+// reload: applies a changed configuration, after checking its effect on queued mail.
 #pragma once
 #include "daemons/common/terminal/arguments.h"
 

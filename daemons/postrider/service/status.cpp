@@ -1,5 +1,5 @@
-// status: master's facts about processes joined with the queue-manager's about mail, on a page for somebody
-// tired.
+// status: master's facts about processes joined with the queue-manager's about mail, on a page that is easy to read
+// at three in the morning.
 #include "daemons/postrider/service/status.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view states[] = {"due",    "active",  "retrying", "scheduled", "held",
                                        "paused", "routing", "new",      "report"};
-// What each of them is, for whoever has not read the manual.
+// What each of them means, for users who have not read the manual.
 constexpr std::string_view state_texts[] = {"due",    "being delivered", "retrying", "scheduled",        "held",
                                             "paused", "being routed",    "new",      "awaiting a report"};
 
@@ -110,10 +110,10 @@ void add_queue(Page& page, const json& q) {
     }
 }
 
-// What is the matter with a link: its failure, or addresses of its pool that the site does not want.
+// The problem of a link: its failure, or addresses of its pool that the site rejects.
 std::string link_problem(const json& link) {
     const auto& resting = list_of(link, "backing_off");
-    const auto own = text_of(link, "waiting_for"); // of messages, while nothing is the matter with the link itself
+    const auto own = text_of(link, "waiting_for"); // of messages, while the link itself has no problem
     if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() &&
         number_of(link, "due") == 0 && !own.empty())
         return own;
@@ -144,13 +144,13 @@ void add_links(Page& page, const json& q) {
     page.raw(table.text(page.width(), "  "));
 }
 
-// What mail waits for at that gate.
+// What mail at that gate waits for.
 std::string gate_name(const std::string& gate, const std::string& queue) {
     if (gate == "route") return queue.empty() ? "next hops" : "the next hop of " + queue;
     return gate == "report" ? "a report" : "the " + gate;
 }
 
-// Mail that waits where no link tells of it.
+// Waiting mail that no link shows.
 void add_unrouted(Page& page, const json& q) {
     Table table({"Waits for", ">Queued", "Since", "Next attempt", ">Failures", "Why"});
     for (const auto& mail : list_of(q, "unrouted")) {

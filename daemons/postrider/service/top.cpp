@@ -1,4 +1,4 @@
-// top: the status page again and again on the whole terminal, which is given back as it was.
+// top: the status page, redrawn periodically on the whole terminal, which is restored at the end.
 #include "daemons/postrider/service/top.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
@@ -17,7 +17,7 @@ namespace postrider {
 
 namespace {
 
-// The other screen, without echo and cursor; the first one again when this goes.
+// The alternate screen, without echo and cursor; the destructor restores the normal one.
 class Screen {
 public:
     Screen() {
@@ -28,7 +28,7 @@ public:
         put("\x1b[?1049h\x1b[?25l");
     }
     ~Screen() {
-        tcsetattr(STDIN_FILENO, TCSANOW, &before_); // first: who sees the first screen may type
+        tcsetattr(STDIN_FILENO, TCSANOW, &before_); // first: once the normal screen is visible, the user may type
         put("\x1b[?25h\x1b[?1049l");
     }
     Screen(const Screen&) = delete;
@@ -57,7 +57,7 @@ private:
     termios before_{};
 };
 
-// Until the next look is due: true to go on, false to end.
+// Waits until the next refresh is due: true to continue, false to end.
 bool wait_for_keys(int signals, int milliseconds) {
     pollfd both[] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
     if (poll(both, 2, milliseconds) <= 0) return true;

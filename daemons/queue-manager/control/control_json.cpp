@@ -110,7 +110,7 @@ json history_of(const spool::RecipientState& recipient) {
     return attempts;
 }
 
-// By recipient, the first of them that it is in; null: none. Those that name no recipient are everybody's.
+// By recipient, the first delivery that it is in; null: none. Deliveries that name no recipient are for all.
 template <class Delivery>
 std::vector<const Delivery*> by_recipient(const std::vector<Delivery>& deliveries, std::size_t recipients) {
     std::vector<const Delivery*> out(recipients);
@@ -346,7 +346,7 @@ struct Source {
     std::string from, who;
 };
 
-// What opens a closed gate, where somebody can.
+// How to open a closed gate, where an operator can.
 std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
                       const FailureContext& errand, const Pauses& pauses) {
     if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" releases it.", id.text());
@@ -429,7 +429,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
 
 namespace {
 
-// Queues have their recipients' domain for a name, but where the next hop was named (an operator's word, a transport
+// Queues are named after their recipients' domain, except where the next hop was named (by an operator or a transport
 // table), and those of this host's users.
 bool named_by_domain(std::string_view queue) {
     return !queue.empty() && !queue.starts_with(proto::route::via) && !queue.starts_with(store_prefix);

@@ -1,6 +1,6 @@
 // Messages that an operator removes while they are being delivered: their deliveries are ended first, as far as an
-// agent still can; only then is anything changed. Knows neither the engine nor the agents: asked at every end of a
-// turn, it looks whether the delivery has ended.
+// agent still can; only then is anything changed. Knows neither the engine nor the agents: called at the end of each
+// turn, it checks whether the delivery has ended.
 #pragma once
 #include "daemons/common/runtime/timer.h"
 #include "libspool/format/queue_id.h"
@@ -12,7 +12,7 @@ namespace queue_manager {
 
 class DeliveryStops {
 public:
-    // Whether nothing of the message is in flight any more; false: it could not be stopped.
+    // True: nothing of the message is in flight any longer; false: it could not be stopped.
     using Then = std::function<void(bool stopped)>;
     struct Dependencies {
         std::function<bool(spool::QueueId)> in_flight;
@@ -20,18 +20,18 @@ public:
         std::function<void(spool::QueueId)> stop;
         std::function<void(spool::QueueId)> go_on;
     };
-    // An agent that has not answered in this time is not waited for.
+    // Maximum wait for an agent's answer.
     static constexpr smtp::Duration patience = std::chrono::seconds(5);
 
     DeliveryStops(common::Loop& loop, Dependencies hands)
         : deps_(std::move(hands)), patience_(loop, [this] { give_up(); }) {}
 
-    // `keep`: nothing of it was to be begun before, either (held).
+    // held: no delivery of it was to be begun before, either.
     enum class Before : std::uint8_t { free, held };
     void stop(spool::QueueId id, Before before, Then then);
-    // All of its content has been sent: what becomes of it the other side says.
+    // All of its content has been sent: the outcome depends on the peer.
     void too_late(spool::QueueId id) { end(id, false); }
-    // Has anything come to its end?
+    // Checks whether deliveries have ended.
     void look();
 
 private:

@@ -22,7 +22,8 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
     entry.size = info.size;
     const auto& sender = state.envelope.reverse_path;
     entry.sender = sender.empty() ? "MAILER-DAEMON" : sender;
-    // What its queue or link waits for now says more than what its own last try met, and that more than a wait of ours.
+    // What its queue or link waits for now is more relevant than the result of its own last attempt, and that more than
+    // our own wait.
     std::vector<const decide::queue::DeliveryInfo*> deliveries(state.recipients.size());
     for (const auto& delivery : info.deliveries) {
         if (delivery.recipients.empty()) std::ranges::fill(deliveries, &delivery);
@@ -64,8 +65,8 @@ public:
         patience_.stop();
     }
 
-    // What does not fit any more is asked for again when its turn comes: of a client that does not read only its text
-    // and its place in the queue are kept.
+    // What does not fit is fetched again when its turn comes: for a client that does not read, only its text and its
+    // place in the queue are kept.
     void fetch() {
         std::vector<std::pair<MessageInfo, std::uint32_t>> next; // and the place behind it
         std::size_t recipients = 0;
@@ -84,7 +85,7 @@ public:
             std::uint32_t cursor = 0;
             for (const auto& [info, behind] : next) {
                 auto reader = spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
-                if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else it has just gone
+                if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else just removed
                 cursor = behind;
                 if (text.size() >= most) break;
             }
@@ -97,7 +98,7 @@ public:
     }
 
 private:
-    // Write what there is; then fetch more, when it is this one's turn; then end.
+    // Writes the pending text; then fetches more, in turn; then ends.
     void pump() {
         while (sent_ < out_.size()) {
             const auto n = ::send(fd_.number(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
@@ -162,11 +163,11 @@ private:
     common::Timer patience_; // while the client does not read
     std::string out_;
     std::size_t sent_ = 0, counted_ = 0;
-    std::uint32_t cursor_ = 0; // of what is behind the text
+    std::uint32_t cursor_ = 0; // of what follows the text
     bool ended_ = false, fetching_ = false;
 };
 
-// In the order in which they have read what they had.
+// In the order in which they finished reading.
 void Listing::go_on() {
     while (!waiting_.empty() && gathering_ < limits_.gathering && unread_ < limits_.unread) {
         const auto client = waiting_.front().lock();

@@ -1,6 +1,6 @@
-// Serves run/showq: whoever connects gets the whole queue in Postfix's form (proto/showq.h). Streams: a handful
-// of messages at a time are read on the pool's threads, and no more while the client does not read, or while others
-// have not read much of theirs. A client that reads nothing for a while is let go.
+// Serves run/showq: each client that connects gets the whole queue in Postfix's form (proto/showq.h). Streams: a
+// handful of messages at a time are read on the pool's threads, and no more while the client does not read, or while
+// others have much left to read. A client that reads nothing for a while is disconnected.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/proto/showq.h"
@@ -28,9 +28,9 @@ public:
     using Next = std::function<std::optional<decide::queue::MessageInfo>(std::uint32_t& cursor)>;
 
     struct Limits {
-        smtp::Duration patience = std::chrono::minutes(1); // without anything being read
+        smtp::Duration patience = std::chrono::minutes(1); // in which nothing is read
         std::size_t text = 256 * 1024;                     // gathered for one client; a message is never divided
-        std::size_t unread = 16 << 20;                     // of all clients: beyond, nothing more is gathered
+        std::size_t unread = 16 << 20;                     // by all clients: beyond, nothing more is gathered
         std::size_t gathering = 2;                         // clients for whom files are read at the same time
         std::size_t per_user = 10;                         // clients of one user other than root
     };
@@ -42,7 +42,7 @@ public:
     ~Listing();
     Listing(const Listing&) = delete;
 
-    // The spool has been read: until then a listing would call a queue empty that is not, so who asks waits.
+    // The spool has been read: until then a listing would show an empty queue that is not empty, so clients wait.
     void serve();
 
     static constexpr std::size_t max_clients = 50, batch = 64, batch_recipients = 4096;
@@ -51,7 +51,7 @@ private:
     class Client;
     void listen();
     void accept();
-    void go_on(); // with those whose turn it is
+    void go_on(); // with the clients whose turn it is
 
     common::Loop& loop_;
     common::Log& log_;

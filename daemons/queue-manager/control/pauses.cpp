@@ -13,7 +13,7 @@ constexpr char path[] = "pauses";
 constexpr char new_path[] = "pauses.new";
 constexpr std::array<std::string_view, 4> scope_words = {"everything", "link", "queue", "pool"};
 
-struct End { // the last record: a file cut short is known for what it is
+struct End { // the last record: detects a truncated file
     std::uint32_t count = 0;
     static void fields(auto& m, auto& f) { f(1, m.count); }
 };

@@ -1,6 +1,5 @@
-// What operators have paused, as it is in force now, and what listings and test deliveries show of it. The
-// file (pauses.h) is written before a change is put in force here. Knows pauses and the engine's listings;
-// must not know who asks.
+// The pauses by operators that are in force now, and how listings and test deliveries show them. The file (pauses.h) is
+// written before a change takes effect here. Knows pauses and the engine's listings; must not know its callers.
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/queue/engine.h"
@@ -21,14 +20,14 @@ public:
     const Pauses& all() const { return all_; }
     void replace(Pauses pauses) { all_ = std::move(pauses); }
 
-    // By whom and why, if everything is paused.
+    // Who paused everything and why, if it is paused.
     std::optional<std::string> everything() const;
-    // Which pause keeps all that is there; "": none.
+    // The pause that stops all of its mail; "": none.
     std::string covering(decide::queue::Scope scope, const std::string& name,
                          const decide::queue::Engine& engine) const;
-    // What an operator's pause keeps has that for its reason, and what is scheduled its time.
+    // Sets the pause as the reason of deliveries that it stops, and their time as that of scheduled ones.
     void set_reasons(decide::queue::MessageInfo& info) const { set_pause_reasons(info, all_); }
-    // Why mail that takes this route would wait: pauses, a link or queue that is not well.
+    // Why mail on this route would wait: pauses, or a link or queue with problems.
     std::vector<std::string> obstacles(const proto::route::Routed& route, const decide::queue::Engine& engine) const;
 
 private:

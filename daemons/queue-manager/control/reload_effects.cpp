@@ -18,10 +18,10 @@ using decide::RouteRule;
 using decide::queue::QueueInfo;
 using What = ReloadEffect::What;
 
-// One configuration, as mail is routed by it.
+// One configuration, as it routes mail.
 struct Side {
     explicit Side(const config::Config& config) : config(config), routes(config.routes) {}
-    // By the route of that name where an operator or a table named it.
+    // By the route of that name, if an operator or a table named it.
     const RouteRule* rule(std::string_view domain) const {
         return domain.starts_with(proto::route::via) ? routes.named(domain.substr(proto::route::via.size()))
                                                      : routes.find(domain);
@@ -45,7 +45,7 @@ bool gives_back(const RouteRule* rule) {
     return rule && rule->queueing.auth_failure == decide::queue::RouteSettings::AuthFailure::giving_back;
 }
 
-// A number that is a limit: 0 is none.
+// Whether a limit becomes stricter; 0: no limit.
 std::optional<std::string> stricter(std::string_view name, std::uint64_t before, std::uint64_t then) {
     if (then == 0 || (before != 0 && then >= before)) return {};
     return fmt::format("{} {} → {}", name, before == 0 ? "without limit" : std::to_string(before), then);

@@ -21,7 +21,7 @@ bool was_tried(const spool::RecipientState& recipient, const spool::MessageState
            state.crashes_alone > 0;
 }
 
-// What its sender is still to be told, of one that did not fail.
+// The report still due to the sender about a recipient that did not fail.
 std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recipient, std::uint32_t number,
                                               const decide::DsnRequests& wishes) {
     using decide::queue::ReportKind;
@@ -83,7 +83,7 @@ AcceptedMessage::AcceptedMessage(spool::QueueId id, spool::Location location, st
     }
     finished_ = open_.empty() && unreported_.empty();
     if (open_.size() < state.recipients.size()) event_.open = open_;
-    if (open_.empty()) event_.recipients = 0; // none is open, though none is listed
+    if (open_.empty()) event_.recipients = 0; // none is open, although an empty list means all
     event_.unreported = unreported_;
     event_.restored = restored_;
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view local_store = "local";
 
-// Of a message that its writer took only to report that it was refused: "5.7.1 message content rejected".
+// For a message that its writer accepted only to report its rejection: "5.7.1 message content rejected".
 decide::queue::Reason refused_at_the_door(std::string_view verdict) {
     const auto space = verdict.find(' ');
     if (!smtp::EnhancedStatus::parse(verdict.substr(0, space))) return {"5.0.0", std::string(verdict), {}, {}};
@@ -29,17 +29,17 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
             {}};
 }
 
-// Is it that user's own address, with an extension or without?
+// Is it the user's own address, with or without an extension?
 bool is_of(std::string_view local_part, std::string_view user) {
     const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
     const auto name = smtp::lowered(user);
     return local_part.starts_with(name) && (local_part.size() == name.size() || !word(local_part[name.size()]));
 }
 
-// Every user's mailbox has a queue of its own in the store: it may be locked, their processes stopped, their commands
-// slow. What their .forward names has another. Of alias files each command and file has its own: they are served as one
-// user, and none of them is to wait for another, or for that user's mailbox. Virtual mailboxes are all written as the
-// same user: each of them has one.
+// Every user's mailbox has a queue of its own in the store: it may be locked, the user's processes stopped, their
+// commands slow. The targets of a .forward have another one. Of alias files each command and file has its own: they are
+// delivered as one user, and none of them should wait for another, or for that user's mailbox. Virtual mailboxes are
+// all written as the same user: each of them has its own.
 std::string store_of(std::string_view address, std::string_view user, std::string_view target) {
     const auto at = std::min(address.rfind('@'), address.size());
     const auto local_part = smtp::lowered(address.substr(0, at));
@@ -94,12 +94,12 @@ CategorizedRecipient settled_by_answer(std::uint32_t number, const std::string& 
     return out;
 }
 
-// Whom reports go to: who comes out of a list keeps the list's.
+// The address for reports: recipients expanded from a list keep the list's.
 const std::string& path_of(const spool::ResolvedRecipient& outcome, const CategorizationInput::Origin& origin) {
     return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
 }
 
-// What the sender is told of one that others came for.
+// The report to the sender about a recipient that was replaced by its expansion.
 std::optional<spool::ReportRecipient> told_of_expansion(const CategorizationInput& subject, std::uint32_t number,
                                                         const std::vector<const spool::ResolvedRecipient*>& outcomes) {
     using decide::queue::ReportKind;
@@ -113,7 +113,8 @@ std::optional<spool::ReportRecipient> told_of_expansion(const CategorizationInpu
     return spool::ReportRecipient{.number = number, .kind = *kind};
 }
 
-// Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
+// Recipients that have the message already, or are queued for it: recipients that are only found out now must not get
+// it again.
 std::set<std::string> copies_of(const spool::MessageState& state, const CategorizationInput& subject) {
     std::set<std::string> out;
     auto open = subject.open.begin();
@@ -133,8 +134,8 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Categori
     return out;
 }
 
-// Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
-// same one again is not served, and nobody hears of it twice.
+// Key of a recipient that came from the expansion of an envelope's recipient and has ended otherwise, or never was to
+// get the message: if the same one expands to it again, it is not served, and no second report is sent.
 std::string ended_key(std::uint32_t envelope, const decide::RecipientIdentity& copy, Mailboxes mailboxes) {
     return fmt::format("{} {}", envelope, decide::duplicate_key(copy, mailboxes, idn::folded));
 }
@@ -158,7 +159,7 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Categoriza
     return out;
 }
 
-// The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
+// The outcomes for one recipient except those that have the message; if none are left, `nobody`.
 std::vector<const spool::ResolvedRecipient*> without_copies(const CategorizationInput& subject,
                                                             const spool::UnresolvedRecipient& asked,
                                                             const CategorizationInput::Origin& origin,
@@ -289,12 +290,12 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
             continue;
         }
         const auto waits = [](auto* outcome) { return outcome->fate == Fate::unknown; };
-        if (again && std::ranges::any_of(outcomes, waits)) { // what was found before stands until all of it is known
+        if (again && std::ranges::any_of(outcomes, waits)) { // the earlier result remains until all of it is known
             for (const auto number : origin.redone)
                 settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
             continue;
         }
-        if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
+        if (std::ranges::all_of(outcomes, waits)) { // the address itself is asked about again
             settled(asked.number, asked.address, *outcomes.front(), i);
             continue;
         }
@@ -308,7 +309,7 @@ std::optional<Judgement> judge(const CategorizationInput& subject, const proto::
             return again && !outcome->changed ? asked.address : outcome->address;
         };
         if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
-        for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
+        for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so individually
             auto& added = expansion.added.emplace_back(*outcome);
             added.origin = asked.number;
             added.address = address_of(outcome);
@@ -372,7 +373,7 @@ std::string domain_of(std::string_view address) {
     if (at == address.npos) return {};
     const auto domain = address.substr(at + 1);
     auto name = idn::ascii_domain(domain);
-    return name.empty() ? std::string(domain) : name; // the router says what is wrong with it
+    return name.empty() ? std::string(domain) : name; // the router reports what is wrong with it
 }
 
 } // namespace queue_manager

@@ -15,7 +15,7 @@ spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const
 }
 
 bool is_suppressed(const spool::RecipientState& recipient) {
-    // Files written before Reply had the field say it by this text alone. Nothing else of ours began so.
+    // Files written before Reply had the field indicate it by this text alone. No other text of ours began so.
     constexpr std::string_view formerly = "on the suppression list since ";
     return recipient.reply.suppressed || (recipient.reply.code == 0 && recipient.reply.text.starts_with(formerly));
 }

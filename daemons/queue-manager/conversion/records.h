@@ -1,5 +1,4 @@
-// An agent's result as the engine hears it, and what the engine decides about it as records for the message's
-// file. Pure.
+// An agent's result in the form for the engine, and the engine's decisions as records for the message's file. Pure.
 #pragma once
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/queue/actions.h"
@@ -21,10 +20,10 @@ public:
     Result(const Result&) = delete;
 
     const decide::queue::Done& event() const { return event_; }
-    // The try as a record, for those of `numbers` (all of one outcome).
+    // The attempt as a record, for those of `numbers` (all with the same outcome).
     std::optional<spool::Attempt> attempt(std::span<const decide::queue::RecipientNumber> numbers) const;
-    // The tries that failed for good, one record for each reply: why they failed must outlive a restart, for the
-    // report may come later.
+    // The attempts that failed permanently, one record for each reply: the reasons must survive a restart, because the
+    // report may be sent later.
     std::vector<spool::Property> failed_attempts() const;
 
 private:
@@ -39,12 +38,12 @@ private:
     decide::queue::Done event_;
 };
 
-// These failed though no agent tried: in the file before their sender can hear of it, or a restart would have
-// them looked up anew, reported twice, or delivered after all.
+// These failed without a delivery attempt. Written to the file before their sender can be notified; otherwise they
+// would, after a restart, be looked up again, reported twice, or delivered after all.
 spool::StatusChanged failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                                     std::string_view who, smtp::WallTime now);
 
-// With whose words they are, by the host of the delivery.
+// The reply as a reason, attributed to the delivery's host if the host sent it.
 decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host);
 // Did it fail because its address is on the suppression list?
 bool is_suppressed(const spool::RecipientState& recipient);

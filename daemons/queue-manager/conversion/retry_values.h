@@ -11,7 +11,8 @@ namespace queue_manager {
 spool::RetryValues values_of(const decide::queue::RetryPolicy& policy);
 decide::queue::RetryPolicy policy_of(std::string_view name, const spool::RetryValues& values);
 
-// The policy of that name, as it is now: one of `all`, or "exchange", the ladder. None: there is no such policy.
+// The current policy of that name: one of `all`, or "exchange", the built-in schedule. Nullopt: there is no such
+// policy.
 std::optional<decide::queue::RetryPolicy> policy_named(std::string_view name,
                                                        std::span<const decide::queue::RetryPolicy> all);
 

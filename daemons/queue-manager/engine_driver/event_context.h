@@ -1,6 +1,6 @@
-// What an event brought along beyond what the engine is told of it: the records and log lines of the actions
-// that follow need it. It goes from the one who reports the event to those who execute its actions.
-// References live as long as the call.
+// The data of an event that the engine does not get: the records and log lines of the resulting actions need it. It is
+// passed from the code that reports the event to the code that executes the actions. References live as long as the
+// call.
 #pragma once
 #include "daemons/queue-manager/conversion/categorization.h"
 #include "daemons/queue-manager/conversion/records.h"

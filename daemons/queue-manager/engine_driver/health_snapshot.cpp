@@ -8,7 +8,7 @@ namespace queue_manager {
 
 namespace {
 
-// So many are read in a moment, whatever the disk; by then there is work, and the directories follow.
+// Reading this many takes only a moment on any disk; by then there is work, and the directories follow.
 constexpr std::size_t read_first_at_most = 1000;
 
 struct SavedReason {

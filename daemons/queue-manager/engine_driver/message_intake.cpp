@@ -91,9 +91,9 @@ void MessageIntake::restore_removed(spool::QueueId id, std::string who, spool::S
 // ---- what a scan of the spool finds ----
 
 void MessageIntake::found(spool::Found&& found) {
-    // What we know already is with an agent of ours.
+    // Messages known already are with an agent of ours.
     if (found.in_flight && !deps_.driver.engine().message(found.id, common::Loop::now())) {
-        // An agent of an earlier queue-manager still delivers it, and will report how that went.
+        // An agent of an earlier queue-manager still delivers it, and will report the result.
         locked_.emplace(found.id, found.location);
         unlock_retry_.start(unlock_pause);
     }
@@ -137,7 +137,7 @@ void MessageIntake::scan_again() {
 
 void MessageIntake::found_damaged(spool::QueueId id, const std::string& why) {
     const auto info = deps_.driver.engine().message(id, common::Loop::now());
-    if (!info || info->active) return; // gone meanwhile, or its agent finds the same
+    if (!info || info->active) return; // removed meanwhile, or its agent finds the same
     deps_.files.quarantine(id, "found damaged while it waited: " + why);
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.forget(id, now, out); });
 }

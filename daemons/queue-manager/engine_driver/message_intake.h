@@ -1,6 +1,6 @@
-// How messages come to the engine: submitted ones, those found in the spool, those that an operator brings
-// back. What cannot be read now is read again later; what an agent of an earlier queue-manager still delivers
-// waits for it. Knows files and the engine's events; must not know who submitted anything.
+// How messages reach the engine: submitted ones, those found in the spool, those restored by an operator. A file that
+// cannot be read now is read again later; a message that an agent of an earlier queue-manager still delivers waits for
+// it. Knows files and the engine's events; must not know the submitters.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -31,7 +31,7 @@ public:
         SpoolScanner& scanner;
         IdempotencyKeys& keys;
         ProblemList& problems;
-        std::function<void()> written;                 // the store is to be flushed at the end of the turn
+        std::function<void()> written;                 // the store must be flushed at the end of the turn
         std::function<void(spool::QueueId)> known_now; // the engine knows that message from now on
     };
     explicit MessageIntake(Dependencies dependencies);
@@ -39,9 +39,9 @@ public:
 
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state,
                 decide::queue::Origin origin);
-    // It was taken over from its writer: if its file cannot be read now, it is read again until it can.
+    // It was taken over from its writer: if its file cannot be read now, this is retried until it can.
     void read(spool::QueueId id, decide::queue::Origin origin);
-    // What was removed waits for delivery again; `done` is called when the engine knows it.
+    // Queues a removed message for delivery again; `done` is called when the engine knows it.
     void restore_removed(spool::QueueId id, std::string who, spool::Store::Done done);
 
     // ---- what a scan of the spool finds ----

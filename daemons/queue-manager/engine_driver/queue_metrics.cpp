@@ -10,7 +10,7 @@ using common::QueueState;
 using decide::queue::LinkInfo;
 using proto::metrics::LinkState;
 
-constexpr int share = 100; // of the time one walk takes, before the next one
+constexpr int share = 100; // the next walk starts after at least this many times the duration of the last one
 
 static bool is_failing(const LinkInfo& link) { return link.down || link.health != decide::queue::Health::ready; }
 

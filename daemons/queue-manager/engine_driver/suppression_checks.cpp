@@ -57,7 +57,7 @@ SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::Suppres
 }
 
 void SuppressionChecks::check(const decide::queue::AskSuppressions& action, std::span<const std::uint32_t> numbers) {
-    if (!deps_.suppressions.any()) { // nobody is on it: no file needs to be read
+    if (!deps_.suppressions.any()) { // the list is empty: no file needs to be read
         deps_.driver.later([this, delivery = action.delivery] {
             deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
                 engine.suppressions_known({delivery, true, {}}, now, out);
@@ -84,11 +84,11 @@ void SuppressionChecks::answer(const Question& question, const LookupResult& res
             engine.suppressions_known({question.delivery, known, found}, now, out);
         });
     };
-    if (result.gone) return say(false, {}); // finished meanwhile, or it is looked for again
+    if (result.gone) return say(false, {}); // finished meanwhile, or it will be checked again
     if (!result.why.empty())
         deps_.log.error("{}: cannot check its recipients against the suppression list: {}", id.text(), result.why);
     using decide::queue::Outcome;
-    if (deps_.config->bounce.soft_bounce && !result.suppressed.empty()) { // kept, and asked again
+    if (deps_.config->bounce.soft_bounce && !result.suppressed.empty()) { // kept, and checked again
         for (const auto& [number, reason] : result.suppressed)
             deps_.undelivered.add(id, UndeliveredLog::Lines{{number}, Outcome::deferred, softened(reason)});
         return say(false, {});
@@ -122,10 +122,10 @@ void SuppressionChecks::added(std::span<const decide::Suppression> entries) {
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.suppression_changed(event, now, out); });
 }
 
-// What a server says of one recipient counts: at RCPT, or of content that was for nobody else.
+// Only a server's reply about a single recipient counts: at RCPT, or to content for that recipient alone.
 void SuppressionChecks::add_refused(const proto::delivery::Done& done) {
     if (deps_.config->suppression.rules.empty()) return;
-    std::vector<std::pair<std::uint32_t, std::string>> refused; // what was said
+    std::vector<std::pair<std::uint32_t, std::string>> refused; // number and reply
     for (const auto& each : done.results) {
         if (each.outcome != proto::delivery::Outcome::failed || each.reply >= done.replies.size()) continue;
         const auto& reply = done.replies[each.reply];

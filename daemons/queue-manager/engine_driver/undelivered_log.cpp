@@ -11,7 +11,7 @@ using smtp::Outcome;
 
 namespace {
 
-// Those of `all` that are meant.
+// Those of `all` that are in `numbers`.
 std::vector<const DiscardedRecipient*> discarded_among(const std::vector<DiscardedRecipient>& all,
                                                        std::span<const std::uint32_t> numbers) {
     std::vector<const DiscardedRecipient*> out;

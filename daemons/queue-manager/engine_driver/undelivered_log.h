@@ -1,7 +1,6 @@
-// The delivery lines of recipients that no agent had: those that are discarded, those whose link rests, those
-// that the categorizer or the router has no way for. They are gathered while the engine's actions are
-// executed and written afterwards, for the addresses are in the message's file. Knows log and metrics; must
-// not know the engine.
+// The delivery lines of recipients that no agent had: those that are discarded, those whose link is backing off, those
+// that the categorizer or the router cannot resolve. They are gathered while the engine's actions are executed and
+// written afterwards, because the addresses are in the message's file. Knows log and metrics; must not know the engine.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/logging/metrics/metrics.h"
@@ -28,13 +27,12 @@ public:
         decide::queue::Reason reason;
     };
     void add(spool::QueueId id, Lines lines) { gathered_[id].push_back(std::move(lines)); }
-    // Of these, whom no agent will have: failed, deferred; with `sendmail -bv` also local ones.
+    // Of these, those that no agent will get: failed, deferred; with `sendmail -bv` also local ones.
     void add(spool::QueueId id, const std::vector<CategorizedRecipient>& recipients);
     void write();                  // all that was gathered
     void write(spool::QueueId id); // of that message
 
-    // Of these of the categorizer's answer, that are discarded, at once: the file may be gone in the same
-    // breath.
+    // Of these of the categorizer's answer, the discarded ones, at once: the file may be removed in the same turn.
     void write_discarded(spool::QueueId id, const EventContext::Categorization& answer,
                          std::span<const std::uint32_t> numbers, smtp::WallTime now);
 
@@ -47,7 +45,7 @@ private:
     std::map<spool::QueueId, std::vector<Lines>> gathered_;
 };
 
-// Those of `numbers` as records of a message that goes on with others: why is shown of them, too.
+// Those of `numbers` as records of a message that continues with other recipients: their reason is shown, too.
 std::vector<spool::Property> discarded_records(const std::vector<DiscardedRecipient>& discarded,
                                                std::span<const std::uint32_t> numbers, smtp::WallTime now);
 

@@ -16,7 +16,7 @@ AgentKind kind_of(const ipc::Peer& peer) {
 } // namespace
 
 void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel) {
-    judge(peer, AgentExit::orderly); // it is back: its earlier self did not crash, or its word would be here
+    judge(peer, AgentExit::orderly); // it is back: an earlier crash would have been reported by now
     const auto id = ++last_;
     const auto kind = kind_of(peer);
     channel->set_callbacks({
@@ -31,8 +31,8 @@ void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery
     callbacks_.attached(id, kind);
 }
 
-// A result in parts is passed on when it is whole. It cannot be too long: recipients of a transaction are bounded, and
-// so are the words about each.
+// A result in parts is passed on when it is complete. It cannot be too long: recipients of a transaction are limited,
+// and so is the text about each.
 void Agents::said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message) {
     auto* done = std::get_if<proto::delivery::Done>(&message);
     if (done == nullptr || (done->part == 0 && !done->more)) return callbacks_.said(id, kind, std::move(message));
@@ -57,7 +57,7 @@ void Agents::detach(decide::queue::AgentId id) {
     auto node = agents_.extract(id);
     if (node.empty()) return;
     const auto peer = node.mapped().peer;
-    // The callback that is running is the channel's own: it may only go when the turn ends.
+    // The running callback is the channel's own: it may be destroyed only when the turn ends.
     loop_.defer([gone = std::shared_ptr<ipc::Channel<proto::delivery::Message>>(std::move(node.mapped().channel))] {});
     if (std::erase_if(crashed_, [&](auto& each) { return same(each, peer); }) > 0)
         return callbacks_.gone(id, AgentExit::crashed);
@@ -71,7 +71,7 @@ void Agents::process_ended(const std::string& role, std::uint32_t instance, bool
         const ipc::Peer peer{known, instance};
         const bool connected = std::ranges::any_of(agents_, [&](auto& each) { return same(each.second.peer, peer); });
         if (connected && crashed)
-            crashed_.push_back(peer); // its end is still to be read
+            crashed_.push_back(peer); // its connection's end is still to be read
         else
             judge(peer, crashed ? AgentExit::crashed : AgentExit::orderly);
     }

@@ -1,5 +1,5 @@
-// The delivery agents that are connected: who they are, and the channel to each. Knows the conversation's
-// messages; must not know why anything is delivered.
+// The delivery agents that are connected: their identity, and the channel to each. Knows the conversation's messages;
+// must not know why anything is delivered.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/listener.h"
@@ -34,13 +34,13 @@ public:
     // One of that kind, in turns; nothing: none is connected.
     std::optional<decide::queue::AgentId> any(AgentKind kind);
 
-    // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
-    // that went without such a word within a second was not to blame.
+    // Master's report on how a process ended. It comes a little before or after the connection's end; an agent that
+    // went without such a report within a second was not to blame.
     void process_ended(const std::string& role, std::uint32_t instance, bool crashed);
 
     void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
 
-    // To an agent that has gone nothing is said: its end tells the engine all that was in flight.
+    // Sends nothing to an agent that has gone: its end is reported to the engine, with all that was in flight.
     template <class M> [[nodiscard]] ipc::SendResult send(decide::queue::AgentId agent, const M& message) {
         const auto found = agents_.find(agent);
         return found == agents_.end() ? ipc::SendResult::not_open : found->second.channel->send(message);
@@ -54,7 +54,7 @@ private:
     struct Attached {
         ipc::Peer peer;
         std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
-        Dones dones{proto::delivery::largest_done}; // of which parts have come
+        Dones dones{proto::delivery::largest_done}; // received in part
     };
     void said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message);
     struct DisconnectedAgent {
@@ -69,7 +69,7 @@ private:
     common::Log& log_;
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
-    std::vector<DisconnectedAgent> disconnected_; // disconnected, and why is not known yet
+    std::vector<DisconnectedAgent> disconnected_; // disconnected, and the reason is not known yet
     std::vector<ipc::Peer> crashed_;              // crashed, and the connection's end is not seen yet
     common::Timer exit_timer_;
     decide::queue::AgentId last_ = 0;

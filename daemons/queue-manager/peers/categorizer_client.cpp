@@ -113,7 +113,7 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
     if (!judgement)
         return failed(id,
                       answer.refused.empty() ? "the categorizer's answer does not match the request" : answer.refused);
-    // Those that an expansion has brought are in the file only when that is written.
+    // Recipients from an expansion are in the file only when that is written.
     if (judgement->records.empty()) {
         deps_.undelivered.add(id, judgement->recipients);
         return settle(id, *judgement, asked);

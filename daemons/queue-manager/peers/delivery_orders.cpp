@@ -14,11 +14,11 @@ void DeliveryOrders::open(const decide::queue::OpenConnection& action, smtp::Now
     const auto link = links.find(name);
     auto connect = connect_to(name, link != links.end() ? link->second : LinkHosts(), now);
     if (!action.domain.empty())
-        connect.rule = deps_.router.domains().rule_of(action.domain); // what it is for, not who came last
+        connect.rule = deps_.router.domains().rule_of(action.domain); // of its domain, not of the last one routed
     connect.connection = action.connection;
     if (deps_.agents.send(action.agent, connect) != ipc::SendResult::too_long) return;
     deps_.log.error("link {}: it has too many hosts for a delivery agent: {}", name, connect.hosts.size());
-    deps_.driver.later([this, number = action.connection] { // as one that could not be made
+    deps_.driver.later([this, number = action.connection] { // as if it could not be made
         const decide::queue::Reason reason{"4.3.5", "the list of its hosts is too long", {}, {}};
         deps_.driver.tell([&](auto& engine, smtp::Now at, auto& out) {
             engine.closed(decide::queue::failed(number, false, {smtp::Stage::none, 0, reason.status}, reason), at, out);
@@ -35,7 +35,7 @@ proto::delivery::Connect DeliveryOrders::connect_to(const std::string& link, con
     return connect;
 }
 
-// What the route of that pattern says of replies.
+// What the route with that pattern says about replies.
 std::vector<std::string> DeliveryOrders::replies_by(std::string_view rule) const {
     std::vector<std::string> out;
     if (rule.empty()) return out;
@@ -60,7 +60,7 @@ void DeliveryOrders::deliver(const decide::queue::Deliver& action, std::span<con
                                          action.secure,
                                          replies_by(domains.rule_of(action.domain))};
     if (deps_.agents.send(action.agent, order) != ipc::SendResult::too_long) return;
-    deps_.driver.later([this, order] { // as a try that came to nothing
+    deps_.driver.later([this, order] { // as if the attempt had failed
         deps_.log.error("{}: too many recipients for one transaction: {}", order.queue_id.text(),
                         order.recipients.size());
         const decide::queue::Reason reason{"4.3.5", "too many recipients for one transaction", {}, {}};

@@ -71,7 +71,7 @@ void DeliveryResults::connected(const proto::delivery::Connected& connected) {
         [&](auto& engine, smtp::Now now, auto& out) { engine.connected(connected.connection, now, out); });
 }
 
-// Other connections of the link go out from other addresses of the pool, for as long as it says.
+// During the pool's backoff time, other connections of the link use its other addresses.
 void DeliveryResults::source_refused(const proto::delivery::SourceRefused& refused) {
     using By = proto::delivery::SourceRefused::By;
     const auto* known = deps_.config->pool(decide::pool_of_link(refused.link));
@@ -84,7 +84,7 @@ void DeliveryResults::source_refused(const proto::delivery::SourceRefused& refus
         deps_.metrics.count(common::MetricId::source_refusals,
                             of == Of::mail ? common::RefusedStage::mail : common::RefusedStage::connection);
     if (!deps_.resting.begin(refused.link, refused.source, rest, refused.why, common::Loop::now(), of))
-        return; // it was said
+        return; // already reported
     deps_.log.warning("link {}: {} backs off for {}: {}", refused.link, refused.source, config::print_duration(rest),
                       refused.why);
 }
@@ -118,11 +118,11 @@ void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const p
     const auto& done = soft ? *soft : said;
     const auto id = done.queue_id;
     if (deps_.scanner.loading() && !deps_.driver.engine().message(id, common::Loop::now())) {
-        early_.emplace(id, EarlyResult{agent, kind, done}); // by an agent before the spool was read that far
+        early_.emplace(id, EarlyResult{agent, kind, done}); // by an agent, before the scan of the spool had found it
         return;
     }
     if (done.gone) return look_for_file(agent, kind, done);
-    // Sent when everything it leads to is written: until then the agent keeps it.
+    // Sent when everything that follows from it is written: until then the agent keeps the result.
     const std::shared_ptr<void> acknowledgement(nullptr, [this, agent, delivery = done.delivery](void*) {
         deps_.agents.send(agent, proto::delivery::Acknowledged{delivery});
     });
@@ -139,8 +139,8 @@ void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const p
                       {.result = &result, .acknowledgement = acknowledgement});
 }
 
-// That an agent finds no file says something of the agent as well: it may have looked while the file was
-// between two places, or have lost its way. Only what is not found here either has gone.
+// If an agent finds no file, the cause may be the agent: it may have looked while the file was between two places, or
+// in the wrong place. Only a file that is not found here either has gone.
 void DeliveryResults::look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
     auto tried = said;
     tried.gone = false;

@@ -31,7 +31,7 @@ void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
 void MessageWriters::detach(std::uint8_t slot) {
     deps_.scanner.writer_left(slot);
     deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writers_[slot].channel))] {});
-    if (!stopping_) deps_.scanner.load_writer(slot); // what it committed and could not announce
+    if (!stopping_) deps_.scanner.load_writer(slot); // what it committed and could not report
 }
 
 bool MessageWriters::any() const {
@@ -66,14 +66,14 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
     const auto origin = message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated &&
-        spool::violates_writer_rights(*envelope, slot).empty()) // else the file is to say it, and is refused
+        spool::violates_writer_rights(*envelope, slot).empty()) // else the file is read, and then rejected
         deps_.intake.accept(message.queue_id, spool::Location::incoming, message.size,
                             spool::MessageState(*std::move(envelope)), origin);
     else
         deps_.intake.read(message.queue_id, origin);
 }
 
-// ETRN. What the operator has paused a client does not set going; nor is it told who paused it, and why.
+// ETRN. A client cannot start mail that an operator has paused; nor does it learn who paused it, and why.
 void MessageWriters::flush(std::uint8_t slot, const proto::submission::FlushDomain& request) {
     using decide::queue::Scope;
     proto::submission::DomainFlushed answer;

@@ -1,6 +1,6 @@
-// Those who write messages into the spool and report them: smtpd, pickup, bounce. A message is taken over
-// when its writer reports it; what a writer committed and could not report is found by a scan of its
-// directory. Knows the conversation and the writers' slots; must not know what becomes of a message.
+// The processes that write messages into the spool and report them: smtpd, pickup, bounce. A message is taken over when
+// its writer reports it; what a writer committed and could not report is found by a scan of its directory. Knows the
+// conversation and the writers' slots; must not know what happens to a message.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/listener.h"
@@ -25,7 +25,7 @@ public:
         EngineDriver& driver;
         MessageIntake& intake;
         SpoolScanner& scanner;
-        std::function<bool()> delivering; // nothing stands in the way of all mail
+        std::function<bool()> delivering; // delivery as a whole is not stopped
     };
     explicit MessageWriters(Dependencies dependencies) : deps_(std::move(dependencies)) {}
     MessageWriters(const MessageWriters&) = delete;
@@ -39,9 +39,9 @@ public:
 
 private:
     struct Writer {
-        std::uint64_t serial = 0; // which of the connections that slot has had
+        std::uint64_t serial = 0; // number of this connection among those of the slot
         proto::Role role{};
-        std::string obstacle; // why it takes no mail; "" it does
+        std::string obstacle; // why it takes no mail; "": it does
         std::unique_ptr<Channel> channel;
     };
     void detach(std::uint8_t slot);

@@ -89,7 +89,7 @@ void ReportClient::ask(proto::report::Report question) {
 // The message waits, and the reason is shown; others' reports do not wait.
 void ReportClient::failed(std::uint64_t request, spool::QueueId id, std::string why) {
     deps_.driver.later([this, request, id, why = std::move(why)] {
-        if (!asked_.contains(request)) return; // bounce has gone meanwhile
+        if (!asked_.contains(request)) return; // bounce has disconnected meanwhile
         answered({.request = request, .outcome = proto::report::Outcome::try_later, .report_id = id, .text = why});
     });
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto longest_name_logged = 300;
 
-// In the same words for routes by which we authenticate in the same way; "" the usual one.
+// The same text for routes with the same kind of authentication; "" the usual one.
 std::string authentication_by(std::string_view rule, const config::Config& config) {
     const auto route = std::ranges::find(config.routes, rule, &decide::RouteRule::pattern);
     if (route == config.routes.end() || route->auth == decide::AuthRule{}) return {};

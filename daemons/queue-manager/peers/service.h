@@ -1,5 +1,5 @@
-// A daemon that answers the queue-manager's questions: there, or not there right now. Knows its channel; must
-// not know what is asked.
+// A daemon that answers the queue-manager's requests: connected, or not at the moment. Knows its channel; must not know
+// the requests.
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/runtime/loop.h"
@@ -14,13 +14,13 @@ namespace queue_manager {
 template <class Message> class Service {
 public:
     struct Callbacks {
-        std::function<void()> up, down; // down: what was asked and not answered never will be
+        std::function<void()> up, down; // down: requests without an answer will never get one
         std::function<void(Message&&)> answer;
     };
 
     Service(common::Loop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
 
-    // The newest one to connect is the one that is asked.
+    // The last one to connect is used.
     void attach(std::unique_ptr<ipc::Channel<Message>> channel) {
         if (channel_) detach();
         channel_ = std::move(channel);
@@ -34,7 +34,7 @@ public:
 
     bool present() const { return channel_ != nullptr; }
 
-    // Nothing is said while nobody is there: the engine asks again when the service is up.
+    // Sends nothing while the service is not connected: the engine asks again when it is up.
     template <class Question> [[nodiscard]] ipc::SendResult ask(const Question& question) {
         return channel_ ? channel_->send(question) : ipc::SendResult::not_open;
     }
@@ -42,9 +42,9 @@ public:
         if (channel_) channel_->send(question);
     }
 
-    // A question in parts: `next` asks one of them each time it is called. Several such questions take turns, and are
-    // asked as fast as the service takes them, so that a short one never waits for a long one. A question of the same
-    // number takes the place of an earlier one. The first part is asked from within.
+    // A request in parts: `next` sends one of them each time it is called. Several such requests take turns, and are
+    // sent as fast as the service takes them, so that a short one never waits for a long one. A request replaces an
+    // earlier one of the same number. The first part is sent from within.
     enum class Part : std::uint8_t { more, last };
     void ask_in_parts(std::uint64_t number, std::move_only_function<Part()> next) {
         if (!channel_) return;
@@ -67,7 +67,7 @@ private:
     }
     void detach() {
         long_.clear();
-        // The callback that is running may be the channel's own: it may only go when the turn ends.
+        // The running callback may be the channel's own: it may be destroyed only when the turn ends.
         loop_.defer([gone = std::shared_ptr<ipc::Channel<Message>>(std::move(channel_))] {});
         callbacks_.down();
     }
@@ -75,7 +75,7 @@ private:
     common::Loop& loop_;
     Callbacks callbacks_;
     std::unique_ptr<ipc::Channel<Message>> channel_;
-    std::deque<Long> long_; // whose turn is next first
+    std::deque<Long> long_; // in the order of their turns
 };
 
 } // namespace queue_manager

@@ -109,8 +109,7 @@ void DeliveryProbes::cancel(std::uint64_t number) {
     probes_.erase(at);
 }
 
-// --- who are the recipients, and where are they?
-// -----------------------------------------------------------------
+// ---- recipients and their hosts ----
 
 void DeliveryProbes::found(std::uint64_t number, const RouteQuery::Findings& findings) {
     const auto at = probes_.find(number);
@@ -162,8 +161,7 @@ void DeliveryProbes::take(Probe& probe, const RouteQuery::RecipientRoute& recipi
     probe.left.push_back({std::move(route), path, {outcome.address}});
 }
 
-// --- what would the servers say?
-// ---------------------------------------------------------------------------------
+// ---- the servers' replies ----
 
 void DeliveryProbes::go_on(Place at) {
     auto& [number, probe] = *at;
@@ -232,8 +230,7 @@ void DeliveryProbes::gone(AgentId agent) {
     }
 }
 
-// --- telling
-// -----------------------------------------------------------------------------------------------------
+// ---- reports ----
 
 void DeliveryProbes::conclude(Place at) {
     auto node = probes_.extract(at);

@@ -1,7 +1,6 @@
-// What operators try (`postrider try`): an address is categorized and routed as a message's would be, then a
-// delivery agent goes as far as RCPT; every step is told as it comes. Nothing of it reaches the engine: no
-// message, no link's state, no counter. Knows the words of those it asks; not their channels, nor the control
-// socket.
+// Operators' test deliveries (`postrider try`): an address is categorized and routed as a message's would be, then a
+// delivery agent goes as far as RCPT; every step is reported as it comes. Nothing of it reaches the engine: no message,
+// no link's state, no counter. Knows the messages of the services it asks; not their channels, nor the control socket.
 #pragma once
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/queue/events.h"
@@ -18,7 +17,7 @@
 
 namespace queue_manager {
 
-// What is told of a probe: a step, or at last what it came to.
+// A line about a probe: a step, or finally the result.
 struct ProbeLine {
     smtp::Duration at{};        // since it was asked for
     std::string_view step = {}; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
@@ -30,7 +29,7 @@ struct ProbeLine {
     std::string advice = {}; // what to do; "" nothing
 };
 
-// "mx.example.org", "mx.example.org:2525", "192.0.2.1", "[2001:db8::1]:25": a host itself, no MX of it.
+// "mx.example.org", "mx.example.org:2525", "192.0.2.1", "[2001:db8::1]:25": a host itself, without an MX lookup.
 std::optional<proto::route::Host> host_named(std::string_view text);
 
 class DeliveryProbes {
@@ -43,29 +42,29 @@ public:
     };
     struct Listener {
         std::function<void(const ProbeLine&)> line;
-        std::function<void()> over; // behind the line "result"
+        std::function<void()> over; // after the line "result"
         std::function<void(std::string_view error)> refused;
     };
     using AgentId = decide::queue::AgentId;
     struct Dependencies {
-        // By the pool of source addresses that mail from there goes by.
+        // With the pool of source addresses that mail from that sender uses.
         std::function<void(const std::string& address, const std::string& reverse_path, RouteQuery::Done done)>
             query_route;
         std::function<proto::delivery::Connect(const proto::route::Routed&)> connect; // as for a delivery
-        std::function<std::optional<AgentId>(const proto::delivery::Probe&)> send;    // nothing: no agent is there
+        std::function<std::optional<AgentId>(const proto::delivery::Probe&)> send;    // nothing: no agent is connected
         std::function<void(AgentId, const proto::delivery::EndProbe&)> end;
-        // Why mail would wait that could go: a pause, a link that rests …
+        // Why mail that could be sent would wait: a pause, a link that is backing off …
         std::function<std::vector<std::string>(const proto::route::Routed&)> obstacles;
-        std::function<std::string()> agent_user; // the user whom the agents run as; "" not known
+        std::function<std::string()> agent_user; // the user that the agents run as; "": not known
     };
 
     static constexpr std::size_t most_recipients = 50, most_transactions = 20; // of what an address expands to
 
     explicit DeliveryProbes(Dependencies hands) : deps_(std::move(hands)) {}
 
-    // Its number, for cancel(). May be over on return.
+    // Returns its number, for cancel(). May be over on return.
     std::uint64_t begin(Order order, Listener listener);
-    // Nobody listens any more: the agent is told to end it. Nothing if it is over.
+    // The result is no longer wanted: the agent is to end it. Does nothing if it is over.
     void cancel(std::uint64_t number);
     void said(AgentId agent, const proto::delivery::ProbeStep& step);
     void said(AgentId agent, const proto::delivery::ProbeResult& tried);
@@ -86,8 +85,8 @@ private:
         std::string pool = {};           // … and of which source addresses; "" none
         std::deque<Transaction> left = {};
         std::optional<AgentId> agent = {};
-        std::size_t tried = 0, here = 0; // recipients: asked a server about; of our own
-        ProbeLine worst = {};            // the reason, of the worst that was found
+        std::size_t tried = 0, here = 0; // recipients: tried at a server; local ones
+        ProbeLine worst = {};            // the reason of the worst finding
     };
     using Place = std::map<std::uint64_t, Probe>::iterator;
 

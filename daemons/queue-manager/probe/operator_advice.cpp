@@ -13,7 +13,7 @@ using smtp::Stage;
 
 namespace {
 
-// A route may name another domain than the mail's, or one whose SRV records count.
+// A route may name a domain other than the mail's, or one whose SRV records are used.
 std::string on_route(const Reason& reason, const std::string& domain) {
     if (reason.status.empty()) return {};
     return decide::advice({.where = reason.by_srv ? DeliveryFailure::Where::service : DeliveryFailure::Where::route,

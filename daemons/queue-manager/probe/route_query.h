@@ -1,5 +1,5 @@
-// Where would mail for this address go? Asks categorizer and router as for a message, but for nobody's
-// message: nothing is recorded, sent or remembered. Knows their words; must not know sockets or the engine.
+// Where would mail for this address go? Asks categorizer and router as for a message, but without one: nothing is
+// recorded, sent or remembered. Knows their messages; must not know sockets or the engine.
 #pragma once
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/route.h"
@@ -23,7 +23,7 @@ public:
         std::string error; // "" unless nothing could be found out
     };
     using Done = std::function<void(const Findings&)>;
-    // False: nobody is there to be asked.
+    // False: the service is not connected.
     struct Backends {
         std::function<bool(const proto::categorize::Categorize&)> categorizer;
         std::function<bool(const proto::route::Route&)> router;
@@ -31,12 +31,12 @@ public:
 
     explicit RouteQuery(Backends experts) : backends_(std::move(experts)) {}
 
-    // `pool`: of source addresses, by which it would go; "" its route says. `done` is called once, perhaps from within.
+    // `pool`: of source addresses to use; "": the route's. `done` is called once, perhaps from within.
     void ask(const std::string& address, const std::string& pool, Done done);
-    // An answer to somebody; false: not to a question of ours.
+    // An answer from a service; false: not to a question of ours.
     bool answered(const proto::categorize::Categorized& answer);
     bool answered(const proto::route::Routed& answer);
-    // One of those who are asked went away: its answers will never come.
+    // One of the services disconnected: its answers will never come.
     void lost(std::string_view who);
 
 private:
@@ -48,7 +48,7 @@ private:
     };
     void finish(std::map<std::uint64_t, Question>::iterator question, std::string error = {});
 
-    // Numbers that no queue id has.
+    // Outside the range of queue ids.
     static constexpr std::uint64_t first_number = std::uint64_t{1} << 63;
     Backends backends_;
     std::uint64_t last_ = first_number;

@@ -1,6 +1,6 @@
-// The queue-manager's side of run/control (proto/control.h): passes each request to the part that answers it.
-// An operator's word is durable before it is answered. Knows the operations by name; must not know what any
-// of them does.
+// The queue-manager's side of run/control (proto/control.h): passes each request to the part that answers it. An
+// operator's change is durable before it is answered. Knows the operations by name; must not know what any of them
+// does.
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/queue-manager/requests/message_changes.h"

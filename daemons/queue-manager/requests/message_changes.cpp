@@ -21,13 +21,13 @@ struct MessageChanges::Change {
     Request request;
     std::string op, who, why, lane, to;
     std::optional<decide::queue::RetryPolicy> policy; // requeue
-    smtp::Duration after{};                           // expire: when so old; {}: now
+    smtp::Duration after{};                           // expire: at this age; {}: now
     bool dry_run = false;
-    bool permanently = false; // remove: it cannot be brought back
+    bool permanently = false; // remove: it cannot be restored
     std::uint64_t matched = 0, changed = 0, skipped = 0;
-    std::uint64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
-    std::uint64_t kept = 0;      // to be tried, of what was changed, when a pause ends
-    std::string why_not;         // the first of those that were skipped
+    std::uint64_t in_flight = 0; // of those skipped: not removed, because they are being delivered
+    std::uint64_t kept = 0;      // of those changed: to be tried when a pause ends
+    std::string why_not;         // of the first one that was skipped
     std::string failure;         // of the disk
     std::size_t open = 0;        // of the batch at hand
 };
@@ -83,7 +83,7 @@ std::vector<spool::Property> records_of(const auto& change, const std::vector<st
         }
         requeued.redo = true;
         out.emplace_back(std::move(requeued));
-    } else if (change.op == op::force) { // else a restart would have it wait for its time again
+    } else if (change.op == op::force) { // else it would wait for its time again after a restart
         spool::Rescheduled now_free{.free_from = now};
         out.emplace_back(std::move(now_free));
     }
@@ -110,7 +110,7 @@ void MessageChanges::change(const Request& request, const nlohmann::json& body, 
     auto walk = deps_.selection.select(request, body, MessageSelection::Filter::required);
     if (!walk) return;
     walk->read_files =
-        !change->dry_run && change->op != op::force; // of what is forced, only what is scheduled is written
+        !change->dry_run && change->op != op::force; // of forced messages, only scheduled ones are written
     walk->take = [this, change](const Walk& self, std::vector<SelectedMessage> selected) {
         take(change, self, std::move(selected));
     };
@@ -174,7 +174,7 @@ std::string MessageChanges::why_not(const Change& change, const SelectedMessage&
     return "";
 }
 
-// It was in flight when it was to be removed. What has been delivered meanwhile is not among what is removed.
+// It was in flight when it was to be removed. Recipients delivered meanwhile are not among those removed.
 void MessageChanges::stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                              bool stopped_all) {
     const auto id = selected.info.id;

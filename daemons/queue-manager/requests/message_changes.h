@@ -1,7 +1,6 @@
-// Operators' changes to messages: hold, release, remove, expire, reprioritise, reroute, requeue, force. Each
-// is written to the message's file and synced, then the engine is told; what is in flight is stopped before
-// it is removed. Knows the engine's commands and the messages' records; must not know how messages are
-// selected.
+// Operators' changes to messages: hold, release, remove, expire, reprioritise, reroute, requeue, force. Each is written
+// to the message's file and synced, then passed to the engine; what is in flight is stopped before it is removed. Knows
+// the engine's commands and the messages' records; must not know how messages are selected.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/queue-manager/control/delivery_stops.h"
@@ -39,21 +38,21 @@ public:
     void change(const Request& request, const nlohmann::json& body, std::string operation);
 
 private:
-    // One request's change, and what it has come to.
+    // One request's change, and its results so far.
     struct Change;
     using Shared = std::shared_ptr<Change>;
     using Walk = std::shared_ptr<MessageWalk>;
 
     std::string error_in(const Change& change, const nlohmann::json& body) const; // "" none
     void take(const Shared& change, const Walk& walk, std::vector<SelectedMessage> selected);
-    // Why it is not changed; "" it is.
+    // Why it is not changed; "": it is.
     std::string why_not(const Change& change, const SelectedMessage& selected) const;
     void stopped(const Shared& change, const Walk& walk, const SelectedMessage& selected, bool stopped);
-    // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery goes on.
+    // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery continues.
     void write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                const std::vector<std::uint32_t>& open, bool goes_on);
     void execute(Change& change, spool::QueueId id);      // and counts it
-    bool apply(const Change& change, spool::QueueId id);  // to the engine; false: it was so, or has gone
+    bool apply(const Change& change, spool::QueueId id);  // to the engine; false: already so, or the message has gone
     bool paused(spool::QueueId id) const;                 // all of it
     void through(const Shared& change, const Walk& walk); // with one message of the batch
     void finish(const Change& change, bool by_filter);

@@ -28,7 +28,7 @@ std::optional<decide::queue::Rank> MessageLister::rank_of(std::string_view text,
     const auto id = spool::QueueId::parse(text);
     if (!id) return {};
     if (const auto known = engine_.rank(*id, order)) return known;
-    // Ids are in order, even if it has gone.
+    // Ids are ordered, even if the message has gone.
     if (order == Order::oldest) return decide::queue::Rank{0, id->value};
     if (order == Order::newest) return decide::queue::Rank{-static_cast<std::int64_t>(id->value), id->value};
     return {};

@@ -19,7 +19,7 @@ public:
 
 private:
     void count(const Request& request, const std::shared_ptr<MessageWalk>& walk) const;
-    // Behind which message a list goes on; nothing: it is not known.
+    // The message after which a list continues; nothing: it is not known.
     std::optional<decide::queue::Rank> rank_of(std::string_view id, decide::queue::Order order) const;
 
     const decide::queue::Engine& engine_;

@@ -12,8 +12,8 @@ namespace code = proto::control::code;
 namespace {
 
 constexpr std::size_t batch = 128;        // messages read at a time
-constexpr std::size_t looked_at = 2'000;  // of which the queue itself can tell that they do not match
-constexpr std::size_t ranked_at = 20'000; // whose order is found out at a time
+constexpr std::size_t looked_at = 2'000;  // of which the queue itself shows that they do not match
+constexpr std::size_t ranked_at = 20'000; // sorted at a time
 
 // The list of words under `key`; nullopt: something else is there.
 std::optional<std::vector<std::string>> words_under(const nlohmann::json& body, const char* key) {

@@ -20,7 +20,7 @@ std::string name_of_paused(const Pause& pause) {
 
 } // namespace
 
-// What a request to pause, resume or force is about; nothing: refused.
+// The object of a request to pause, resume or force; nothing: rejected.
 std::optional<PauseRequests::Place> PauseRequests::place_in(const Request& request, const nlohmann::json& body) const {
     const auto scope = scope_of(text_field(body, "scope"));
     auto name = text_field(body, "name");
@@ -28,13 +28,13 @@ std::optional<PauseRequests::Place> PauseRequests::place_in(const Request& reque
         replies_.refuse(request, "expected everything, or a queue, link or pool by its name", code::bad_request);
         return {};
     }
-    // A queue's name is its domain: written in any case. A pool's behind the @ is as it was given.
+    // A queue's name is its domain: case does not matter. A pool's, after the @, is taken as given.
     const auto domain = *scope == Scope::queue ? name.substr(0, name.rfind('@')) : std::string();
     name.replace(0, domain.size(), smtp::lowered(domain));
     return Place{*scope, std::move(name)};
 }
 
-// A domain's or a pool's mail may be stopped before any has come; links are only what there is.
+// A domain's or a pool's mail may be paused before any has come; links must exist.
 std::string PauseRequests::error_of(Scope scope, const std::string& name) const {
     const auto& config = *deps_.config;
     const bool store = scope == Scope::queue && (name == "store:local" || name.starts_with("store:local/"));

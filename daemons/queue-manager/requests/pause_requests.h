@@ -1,6 +1,6 @@
-// Operators' pauses: one request after the other is written to the file, then put in force and reported to
-// the engine. And the immediate retry of a queue, link or pool, or of everything. Knows the pauses' file and
-// the engine's gates.
+// Operators' pauses: one request after the other is written to the file, then takes effect and is reported to the
+// engine. And the immediate retry of a queue, link or pool, or of everything. Knows the pauses' file and the engine's
+// gates.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/queue-manager/control/pauses_in_force.h"

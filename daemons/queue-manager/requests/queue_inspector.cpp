@@ -42,7 +42,7 @@ json set_aside_in(const std::vector<QuarantineCleaner::Place>& places) {
     return out;
 }
 
-// Those that are not told apart: the sum of each.
+// The sums of those that are not listed individually.
 json sums_of(std::span<const decide::queue::LinkInfo> links) {
     using decide::queue::LinkInfo;
     const auto sum = [&](auto member) {
@@ -67,7 +67,7 @@ void QueueInspector::send_status(const Request& request) const {
 // {"links": the longest, "other_links": the sums of all others}
 json QueueInspector::links_with_mail() const {
     auto links = deps_.engine.links(common::Loop::now());
-    // All that waits is in some line: of those that are not told apart, the sum.
+    // Some line covers all mail that waits: the sum covers what is not listed individually.
     std::erase_if(links, [this](const auto& link) {
         return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready &&
                deps_.resting.of(link.name, common::Loop::now()).empty();
@@ -245,7 +245,7 @@ void QueueInspector::send_read(const Request& request, spool::QueueId id, View v
     replies_.finish(request);
 }
 
-// ---- what would be ----
+// ---- predictions ----
 
 void QueueInspector::send_reload_effects(const Request& request, const json& body) const {
     const auto to_be = config::parse(text_field(body, "configuration"), text_field(body, "file"));

@@ -1,5 +1,5 @@
-// The replies to requests on run/control, as the parts that answer them see the socket; and who asks. Knows
-// the socket's server; must not know the requests.
+// The replies to requests on run/control, as the parts that answer them see the socket; and the client's user name.
+// Knows the socket's server; must not know the requests.
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
 #include "libspool/disk/commit_pool.h"
@@ -25,7 +25,7 @@ public:
     void refuse(const Request& request, std::string_view error, std::string_view code) const {
         server_.refuse(request.peer, error, code);
     }
-    // Calls `room` when the client has read enough: now, if it is not congested; never if it goes.
+    // Calls `room` when the client has read enough: now, if it is not congested; never if it disconnects.
     void when_writable(const Request& request, std::function<void()> room) const {
         if (!server_.congested(request.peer)) return room();
         server_.on_writable(request.peer, std::move(room));
@@ -38,7 +38,7 @@ private:
     ipc::JsonServer& server_;
 };
 
-// Calls `then` with the name of the user who asks, looked up on a thread.
+// Calls `then` with the client's user name, looked up on a thread.
 void with_user_name(spool::CommitPool& pool, const Request& request, std::function<void(std::string who)> then);
 
 } // namespace queue_manager

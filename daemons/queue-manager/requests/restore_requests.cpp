@@ -18,7 +18,7 @@ struct RestoreRequests::Restoration {
     std::vector<spool::QueueId> ids;
     std::size_t at = 0, open = 0;
     std::uint64_t changed = 0, skipped = 0;
-    std::string why_not; // the first of those that were skipped
+    std::string why_not; // of the first one that was skipped
     std::string failure; // of the disk
     static constexpr std::size_t at_a_time = 32;
 };

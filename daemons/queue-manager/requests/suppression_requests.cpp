@@ -113,7 +113,7 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
     });
 }
 
-// A batch is read on a thread, what matches of it is sent or taken away, then the next.
+// A batch is read on a thread, its matches are sent or removed, then the next.
 struct SuppressionRequests::Walk {
     Request request;
     decide::SuppressionFilter filter;
@@ -173,7 +173,7 @@ void SuppressionRequests::step(const std::shared_ptr<Walk>& walk) {
                 if (walk->limit > 0 && walk->found == walk->limit) walk->over = true;
                 if (walk->limit > 0 && walk->found == walk->limit) break;
                 ++walk->found;
-                if (!replies_.send(walk->request, entry_json(each))) return; // gone
+                if (!replies_.send(walk->request, entry_json(each))) return; // the client has gone
             }
             go_on(walk);
         });
@@ -216,7 +216,7 @@ void SuppressionRequests::check(const Request& request, const json& body) {
     }
     if (const auto recipient = decide::suppression_recipient(address, common::name_folding()); !recipient)
         return replies_.refuse(request, recipient.error(), code::bad_request);
-    if (address.find('@') == address.npos) address = "*@" + address; // anybody there
+    if (address.find('@') == address.npos) address = "*@" + address; // any recipient there
     if (address.starts_with('@')) address = "*" + address;
     const bool own = is_own_postmaster(address);
     deps_.suppressions.look([this, request, address, sender, own,

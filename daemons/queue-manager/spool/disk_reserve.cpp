@@ -5,8 +5,8 @@ namespace queue_manager {
 
 namespace {
 
-constexpr smtp::Duration reserve_pause = std::chrono::minutes(1); // until it is looked whether there is room again
-constexpr std::uint64_t reserve_piece = 1 << 20;                  // that is given up at a time
+constexpr smtp::Duration reserve_pause = std::chrono::minutes(1); // between checks for free space
+constexpr std::uint64_t reserve_piece = 1 << 20;                  // released at a time
 
 } // namespace
 

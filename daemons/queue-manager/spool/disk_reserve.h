@@ -1,6 +1,6 @@
-// The space set aside for records and reports when the disk is full: given up piece by piece while something
-// could not be written, and taken back when there is room again. Knows the reserve's file; must not know what
-// is written in its place.
+// The space set aside for records and reports when the disk is full: released piece by piece while something could not
+// be written, and taken back when there is room again. Knows the reserve's file; must not know what is written in its
+// place.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -19,8 +19,8 @@ public:
     DiskReserve(const DiskReserve&) = delete;
 
     void open(spool::Disk& disk, std::uint64_t size);
-    // Something could not be written for want of space: makes room, and clears the problem "disk" once there
-    // is room again.
+    // Something could not be written because the disk is full: makes room, and clears the problem "disk" once there is
+    // room again.
     void release();
 
 private:

@@ -47,7 +47,7 @@ IdempotencyKeys::~IdempotencyKeys() = default;
 void IdempotencyKeys::reconfigure(const config::Idempotency& settings) {
     enabled_ = settings.enabled;
     life_ = settings.lifetime;
-    if (!enabled_) { // nobody waits for a store that is not written to
+    if (!enabled_) { // no caller waits for a store that is not written to
         waiting_.clear();
         if (std::exchange(ill_, false)) report_problem_("");
         for (const auto& [id, waits] : std::exchange(then_, {}))

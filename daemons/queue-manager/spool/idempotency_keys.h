@@ -1,5 +1,5 @@
-// The idempotency keys of the messages in the spool: the queue-manager keeps the store, and no message's file
-// goes before its key is in there for good. What the store has lost (a power cut, a damaged file) comes back
+// The idempotency keys of the messages in the spool: the queue-manager keeps the store, and no message's file is
+// removed before its key is permanently stored. What the store has lost (a power failure, a damaged file) is restored
 // from the files at start. Knows the store; must not know what a queue is.
 #pragma once
 #include "daemons/common/config/sections/server/idempotency.h"
@@ -26,14 +26,14 @@ public:
     IdempotencyKeys(const IdempotencyKeys&) = delete;
 
     void reconfigure(const config::Idempotency& settings);
-    // Makes the store if there is none, or examines the one there is.
+    // Creates the store if there is none, or examines the existing one.
     void begin();
     // That message is in the spool, and durable.
     void seen(spool::QueueId id, const spool::Envelope& envelope);
     // Everything that was in the spool has been seen.
     void all_seen();
-    // Calls `then` when the key of that message, if it has one, is in the store, or has turned out not to go
-    // in: mail waits for no store. Mostly at once.
+    // Calls `then` when the key of that message, if it has one, is in the store, or cannot be stored: mail waits for no
+    // store. Mostly at once.
     void when_stored(spool::QueueId id, std::function<void()> then);
 
 private:
@@ -50,7 +50,7 @@ private:
     std::shared_ptr<Back> back_;
     common::Timer retry_;
     std::vector<common::idempotency::AcceptedKey> waiting_;                       // to be written
-    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>> then_; // of those, and of those under way
+    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>> then_; // of those, and of those being stored
     bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,6 +1,6 @@
-// What becomes of the files of messages that were taken over: records are appended, finished ones are
-// removed, damaged ones go to quarantine/. Nothing waits for the disk; what fails is reported and, where it
-// must not be lost, tried again. Knows files; must not know why anything is recorded or removed.
+// The files of messages that were taken over: records are appended, finished ones are removed, damaged ones go to
+// quarantine/. Nothing waits for the disk; failures are reported and, where nothing may be lost, retried. Knows files;
+// must not know why anything is recorded or removed.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
@@ -32,47 +32,46 @@ public:
         QuarantineCleaner& cleaner;
         DiskReserve& reserve;
         ProblemList& problems;
-        std::function<void()> written; // the store is to be flushed at the end of the turn
+        std::function<void()> written; // the store must be flushed at the end of the turn
     };
     explicit MessageFiles(const Dependencies& dependencies);
     MessageFiles(const MessageFiles&) = delete;
 
     // ---- records ----
 
-    // Appends to the message's file. `acknowledgement` is released when all is written, or has failed and is
-    // reported.
+    // Appends to the message's file. `acknowledgement` is released when all is written, or has failed and is reported.
     void record(spool::QueueId id, std::vector<spool::Property> properties, spool::Sync sync = spool::Sync::no,
                 std::shared_ptr<void> acknowledgement = {});
-    // The same, on stable storage before `done` is called. What fails is for the caller to report.
+    // The same, on stable storage before `done` is called. The caller must report failures.
     void record_durably(spool::QueueId id, spool::Location location, std::vector<spool::Property> properties,
                         spool::Store::Done done);
-    // What categorization says, `unchanged` included: recipients that are served as they are, elsewhere.
+    // The result of categorization, including `unchanged`: recipients that are delivered as they are, elsewhere.
     void record_categorization(spool::QueueId id, std::vector<spool::Property> records,
                                std::span<const std::uint32_t> unchanged, spool::Sync sync, spool::Store::Done done);
-    // The same where it says nothing else: written a little later, or with the next record, or never.
+    // The same without other records: written a little later, or with the next record, or never.
     void record_later(spool::QueueId id, std::span<const std::uint32_t> unchanged);
-    // The message is finished: nothing is to be written of it any more.
+    // The message is finished: records that are not written yet are dropped.
     void drop_unwritten(spool::QueueId id) { static_cast<void>(pending_.take(id)); }
-    void write_all(); // all that was to be written later, now
+    void write_all(); // all pending records, now
 
     // ---- the end of a message ----
 
-    // Every recipient is accounted for: no scan brings it back.
+    // Every recipient is accounted for: scans ignore its file.
     void finished(spool::QueueId id) { scanner_.finished(id); }
-    // Removes the file of a finished message once its idempotency key is stored. A file that cannot go now
-    // goes later: a restart would deliver it again.
+    // Removes the file of a finished message once its idempotency key is stored. If that fails, it is retried: after a
+    // restart the message would be delivered again.
     void remove(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
     enum class Removal : std::uint8_t { may_be_restored, permanently };
     // By an operator. The engine has forgotten it.
     void remove_by_operator(spool::QueueId id, Removal how);
-    // It is damaged: into quarantine/.
+    // It is damaged: moves it to quarantine/.
     void quarantine(spool::QueueId id, const std::string& why);
 
     // Reports that something could not be written to the message's file, and makes room if that is why.
     void failed(spool::QueueId id, const spool::Error& error);
 
 private:
-    void write_unwritten(); // what has been for a while
+    void write_unwritten(); // records pending for a while
     void unlink(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement);
     void move_to_removed(spool::QueueId id);
     void retry_removals();

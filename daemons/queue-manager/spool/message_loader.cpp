@@ -37,7 +37,7 @@ void MessageLoader::begin() {
 void MessageLoader::start(spool::QueueId id, spool::Location hint) {
     auto& reading = readings_.at(id);
     reading.served = std::exchange(reading.next, {});
-    pool_.post([this, &pool = pool_, id, hint] { // by then this may have gone; the pool has not
+    pool_.post([this, &pool = pool_, id, hint] { // by then this may be destroyed; the pool is not
         auto reader = spool::MessageReader::open(pool.disk(), id, hint, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
         Failure failure;

@@ -10,7 +10,7 @@ using common::Loop;
 namespace {
 
 constexpr smtp::Duration interval = 10min, shortest_rest = 1s;
-constexpr int share = 10; // of the time one look takes, before the next one
+constexpr int share = 10; // the next check starts after at least this many times the duration of the last one
 
 } // namespace
 
@@ -24,7 +24,7 @@ void QuarantineCleaner::limit(const config::Spool& spool) {
     const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
     places_[0].limits = {seconds(spool.bad_age), spool.bad_size};
     places_[1].limits = places_[2].limits = {seconds(spool.quarantine_age), spool.quarantine_size};
-    const auto removed_age = std::max(seconds(spool.removed_age), std::chrono::seconds(1)); // "0s": what is left goes
+    const auto removed_age = std::max(seconds(spool.removed_age), std::chrono::seconds(1)); // "0s": the rest is deleted
     places_[3].limits = {removed_age, spool.removed_size};
 }
 

@@ -1,6 +1,6 @@
-// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within
-// its limits of age and size: looks at start, every ten minutes, and soon after something came. Knows directories;
-// must not know queues.
+// Keeps files that were quarantined (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/)
+// within their limits of age and size: checks at start, every ten minutes, and soon after a file was added. Knows
+// directories; must not know queues.
 #pragma once
 #include "daemons/common/config/sections/system/spool.h"
 #include "daemons/common/logging/log.h"
@@ -19,18 +19,18 @@ public:
     struct Place {
         const char* directory;
         spool::RetentionLimits limits;
-        spool::RetentionResult kept = {}; // as of the last look; removed: since the start
+        spool::RetentionResult kept = {}; // as of the last check; removed: since the start
     };
 
-    // `report_problem`: for status, that something cannot be removed; "" it can.
+    // `report_problem`: for status, that a file cannot be removed; "" clears it.
     QuarantineCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
                       std::function<void(std::string)> report_problem);
     QuarantineCleaner(const QuarantineCleaner&) = delete;
 
     void limit(const config::Spool& spool); // ages and sizes
-    // Something was put aside, or may have been: look soon, and again and again.
+    // A file was added, or may have been: checks soon.
     void soon();
-    const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside
+    const std::array<Place, 4>& places() const { return places_; } // in the order of SetAsideDirectory
 
 private:
     using Kept = std::array<spool::Result<spool::RetentionResult>, 4>;
@@ -44,7 +44,7 @@ private:
     std::array<Place, 4> places_;
     common::Timer timer_;
     bool looking_ = false, again_ = false;
-    smtp::Monotonic not_before_{}; // a look at many files takes its time
+    smtp::Monotonic not_before_{}; // checking many files takes its time
 };
 
 } // namespace queue_manager

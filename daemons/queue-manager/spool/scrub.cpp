@@ -10,7 +10,7 @@ namespace {
 
 constexpr smtp::Duration longest_rest = 10min;
 
-// What is wrong with the file, if it is the file and not the world.
+// What is wrong with the file, unless the error is not the file's.
 std::optional<std::string> damage_of(spool::Disk& disk, spool::QueueId id) {
     auto reader = spool::MessageReader::open(disk, id, spool::Location::messages, spool::ReadLock::none);
     spool::ReadResult<std::string_view> piece;
@@ -45,7 +45,7 @@ void Scrub::rest() {
 
 void Scrub::look() {
     const auto message = callbacks_.next(cursor_);
-    // Who delivers it compares the checksum as well.
+    // The delivery agent verifies the checksum as well.
     if (!message || message->active || message->location != spool::Location::messages) return rest();
     reading_ = true;
     pool_.post([this, id = message->id] {

@@ -1,5 +1,5 @@
-// Reads waiting messages again, slowly, so that a disk that rots is found out while a backup may still help,
-// not when the mail is to be delivered. Knows how to look; who is told decides what becomes of the message.
+// Reads waiting messages again, slowly, so that a failing disk is noticed while a backup may still help, not when the
+// mail is to be delivered. Knows how to check; the callback decides what happens to the message.
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
@@ -24,7 +24,7 @@ public:
     Scrub(common::Loop& loop, spool::CommitPool& pool, Callbacks callbacks);
     Scrub(const Scrub&) = delete;
 
-    // Every message once in this time, from now on; 0: none.
+    // Every message once in this time, from now on; 0: never.
     void every(smtp::Duration interval);
 
 private:

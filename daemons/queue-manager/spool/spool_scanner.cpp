@@ -6,11 +6,11 @@
 namespace queue_manager {
 
 namespace {
-constexpr std::size_t looked_for_at_once = 16; // files: few, for whoever is due next waits for all of them
+constexpr std::size_t looked_for_at_once = 16; // files: few, because the next message due waits for all of them
 }
 
-// The first messages, if any, then the directories: those begin when these are through, for by then it is
-// settled which files need not be read again.
+// The first messages, if any, then the directories: those begin when these are done, because by then it is known which
+// files need not be read again.
 struct SpoolScanner::Scan {
     spool::RecoveryScan rest; // directories not begun
     bool everything;
@@ -47,7 +47,7 @@ void SpoolScanner::start(std::shared_ptr<Scan> scan) {
     advance(scan);
 }
 
-// As many parts at a time as there are threads, but for some that are left to those who write.
+// As many parts at a time as there are threads, except for some that are left to writers.
 void SpoolScanner::advance(const std::shared_ptr<Scan>& scan) {
     const auto side_by_side = std::max<std::size_t>(1, pool_.threads() - pool_.threads() / 4);
     while (scan->running < side_by_side && scan->looked_for < scan->first.size()) {
@@ -118,7 +118,7 @@ void SpoolScanner::part_ended(const std::shared_ptr<Scan>& scan) {
 }
 
 void SpoolScanner::when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free) {
-    // The kernel tells nobody when a lock goes: a thread looks, and the caller asks again after a while.
+    // The kernel does not report that a lock is released: a thread checks, and the caller asks again after a while.
     pool_.post([this, id, location, free = std::move(free)]() mutable {
         auto file = pool_.disk().open(spool::path_of(id, location), spool::Open::read);
         if (!file && file.error().code == ENOENT && location == spool::Location::incoming) // moved meanwhile

@@ -1,7 +1,6 @@
-// Finds messages in the spool for the queue-manager: all of it at start, the messages it is told of first;
-// one writer's directory when that writer comes or goes. Reads on the pool's threads, several directories
-// side by side, a batch of files at a time, so that delivery starts while it goes on. Knows how to look; must
-// not know what a queue is.
+// Finds messages in the spool for the queue-manager: all of it at start, beginning with a given list; one writer's
+// directory when that writer connects or disconnects. Reads on the pool's threads, several directories side by side, a
+// batch of files at a time, so that delivery starts during the scan. Knows how to scan; must not know what a queue is.
 #pragma once
 #include "libspool/disk/commit_pool.h"
 #include "libspool/store/recovery.h"
@@ -23,25 +22,25 @@ public:
         std::function<void(const spool::QuarantinedFile&)> put_aside;
         std::function<void(const spool::Error&)> unreadable;
         std::function<void()> all_loaded;  // the scan of everything has ended
-        std::function<void()> unread = {}; // some could not be read, and may be later: load_unread()
+        std::function<void()> unread = {}; // some could not be read, but may be later: load_unread()
     };
 
     SpoolScanner(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
 
-    // `first` says in which order to read, never what there is: those of them that are found whole, and that
-    // nobody delivers, come before everything else and only once; the rest is for the directories to tell.
+    // `first` only gives the order of reading, never what exists: those of them that are found intact, and that are not
+    // being delivered, come before everything else and only once; the rest is found in the directories.
     void load_everything(std::vector<spool::SnapshotMessage> first = {});
     void load_writer(std::uint8_t slot);
-    // What could not be read so far, again.
+    // Reads again what could not be read so far.
     void load_unread();
     bool has_unread() const { return !unread_.empty(); }
     // The scan of everything has not ended: an id that is not known yet may still turn up.
     bool loading() const { return loading_; }
 
-    // A message is finished and its file about to be removed: neither a scan that has read it already nor one
-    // that begins before it has gone may bring it back.
+    // A message is finished and its file about to be removed: neither a scan that has read it already nor one that
+    // begins before its removal may bring it back.
     void finished(spool::QueueId id) { finished_.insert(id); }
-    // Its file has gone.
+    // Its file has been removed.
     void gone(spool::QueueId id) {
         if (scans_ > 0)
             gone_.push_back(id);
@@ -49,14 +48,14 @@ public:
             finished_.erase(id);
     }
 
-    // A writer tells of its message. True: a scan was quicker, so it is known, or even delivered and gone.
+    // A writer reports its message. True: a scan was quicker, so it is known, or even delivered and gone.
     bool found_already(spool::QueueId id) { return unannounced_.erase(id) > 0; }
-    // It will tell of nothing any more; another may come in its place.
+    // This writer will report nothing more; another may replace it.
     void writer_left(std::uint8_t slot) {
         std::erase_if(unannounced_, [&](spool::QueueId id) { return id.slot() == slot; });
     }
 
-    // Calls back if no agent holds the file's lock any more, wherever the file is now; else not at all.
+    // Calls back if no agent holds the file's lock, wherever the file is now; else not at all.
     void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
 
 private:

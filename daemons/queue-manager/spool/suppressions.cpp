@@ -37,7 +37,7 @@ Result<Counted> count_of(const SuppressionList& list, smtp::WallTime now) {
     }
 }
 
-// On a thread. `entries` are afterwards those that were put there or taken away.
+// On a thread. Afterwards `entries` are those that were added or removed.
 Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::Order& order, smtp::WallTime now) {
     using Operation = Suppressions::Operation;
     Suppressions::ChangeCounts counts;
@@ -68,7 +68,7 @@ void Suppressions::open() {
     opening_ = true;
     deps_.pool.post([this] {
         const auto directory = SuppressionList::directory_in(deps_.spool);
-        ::mkdir(directory.c_str(), 0700); // if master has not; what is wrong with it is said below
+        ::mkdir(directory.c_str(), 0700); // if master has not; errors are reported below
         auto store = store::Lmdb::open(directory, {.max_size = 4ULL << 30, .keeper = true});
         std::string aside = store ? (*store)->quarantine_reason() : std::string();
         struct stat facts{};

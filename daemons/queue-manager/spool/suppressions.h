@@ -1,6 +1,6 @@
-// The suppression list's keeper: the one who changes it, for operators and for what is configured, one change
-// after the other and on a thread, for the loop never waits for a disk. Counts what is on it. Knows the list;
-// must not know the engine, nor who asks.
+// The suppression list's keeper: makes all changes, for operators and by the configured rules, one after the other and
+// on a thread, because the loop never waits for a disk. Counts the entries. Knows the list; must not know the engine,
+// nor its callers.
 #pragma once
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/runtime/timer.h"
@@ -20,20 +20,20 @@ class Suppressions {
 public:
     using Entries = std::vector<decide::Suppression>;
     enum class Operation : std::uint8_t { put, erase };
-    // What a change came to.
+    // The result of a change.
     struct ChangeCounts {
-        std::uint64_t made = 0;  // put: that were not there; erase: that were
-        std::uint64_t other = 0; // put: that took the place of another; erase: that were not there
+        std::uint64_t made = 0;  // put: new ones; erase: those erased
+        std::uint64_t other = 0; // put: those replaced; erase: those that did not exist
     };
     struct Order {
         Operation doing = Operation::put;
         Entries entries;
         bool dry_run = false;
-        bool keeps_manual = false; // by itself: what an operator has put there stays as it is
+        bool keeps_manual = false; // automatic change: entries made by an operator stay
         std::function<void(const spool::Result<ChangeCounts>&)> done = {};
     };
     struct Figures {
-        std::string why_not;                            // "" unless the list cannot be used
+        std::string why_not;                            // why the list cannot be used; "": it can
         std::uint64_t entries = 0, automatic_today = 0; // UTC's day
         bool loading = false;
     };
@@ -43,22 +43,22 @@ public:
         std::string spool;
         std::function<void(std::string text)> report_problem;            // for `status`; "" clears it
         std::function<void(std::span<const decide::Suppression>)> added; // durably
-        std::function<void(bool any)> changed;                           // is there anybody on the list?
+        std::function<void(bool any)> changed;                           // is the list not empty?
     };
 
     explicit Suppressions(Dependencies hands);
 
-    // Looks the list over, and makes one if there is none; what is asked meanwhile waits.
+    // Checks the list, and creates one if there is none; requests made meanwhile wait.
     void open();
     void change(Order order);
-    // Soon, together with what else comes within a second.
+    // Soon, together with others that come within a second.
     void refused(decide::Suppression entry);
-    void flush(); // what `refused` gathers, now
+    void flush(); // what refused() has collected, now
     Figures figures(smtp::WallTime now) const;
-    // Is there anybody on it? As long as that is not known: perhaps.
+    // Is the list not empty? As long as that is not known: true.
     bool any() const { return entries_ > 0 || !counted_; }
 
-    // Calls `work` on a thread once the list is there; null if it cannot be opened.
+    // Calls `work` on a thread once the list is open; null if it cannot be opened.
     using Work = std::function<void(const common::SuppressionList* list)>;
     void look(Work work);
 
@@ -71,7 +71,7 @@ private:
     Dependencies deps_;
     std::unique_ptr<common::SuppressionList> list_; // threads read it; lives as long as the pool
     bool opening_ = true, busy_ = false, counting_ = false, counted_ = false;
-    std::string why_not_, standing_; // trouble that stays
+    std::string why_not_, standing_; // a problem that remains
     bool failing_ = false;
     std::vector<Work> waiting_;
     std::deque<Order> orders_;

@@ -144,7 +144,7 @@ void MailLog::attempt(HostRecord& record, const Failure* failure, smtp::Duration
     record.attempts.push_back({at, kind});
 }
 
-// Records the result with the host or the look-up that it concerns.
+// Records the result with the host or the lookup that it concerns.
 void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) {
     const bool good = what.status == "sent";
     const auto failure = good ? std::nullopt : parse_failure(what.text);

@@ -1,5 +1,5 @@
-// Collects what a mail log reports: when each message arrived, what became of each recipient, and how each host and
-// each DNS look-up behaved. Takes line by line; knows neither scenarios nor the simulation. Memory is bounded whatever
+// Collects what a mail log reports: when each message arrived, the outcome for each recipient, and how each host and
+// each DNS lookup behaved. Takes line by line; knows neither scenarios nor the simulation. Memory is bounded whatever
 // the log contains: what exceeds the limits is counted and ignored. Pure.
 #pragma once
 #include "daemons/simulate/from_log/failure_text.h"
@@ -46,7 +46,7 @@ struct Attempt {
     std::uint16_t kind = passed; // in HostRecord::kinds
 };
 
-// The attempts at one host, or the DNS look-ups of one domain.
+// The attempts at one host, or the DNS lookups of one domain.
 struct HostRecord {
     std::vector<Failure> kinds; // distinct failures
     std::vector<Attempt> attempts;

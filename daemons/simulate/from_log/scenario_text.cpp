@@ -168,7 +168,7 @@ std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
     for (const auto& domain : log.domains())
         for (auto& found : find_incidents(domain.lookups, whole))
             if (found.fault.share >= 0.5) {
-                found.fault.share = 1; // a look-up fault has no share
+                found.fault.share = 1; // a lookup fault has no share
                 out.push_back({std::move(found), "", domain.name});
             }
     if (out.size() > most_troubles) { // keep those with the most failures

@@ -1,5 +1,5 @@
-// Which hosts of a link a connection tries, in which order and how many, and what an agent remembers of hosts that
-// failed: as daemons/smtp-client/connect does, where each host has one address. Knows no conversation, no engine.
+// Which hosts of a link a connection tries, in which order and how many, and what an agent remembers about hosts that
+// failed: as in daemons/smtp-client/connect, with one address for each host. Knows no conversation, no engine.
 #pragma once
 #include "daemons/decide/hosts/mx.h"
 #include "libsmtp/text/time_types.h"
@@ -27,8 +27,8 @@ private:
 
 class Candidates {
 public:
-    Candidates() = default; // nobody
-    // `most`: of the first hosts, and again of those to fall back on.
+    Candidates() = default; // no hosts
+    // `most`: limit for the first hosts, and again for those to fall back on.
     Candidates(const std::vector<decide::Host>& hosts, std::size_t most, const decide::Chance& chance);
 
     // The next to try; nothing: no more in this attempt.
@@ -39,7 +39,7 @@ public:
 private:
     std::deque<decide::Host> hosts_; // in order; those to come
     std::size_t most_ = 0, left_ = 0;
-    std::size_t postponed_ = 0; // hosts at the end of the tier that have been looked at before
+    std::size_t postponed_ = 0; // hosts at the end of the tier that have been examined before
     decide::Tier tier_ = decide::Tier::first;
 };
 

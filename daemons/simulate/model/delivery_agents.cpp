@@ -128,7 +128,7 @@ void DeliveryAgents::answered(q::ConnectionId id, const Answer& answer) {
 void DeliveryAgents::session_failed(q::ConnectionId id, const Answer& why) {
     auto& c = connections_.at(id);
     const auto failure = decide::classify(why.observation());
-    const bool unused = c.uses == 0; // nobody has been served there
+    const bool unused = c.uses == 0; // no message has been delivered there
     c.last_failure = why;
     if (why.mail_accepted()) c.mail_failure = why;
     if (why.code >= 500) c.hosts.drop_fallback();
@@ -141,8 +141,8 @@ void DeliveryAgents::session_failed(q::ConnectionId id, const Answer& why) {
     end(id, &why);
 }
 
-// No host is left. What a server says of itself is no verdict on the mail: that waits. One that accepted MAIL
-// proved its link: then the message's try failed.
+// No host is left. What a server says about itself is no verdict on the mail: that waits. One that accepted MAIL
+// proved its link: then the message's attempt failed.
 void DeliveryAgents::link_failed(q::ConnectionId id) {
     auto& c = connections_.at(id);
     auto why = c.mail_failure ? *c.mail_failure : c.last_failure;

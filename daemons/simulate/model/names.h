@@ -1,5 +1,5 @@
-// Where the mail for a domain goes, as the router would answer: from the configured routes, the scenario's DNS and the
-// links that are down. The same decisions (daemons/decide) with simulated look-ups.
+// Where the mail for a domain goes, as the router would answer: from the configured routes, the scenario's DNS and
+// the links that are down. The same decisions (daemons/decide) with simulated lookups.
 #pragma once
 #include "daemons/common/config/fwd.h"
 #include "daemons/decide/hosts/mx.h"

@@ -54,7 +54,7 @@ bool Servers::cuts_connections(const Fault& fault) {
            (fault.kind == FaultKind::refuses || (fault.kind == FaultKind::silent && fault.at == Stage::connect));
 }
 
-// How long we wait for it there.
+// How long we wait at this stage.
 smtp::Duration Servers::timeout(Stage stage) const {
     switch (stage) {
     case Stage::connect: return client_.connect_timeout;
@@ -100,7 +100,7 @@ Answer Servers::greet(Server& server, smtp::Duration now) {
     return {with_jitter(server.behaviour->connect)};
 }
 
-// By the server's own clock: so many within each minute, each hour.
+// By the server's own clock: this many in each minute, each hour.
 bool Servers::over_rate(Server& server, smtp::Duration now) const {
     const auto count = [&](std::int64_t& current, std::uint32_t& messages, std::int64_t part) {
         if (std::exchange(current, part) != part) messages = 0;

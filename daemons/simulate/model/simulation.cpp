@@ -165,10 +165,10 @@ void Simulation::execute(const q::AskCategorizer& a) {
     });
 }
 
-// A report is mail: it comes in, has a null sender, and goes where its recipient's mail goes.
+// A report is mail: it arrives, has a null sender, and goes where its recipient's mail goes.
 void Simulation::execute(const q::MakeReport& a) {
     auto& to = domain_of(a.id);
-    const bool nobody = message(a.id).null_sender; // to tell
+    const bool nobody = message(a.id).null_sender; // to notify
     if (a.kind == q::ReportKind::failed) {
         if (to.queued > 0) --to.queued;
         if (auto* stats = message(a.id).stats) ++stats->returned;
@@ -306,7 +306,7 @@ void Simulation::execute(const q::NoticeLink& a) {
 }
 
 void Simulation::execute(const q::NoticeQueue& a) {
-    if (a.event == 4000) return; // for want of a route: that was told
+    if (a.event == 4000) return; // a missing route: already reported
     TimelineEvent event{.at = schedule_.time(), .kind = EventKind::queue, .failures = a.failures};
     const auto known = domains_by_name_.find(a.queue);
     event.link = known == domains_by_name_.end() ? std::string(local_store) : domains_[known->second].link;

@@ -74,7 +74,7 @@ ChartColumn* Timeline::column(Link& link) {
     return at_column_ < link.columns.size() ? &link.columns[at_column_] : nullptr;
 }
 
-// What stood at the end of an interval stands at the beginning of the next.
+// The state at the end of an interval is that at the beginning of the next.
 void Timeline::advance(smtp::Duration at) {
     for (const auto reached = static_cast<std::size_t>(at / interval_); row_ < reached;) {
         for (auto& [name, link] : links_)
@@ -190,7 +190,7 @@ void Timeline::moved(const std::string& from, const std::string& to, const std::
 void Timeline::state(TimelineEvent event, std::string_view state) {
     Link& of = link(event.link);
     advance(event.at);
-    if (of.state == "down" && event.kind != EventKind::up) state = ""; // it stays so, whatever its probes say
+    if (of.state == "down" && event.kind != EventKind::up) state = ""; // it stays so, whatever the result of its probes
     event.in_summary = !state.empty() && of.state != state;
     if (event.in_summary) {
         of.state = state;

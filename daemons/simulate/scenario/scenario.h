@@ -1,6 +1,5 @@
-// A scenario of `postrider simulate`: which mail arrives, how servers behave, what goes wrong and when.
-// A value read from TOML by the same reader as the configuration. man/postrider.scenario.5 describes it to
-// its author.
+// A scenario of `postrider simulate`: which mail arrives, how servers behave, what goes wrong and when. A value read
+// from TOML by the same reader as the configuration. man/postrider.scenario.5 documents it for authors.
 #pragma once
 #include "daemons/common/config/problem.h"
 #include "daemons/common/config/sections/delivery/pools.h"
@@ -36,7 +35,7 @@ struct Traffic {
     std::uint64_t size = 4096;                    // of a message, in bytes
     decide::queue::Lane lane = decide::queue::Lane::normal;
     std::string sender;        // its domain gets the reports; "" a user here
-    std::uint32_t senders = 1; // so many different submitters, in turn
+    std::uint32_t senders = 1; // number of different submitters, in turn
     std::string retry_policy;  // by name; "" the route's
     std::string pool;          // of source addresses; "" its sender's or the route's
     bool null_sender() const { return sender == "<>"; }
@@ -68,11 +67,11 @@ struct Host {
     std::uint32_t connections = 0;                                // more at once get 421; 0: no limit
     std::uint32_t messages_per_minute = 0, messages_per_hour = 0; // more get over_rate at MAIL; 0: no limit
     Reply over_rate{452, "4.7.1", "too many messages, try again later"};
-    double unknown = 0;        // of recipients are refused for good (550)
-    smtp::Duration greylist{}; // a recipient is put off (450) until so long after its first try
+    double unknown = 0;        // share of recipients that are rejected permanently (550)
+    smtp::Duration greylist{}; // a recipient is deferred (450) until this long after its first attempt
 };
 
-// One [domain."<name>"]: what the name system says, for domains without a route of their own.
+// One [domain."<name>"]: the name system's answers, for domains without a route of their own.
 struct Domain {
     std::string name;
     std::vector<std::string> mx; // in order of preference; empty: "mx.<name>"
@@ -125,7 +124,7 @@ struct Scenario {
 // error is a line for the author.
 std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::string_view text);
 
-// What is known besides the file.
+// Inputs besides the file.
 struct ScenarioContext {
     std::optional<std::uint32_t> seed; // these two: from the command line, instead of what the file says
     std::optional<smtp::Duration> duration;

@@ -227,7 +227,7 @@ void Reader::domain(const std::string& word, const std::string& path, const Fill
     scenario_.domains.push_back(std::move(domain));
 }
 
-// A key that says nothing here.
+// A key that has no effect here.
 void Reader::restrict_key(const std::string& path, std::string_view key, bool fits, std::string_view what) {
     const auto whole = fmt::format("{}.{}", path, key);
     if (!fits && toml_.is_set(whole)) toml_.problem_at(whole, fmt::format("{} is for {} only", whole, what));
@@ -293,7 +293,7 @@ void Reader::report_missing(const std::string& path, std::string_view key, std::
         toml_.problem_at(path, fmt::format("{} is missing: {}", whole, question));
 }
 
-// A line for each of about 24 parts, of a length that people like.
+// A line for each of about 24 parts, of a round length.
 smtp::Duration default_interval(smtp::Duration duration) {
     constexpr smtp::Duration round_values[] = {1s,    5s, 10s, 30s, 1min, 5min, 10min, 15min,
                                                30min, 1h, 2h,  3h,  6h,   12h,  24h,   168h};
@@ -371,7 +371,7 @@ std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::stri
         at += word.size();
         const auto* next = word.data();
         const auto* const end = next + word.size();
-        const auto number = [&](char before, std::uint32_t& into) { // false: it does not go on so, or wrongly
+        const auto number = [&](char before, std::uint32_t& into) { // false: it does not continue this way, or is wrong
             if (before != 0 && (next == end || *next++ != before)) return false;
             const auto [stop, error] = std::from_chars(next, end, into);
             next = stop;

@@ -1,6 +1,6 @@
-// Who may knock now: until an account is known to be good, one connection authenticates with it and the
-// others wait for what becomes of that; what was refused is not tried again for a while. So a wrong password
-// is shown to a server once, however much mail waits. Knows neither passwords nor connections.
+// Decides which connection may authenticate now: until an account is known to work, one connection authenticates with
+// it and the others wait for the outcome; a rejected account is not tried again for a while. So a wrong password is
+// sent to a server once, however much mail is waiting. Knows neither passwords nor connections.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <deque>
@@ -16,7 +16,8 @@ class AuthThrottle {
 public:
     static constexpr smtp::Duration rejection_lifetime = std::chrono::seconds(30);
 
-    // A connection's wish to authenticate. Dropping it without a word gives the ticket to the next.
+    // A connection's request to authenticate. Destroying it without reporting an outcome passes the turn to the next
+    // one.
     class Ticket {
     public:
         ~Ticket();
@@ -24,10 +25,10 @@ public:
         Ticket& operator=(const Ticket&) = delete;
 
         bool granted() const { return state_ == State::granted; }
-        // Somebody's try with this account was refused, lately or while this one waited: why; "": not so.
+        // Why an attempt with this account was rejected, recently or while this one was waiting; "": it was not.
         const std::string& rejection() const { return rejection_; }
 
-        // What became of it; once it has come.
+        // The outcome, once known.
         void accepted();
         void rejected(const std::string& why, smtp::Monotonic now);
 
@@ -43,21 +44,21 @@ public:
         State state_ = State::waiting;
     };
 
-    // `changed`: it has come, or rejection() says something; not called from within this. `this` must
+    // `changed`: the ticket is granted, or rejection() is set; never called from within this function. `this` must
     // outlive the Ticket.
     std::unique_ptr<Ticket> request(const std::string& account, smtp::Monotonic now, std::function<void()> changed);
 
-    // The accounts may have changed: nothing is known of them any more.
+    // The accounts may have changed: forgets everything about them.
     void reset();
-    // Those that were refused last, with why.
+    // Accounts that were rejected at the last attempt, with the reason.
     std::vector<std::string> rejected_accounts() const;
 
 private:
     struct AccountState {
-        bool good = false;      // somebody got in since it was last refused
-        Ticket* busy = nullptr; // who knocks
+        bool good = false;      // an attempt succeeded after the last rejection
+        Ticket* busy = nullptr; // the ticket that is authenticating
         std::deque<Ticket*> waiting;
-        std::string refused; // why; "" not
+        std::string refused; // the reason; "": not rejected
         smtp::Monotonic until{};
     };
     void grant_next(AccountState& account_state);

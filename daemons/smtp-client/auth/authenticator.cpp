@@ -148,7 +148,7 @@ void Authenticator::accepted() {
 }
 
 bool Authenticator::rejected(const std::string& why, smtp::Monotonic now) {
-    if (!token_is_fresh_) { // nobody's fault: the token lived shorter than it was said to
+    if (!token_is_fresh_) { // not the account's fault: the token expired earlier than announced
         rejected_token_ = token_;
         ticket_.reset();
         return true;

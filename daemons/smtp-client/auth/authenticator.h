@@ -1,6 +1,6 @@
-// How one session says who we are: which account and mechanisms, its turn among the other connections, a
-// token where the account has a command for it, and how it went. Knows no socket and no session; makes the
-// SaslClient that the session wants.
+// How one session authenticates: the account and mechanisms, its turn among the other connections, a token if the
+// account has a command for it, and the outcome. Knows no socket and no session; creates the SaslClient for the
+// session.
 #pragma once
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/process/daemon.h"
@@ -17,19 +17,19 @@
 
 namespace smtp_client {
 
-// What connections share of it.
+// What connections share.
 class AuthContext {
 public:
     // `trouble`: a line for `postrider status`; "" clears it.
     AuthContext(common::RequestToken request_token, std::function<void(std::string_view)> trouble)
         : request_token_(std::move(request_token)), report_problem_(std::move(trouble)) {}
 
-    // From now on. Routes: those whose `auth` is not the usual one count.
+    // Takes effect from now on. Of the routes, only those with an `auth` other than the default matter.
     void use(std::shared_ptr<const auth::Credentials> accounts, const std::vector<decide::RouteRule>& routes);
 
 private:
     friend class Authenticator;
-    struct Derived { // SCRAM's salted password: it takes long to make
+    struct Derived { // SCRAM's salted password: expensive to compute
         std::string salt;
         std::uint32_t iterations = 0;
         smtp::Secret key;
@@ -47,9 +47,9 @@ private:
 
 class Authenticator {
 public:
-    // To this host, by the route of that pattern, as that user ("": whichever account there is). Null: nobody
-    // authenticates there. A user who has no account there is somebody all the same, with a Problem. `wake`:
-    // next() has something, in a later turn of the loop. The context must outlive it.
+    // For this host, by the route with that pattern, as that user ("": any account for the host). Null: no
+    // authentication there. A user without an account there still gets an Authenticator, which returns a Problem.
+    // `wake`: next() has a result; called in a later turn of the loop. The context must outlive it.
     static std::unique_ptr<Authenticator> for_host(AuthContext& context, std::string_view rule, const std::string& user,
                                                    const std::string& host, std::uint16_t port,
                                                    std::function<void()> wake);
@@ -67,17 +67,17 @@ public:
     struct Problem {
         std::string status, text;
     };
-    // Nothing yet; or, once, what to authenticate with, or why there is nothing.
+    // Nothing yet; or, once, the client to authenticate with, or why there is none.
     std::variant<std::monostate, smtp::SaslClient, Problem> next();
-    // What became of it. refused: by the server, for good; true: the token was an old one, and another try,
-    // on a connection of its own, gets a new one.
+    // The outcome. rejected(): permanently, by the server; true: the token was an old one, and another attempt, on a
+    // connection of its own, gets a new one.
     void accepted();
     bool rejected(const std::string& why, smtp::Monotonic now);
     // For logs: "alice at relay.example.net (SCRAM-SHA-256)".
     std::string description() const;
 
 private:
-    struct PendingToken { // for a token that is under way; it may outlive us
+    struct PendingToken { // for a token request in progress; may outlive the Authenticator
         std::optional<common::Token> token;
         std::function<void()> wake;
     };

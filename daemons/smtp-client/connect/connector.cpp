@@ -66,7 +66,7 @@ bool Connector::may_start_attempt() const {
            (!no_parallel_room_ || attempts_.empty());
 }
 
-// Tries what is to be tried now. Called whenever something has changed.
+// Tries what can be tried now. Called whenever something has changed.
 void Connector::advance() {
     while (may_start_attempt()) {
         if (addresses_left_ == 0 && attempts_.empty()) end_tier();
@@ -86,14 +86,14 @@ void Connector::advance() {
     rearm();
 }
 
-// The hosts of this tier that have not been looked at. Those put off are behind them.
+// The hosts of this tier that have not been examined yet. Postponed hosts come after them.
 std::size_t Connector::untried_hosts() const {
     return static_cast<std::size_t>(std::ranges::count(hosts_, host_->tier, &proto::route::Host::tier)) - postponed_;
 }
 
-// An attempt ends after so many addresses. The last of them is another host's, if there is one; and where hosts are
-// too many for all to have one, those with nothing but addresses that failed lately come behind the others. Or one
-// dead host, or a few, would keep mail from those that serve, for ever.
+// An attempt ends after a limited number of addresses. The last of them is reserved for another host, if there is
+// one; and if there are more hosts than addresses, hosts with nothing but addresses that failed lately come after the
+// others. Otherwise one dead host, or a few, would keep mail from the working ones forever.
 bool Connector::reserved_for_other_hosts() const {
     if (!race_ || addresses_left_ == 0) return false;
     const auto others = untried_hosts();
@@ -107,8 +107,7 @@ void Connector::postpone_host() {
     ++postponed_;
 }
 
-// As many addresses as an attempt may try have been tried: what is left are the hosts to fall back on, with as
-// many of their own.
+// The attempt has used up its addresses: what is left are the fallback hosts, with the same number of their own.
 void Connector::end_tier() {
     const bool last = host_ && host_->tier == decide::Tier::fallback;
     std::erase_if(hosts_, [&](auto& host) { return last || host.tier != decide::Tier::fallback; });
@@ -116,7 +115,7 @@ void Connector::end_tier() {
     postponed_ = 0;
 }
 
-// False: there is none, and that has been said.
+// False: there is none, and the owner has been notified.
 bool Connector::next_host() {
     if (tried_ == 0 && reserved_for_other_hosts()) postpone_host();
     race_.reset();

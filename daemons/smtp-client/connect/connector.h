@@ -22,7 +22,7 @@ struct Candidate {
     const config::SourceAddress* source = nullptr; // it is reached from; null: as the kernel chooses
 
     const std::string& name() const { return host.name; } // or the literal
-    bool local() const { return !endpoint.path.empty(); } // a UNIX socket: what is said stays on this system
+    bool local() const { return !endpoint.path.empty(); } // a UNIX socket: the data stays on this system
     std::string peer() const {
         return local() ? "localhost[" + endpoint.path + "]" : name() + "[" + endpoint.address.to_string() + "]";
     }
@@ -31,21 +31,21 @@ struct Candidate {
 
 class Connector {
 public:
-    // To whom it reports. None of these may destroy the connector at once.
+    // Receives the reports. None of these may destroy the connector at once.
     class Owner {
     public:
-        // May it connect there, besides what it tries already, or instead? The answer is permit(), at once
-        // or later; before it no further question is asked.
+        // May it connect there, in addition to its current attempts or instead? The answer is permit(), at once or
+        // later; until then no further question is asked.
         enum class ConnectMode { sequential, parallel };
         virtual void request_permission(const std::string& address, ConnectMode mode) = 0;
         virtual void released(const std::string& address) = 0;                       // gives that place back
-        virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
+        virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for observers
         virtual void unreachable(const Candidate& candidate, int error) = 0; // errno; EADDRNOTAVAIL: of no source
-        // The host has no address. `status`: "4.4.3" name servers gave no answer; "4.4.4" none of the families that
-        // are used; "5.4.4" none at all, as those say who know.
+        // The host has no address. `status`: "4.4.3" name servers gave no answer; "4.4.4" none of the one family
+        // that is used; "5.4.4" none of either family, as the name servers answered.
         virtual void no_address(const std::string& status, const std::string& text) = 0;
         virtual void reached(const Candidate& candidate, std::unique_ptr<TlsStream> stream) = 0;
-        // The last word. crowded: the best hosts that could be had have no room.
+        // Always the last call. at_limit: the best hosts available have no room.
         enum class End { exhausted, at_limit };
         virtual void out_of_addresses(End end) = 0;
         // Of the stream that was reached.
@@ -62,14 +62,14 @@ public:
     Connector(const Connector&) = delete;
     Connector& operator=(const Connector&) = delete;
 
-    // Looks for the first or, what was reached having come to nothing, the next address that answers.
+    // Looks for the first address that answers or, if the one reached did not work out, for the next.
     void next();
-    // The address reached last once more, and no other.
+    // Connects once more to the address reached last, and to no other.
     void retry_same();
     void permit(bool granted);
-    // The destination has spoken for all its hosts: nothing of the fallback tier is tried.
+    // The destination's reply applies to all its hosts: nothing of the fallback tier is tried.
     void skip_fallback();
-    // Lets everything go, in silence.
+    // Drops everything without a report.
     void stop();
 
 private:
@@ -94,7 +94,7 @@ private:
     void open(Attempt& attempt);
     void connected(Attempt& attempt, int error);
     void failed(Attempt& attempt, int error);
-    void drop_attempt(Attempt& attempt, int error); // which says nothing of the address
+    void drop_attempt(Attempt& attempt, int error); // says nothing about the address
     void on_deadline();
     void rearm();
     void finish(Owner::End end);
@@ -125,7 +125,7 @@ private:
     bool over_ = false;
     std::size_t addresses_left_; // addresses of this tier
     std::size_t tried_ = 0;      // addresses of this host
-    std::size_t postponed_ = 0;  // hosts at the end of the tier that have been looked at before
+    std::size_t postponed_ = 0;  // hosts at the end of the tier that have been examined before
     std::optional<std::pair<decide::Tier, std::uint16_t>> best_at_limit_; // the best of the hosts that had no room
 };
 

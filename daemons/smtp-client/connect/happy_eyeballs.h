@@ -1,6 +1,6 @@
-// In which order, and when, the addresses of one host are tried (RFC 8305, Happy Eyeballs): IPv6 and IPv4 in
-// turn, those that failed lately last, a further one while the one before is still connecting. A value with a
-// hand-moved clock: knows no socket, and asks nobody.
+// The order in which the addresses of one host are tried, and when (RFC 8305, Happy Eyeballs): IPv6 and IPv4
+// alternately, those that failed lately last, another one while the previous one is still connecting. A value with a
+// hand-moved clock: knows no socket and makes no queries.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "libsmtp/text/time_types.h"
@@ -24,7 +24,7 @@ public:
 
     explicit HappyEyeballs(Delays delays) : delays_(delays) {}
 
-    // What the name system said of a family; once for each.
+    // The name system's answer for a family; once for each.
     void add_answer(Family family, Addresses addresses, smtp::Monotonic now);
     bool has_answer(Family family) const { return of(family).answered; }
 
@@ -32,12 +32,12 @@ public:
     std::optional<common::IpAddress> next(smtp::Monotonic now);
     std::optional<smtp::Monotonic> due() const;
     bool exhausted() const;
-    // All that is known, and there are addresses, and none of them is better than its memory.
+    // All answers have arrived, there are addresses, and all of them failed lately.
     bool only_failed_lately() const;
 
     // An attempt failed: the next one need not wait.
     void failed() { not_before_ = {}; }
-    // It was not tried to the end: it is the next of its family.
+    // It was not tried to the end: it comes next in its family.
     void put_back(const common::IpAddress& address);
 
 private:

@@ -1,5 +1,5 @@
-// The source addresses one connection may come from: those of its pool, the ones it has chosen, those that were
-// refused on the way. Without a pool the kernel chooses. Knows no sockets and no SMTP.
+// The source addresses one connection may use: those of its pool, the ones chosen, those that servers rejected.
+// Without a pool the kernel chooses. Knows no sockets and no SMTP.
 #pragma once
 #include "daemons/common/config/sections/delivery/pools.h"
 #include <array>
@@ -13,27 +13,27 @@ namespace smtp_client {
 
 class SourceAddresses {
 public:
-    // `resting`: addresses of it that are the last choice. After `max_rejections` it stays with what it has.
+    // `resting`: its addresses that are the last choice. After `max_rejections` the current address is kept.
     SourceAddresses(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
                     std::size_t max_rejections, std::mt19937& random);
-    SourceAddresses(const SourceAddresses&) = delete; // what it gives out points into it
+    SourceAddresses(const SourceAddresses&) = delete; // its results point into it
 
     bool has_pool() const { return pool_ != nullptr; }
     const std::string& pool_name() const { return pool_->name; }
-    // Has the pool an address that reaches those of this family? Without a pool, always.
+    // Does the pool have an address that reaches those of this family? Without a pool, always.
     bool reaches_v4() const { return reaches(Family::v4); }
     bool reaches_v6() const { return reaches(Family::v6); }
 
-    // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
+    // The source address for `to`, the same for all of its family until it is rejected; null: none is left.
     const config::SourceAddress* source_for(const common::IpAddress& to);
-    // The next server is reached from that address, if it can be used and does not rest: a server that greylists
+    // The next server is reached from that address, if it can be used and is not backing off: a server that greylists
     // expects the mail from the same address again. "": from any.
     void prefer(const std::string& source);
-    // Is the current server to be reached from that one instead? Then it is preferred.
+    // Should the current server be reached from that address instead? Then it is preferred.
     bool switch_to_preferred(const std::string& source);
-    // Why source_for() has none for that one: "the pool bulk has no IPv6 address".
+    // Why source_for() has none for `to`: "the pool bulk has no IPv6 address".
     std::string why_no_source_for(const common::IpAddress& to) const;
-    // This host does not have it.
+    // This host does not have the address.
     void mark_unusable(const config::SourceAddress& source);
     // A server was reached from it (null: no pool).
     void reached(const config::SourceAddress* source) { current_ = source; }
@@ -42,22 +42,22 @@ public:
     std::string description() const;
     const config::SourceAddress* current() const { return current_; }
     std::string current_text() const { return current_ ? current_->address.to_string() : std::string(); }
-    // The server does not want the current one. False: there is no other to try there, or enough have been tried.
+    // The server rejects the current one. False: there is no other to try there, or enough have been tried.
     bool rejected_by_server(std::string why);
-    // The site does not want the current one, nor will its other servers. False: there is no other to try there that
-    // does not rest, or enough have been tried.
+    // The site rejects the current one, and so will its other servers. False: there is no other to try there that is
+    // not backing off, or enough have been tried.
     bool rejected_by_site();
-    // It is one that rests for the site, by what this connection knows.
+    // The current one is backing off for the site, as far as this connection knows.
     bool is_backing_off() const { return current_ != nullptr && states_[index_of(*current_)].backing_off; }
-    // … and was taken all the same.
+    // … and was accepted anyway.
     void end_backoff();
-    // Another server is to be reached: what the last one refused, it has not.
+    // Another server is tried next: rejections by the previous one do not count for it.
     void next_server();
 
     struct Rejection {
         std::string source, why;
     };
-    // Those that the server refused before it took the current one: it was not the server's own trouble.
+    // Those that the server rejected before it accepted the current one: the server itself was not the problem.
     std::vector<Rejection> take_rejections();
     std::vector<std::string> take_unusable();
 

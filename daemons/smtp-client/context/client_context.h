@@ -1,5 +1,5 @@
-// What the connections of this process share: the loop, the log, the settings, the resolver, the messages that
-// are open, and what is remembered of servers. Knows no connection.
+// What the connections of this process share: the loop, the log, the settings, the resolver, the open messages, and
+// what is remembered about servers. Knows no connection.
 #pragma once
 #include "daemons/common/config/sections/delivery/pools.h"
 #include "daemons/common/config/sections/delivery/smtp_client.h"
@@ -36,17 +36,17 @@ struct ClientContext {
     PeerHistory peer_history = {};
     std::mt19937 random;
     std::uint64_t sessions = 0;
-    std::optional<smtp::Monotonic> last_shortage_log = {}; // when the log last said so
-    std::optional<decide::RouteTable> tls_routes = {};     // if there are any with a TLS level of their own
-    std::shared_ptr<const tls::Context> tls = nullptr;     // null: TLS cannot be had, and the log said why
+    std::optional<smtp::Monotonic> last_shortage_log = {}; // when this was last logged
+    std::optional<decide::RouteTable> tls_routes = {};     // if any have a TLS level of their own
+    std::shared_ptr<const tls::Context> tls = nullptr;     // null: TLS is not available; the reason was logged
     ResumptionCache resumptions = {};
-    AuthContext auth = AuthContext({}, [](std::string_view) {}); // nobody authenticates
+    AuthContext auth = AuthContext({}, [](std::string_view) {}); // no authentication
 
-    // Told what came of every try to have TLS with a host; empty: nobody wants to know.
+    // Receives the outcome of every attempt to use TLS with a host; empty: not wanted.
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
     std::string tls_reports_from = {};                // sender of reports
     std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
-    common::Metrics* metrics = nullptr;               // null: nobody wants to know
+    common::Metrics* metrics = nullptr;               // null: not collected
 
     bool soft_bounce = false;                       // of [bounce]
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
@@ -59,7 +59,7 @@ struct ClientContext {
         return found == pools.end() ? nullptr : found->second;
     }
 
-    // This host's shortage is nobody's failure: what waits, waits. Said once in a while.
+    // A shortage on this host is no delivery's failure: what waits keeps waiting. Logged once in a while.
     void log_shortage(const spool::Error& error) {
         const auto now = common::Loop::now().monotonic;
         if (last_shortage_log && now - *last_shortage_log < std::chrono::seconds(30)) return;

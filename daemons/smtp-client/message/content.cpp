@@ -13,7 +13,7 @@ constexpr std::size_t piece_size = 256 * 1024;
 constexpr int pieces_per_turn = 8;
 constexpr std::uint64_t line_limit = smtp::OutgoingContent::line_limit;
 
-// A line too long to leave as it is: it would be wrapped on its way, behind the signature.
+// A line too long to leave as it is: it would be wrapped in transit, after signing.
 bool has_long_line(std::string_view header) {
     for (std::size_t at = 0; at < header.size();) {
         const auto end = std::min(header.find('\n', at), header.size());
@@ -48,7 +48,7 @@ ReadResult<> Content::begin() {
         rule_ = signing_->rule_for(message_.envelope(), *header);
     }
     const bool must = facts.eight_bit && server_ == Server::takes_seven_bit;
-    // Lines that would be mended on their way are encoded instead, before they are signed.
+    // Lines that would be repaired in transit are encoded instead, before they are signed.
     const bool odd_lines = facts.longest_line > line_limit || facts.bare_lf_or_cr;
     if (must || (rule_ && odd_lines)) {
         survey_.emplace();
@@ -109,7 +109,7 @@ void Content::sign(smtp::WallTime now) {
 }
 
 std::uint64_t Content::longest_line() const {
-    if (conversion_wanted()) return UINT64_MAX; // of the header and of what is kept nobody measured it again
+    if (conversion_wanted()) return UINT64_MAX; // the header and the parts kept unchanged were not measured again
     return message_.content().longest_line;
 }
 

@@ -22,7 +22,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
         to.parameters.notify = smtp::Notify::from_bits(static_cast<std::uint8_t>(wishes.notify(number)));
         to.parameters.orcpt = wishes.original_recipient(number);
     }
-    // The queue-manager groups by reverse-path: the first one's is everybody's.
+    // The queue-manager groups by reverse-path: the first recipient's applies to all.
     if (order.recipients.empty()) return false;
     out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
     if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
@@ -34,7 +34,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
 std::string delivered_to_fields(const Deliver& order, const spool::MessageReader& message) {
     const auto& all = message.state().recipients;
     if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
-    const auto& address = all[order.recipients[0]].delivered_to; // everybody's, as the reverse-path is
+    const auto& address = all[order.recipients[0]].delivered_to; // the same for all, like the reverse-path
     return address.empty() ? "" : "Delivered-To: " + address + "\r\n";
 }
 
@@ -73,7 +73,7 @@ Done make_done(const Deliver& order, const spool::MessageState& state, const smt
     for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
     out.results.reserve(order.recipients.size());
     const decide::DsnRequests wishes(state);
-    const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
+    const bool traced = state.envelope.trace != spool::Trace::none; // every result is reported
     for (std::size_t i = 0; i < order.recipients.size(); ++i) {
         auto& each = out.results.emplace_back();
         each.recipient = order.recipients[i];

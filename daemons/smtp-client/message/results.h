@@ -1,5 +1,5 @@
-// From a spool file to a transaction and from its result to what the queue-manager is told. Knows the words
-// of all three; does no I/O.
+// Converts a spool file to a transaction, and its result to the report for the queue-manager. Knows the terms of all
+// three; does no I/O.
 #pragma once
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/outcome/failure.h"
@@ -11,22 +11,22 @@
 
 namespace smtp_client {
 
-// The recipients a delivery names, as the session wants them. False: one of them does not exist.
+// The recipients that a delivery names, in the session's form. False: one of them does not exist.
 bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message,
                       smtp::Transaction& out);
-// What goes before the header on its way to these recipients: of mail that an alias or a .forward file here sends
-// on, a Delivered-To field, by which it is known when it comes back.
+// What precedes the header for these recipients: for mail that an alias or a .forward file here forwards, a
+// Delivered-To field, by which it is recognized when it comes back.
 std::string delivered_to_fields(const proto::delivery::Deliver& order, const spool::MessageReader& message);
-// What the session has to know of the content, which is prepared.
+// What the session has to know about the content, which is prepared.
 void describe(const Content& content, smtp::Transaction& out);
 
-// What the route says of such a reply instead; its status gets the new class.
+// The route's replacement for such a reply; its status gets the new class.
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts);
 void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
-// bounce.soft_bounce: what failed is tried again.
+// bounce.soft_bounce: what failed permanently is retried.
 void apply_soft_bounce(smtp::Verdict& verdict);
 
-// `result` is of the order's recipients, in order.
+// `result`: for the order's recipients, in order.
 proto::delivery::Done make_done(const proto::delivery::Deliver& order, const spool::MessageState& state,
                                 const smtp::TransactionResult& result);
 // The same verdict for all of them.

@@ -19,7 +19,7 @@ std::string domain_of_from(std::string_view header) {
     const smtp::HeaderField* from = nullptr;
     for (const auto& field : block.fields) {
         if (!field.is("From")) continue;
-        if (from) return ""; // whose mail it is nobody can tell
+        if (from) return ""; // more than one From: the author is ambiguous
         from = &field;
     }
     if (!from || from->value.size() > longest_from) return "";

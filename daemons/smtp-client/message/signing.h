@@ -1,6 +1,6 @@
-// Who signs a message and how the fields are made: the rules of [dkim], the keys that master handed down, and
-// what the envelope tells of how the message came. One for each configuration; immutable, and kept alive by who
-// uses it. Knows no files and nothing of delivery.
+// Which domain signs a message and how the fields are made: the rules of [dkim], the keys that master passed down,
+// and what the envelope records about where the message came from. One per configuration; immutable, and kept alive
+// by its users. Knows no files and nothing about delivery.
 #pragma once
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
@@ -20,16 +20,15 @@ namespace smtp_client {
 
 class Signing {
 public:
-    // `listeners`: which of them are for submission. A key that is missing or cannot be used is logged, and signs
-    // nothing.
+    // `listeners`: which of them are for submission. A key that is missing or unusable is logged, and signs nothing.
     Signing(std::vector<decide::SigningRule> rules, std::vector<common::Network> relay_networks,
             const std::vector<config::Listener>& listeners, const proto::secrets::Client& secrets, common::Log& log);
 
     bool any() const { return !rules_.empty(); }
-    // Who signs; null: nobody. `header`: of the message, as it leaves.
+    // The rule that signs; null: none. `header`: of the message, as it leaves.
     const decide::SigningRule* rule_for(const spool::Envelope& envelope, std::string_view header) const;
-    // The DKIM-Signature fields, to be put before the header; "" where this cannot be signed, and `why` says
-    // why. `body_hash`: SHA-256 of the relaxed body.
+    // The DKIM-Signature fields, to be put before the header; "" if this cannot be signed, with the reason in `why`.
+    // `body_hash`: SHA-256 of the relaxed body.
     std::string fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
                        smtp::WallTime now, std::string& why) const;
 

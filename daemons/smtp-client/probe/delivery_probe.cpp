@@ -127,8 +127,7 @@ void DeliveryProbe::next_round() {
     connection_->close();
 }
 
-// --- the connection's word
-// ------------------------------------------------------------------------------------
+// --- callbacks from the connection ---
 
 void DeliveryProbe::may_connect(Connection& connection, const std::string&, bool) {
     connection.permit(Connection::Permit::yes);
@@ -154,8 +153,7 @@ void DeliveryProbe::record_outcome(Outcome outcome, const smtp::RemoteReply& rea
     tried_.host = host;
 }
 
-// --- steps
-// ----------------------------------------------------------------------------------------------------
+// --- steps ---
 
 ProbeStep DeliveryProbe::step(Step what, const std::string& host) const {
     ProbeStep out;
@@ -179,7 +177,7 @@ void DeliveryProbe::report_held() {
 void DeliveryProbe::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
     looked_up_ = host;
     const bool v4 = type == dns::Type::a;
-    if (v4 ? !context_.settings.ipv4 : !context_.settings.ipv6) return; // nobody was asked
+    if (v4 ? !context_.settings.ipv4 : !context_.settings.ipv6) return; // no query was made
     auto out = step(Step::addresses, host);
     const std::string_view name = v4 ? "A" : "AAAA";
     out.reply.stage = Stage::lookup;
@@ -291,10 +289,10 @@ void DeliveryProbe::failed(const std::string& relay, const smtp::Verdict& why) {
 
 void DeliveryProbe::report_failure(const std::string& relay, const smtp::Verdict& why) {
     failed_at_ = relay.empty() ? looked_up_ : relay;
-    if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
+    if (why.stage >= Stage::mail && why.code != 0) return; // the reply itself has been reported
     if (held_step_ && why.code != 0) held_step_.reset();   // that was it
     auto out = step(step_of(why.stage), failed_at_);
-    // What a server says of itself is no verdict on the mail: that waits.
+    // What a server says about itself is no verdict on the mail: that waits.
     out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary
                                                                                                   : Finding::permanent);
     out.reply = why;
@@ -309,7 +307,7 @@ void DeliveryProbe::probed(const std::string& relay, const smtp::TransactionResu
         const auto& verdict = result.verdicts[result.of_recipient[i]];
         record_outcome(verdict.outcome, verdict, relay);
         const bool changed_by_rules = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
-        // What this side refused, or reads otherwise, has not been told yet; lost connections have.
+        // What this side refused, or interprets differently, has not been reported yet; lost connections have.
         const bool ours = verdict.code == 0 && verdict.outcome == smtp::Outcome::failed;
         if (!ours && !changed_by_rules) continue;
         auto out = step(step_of(verdict.stage), relay);

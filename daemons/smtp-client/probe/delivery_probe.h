@@ -1,6 +1,6 @@
-// An operator's try: connections as for deliveries, over which no message goes, and each step told as it
-// happens. Asks nobody for permission and counts nowhere; what it learns of an address (failed, works again) is
-// remembered as a delivery would. Knows the words of the conversation "delivery"; not its channel.
+// An operator's delivery test: connections as for deliveries, but without a message, and each step reported as it
+// happens. Asks for no permission and is not counted; what it learns about an address (failed, works again) is
+// remembered as after a delivery. Knows the messages of the conversation "delivery"; not its channel.
 #pragma once
 #include "daemons/smtp-client/session/connection.h"
 #include <deque>
@@ -14,11 +14,11 @@ class DeliveryProbe final : Connection::Owner, SessionObserver {
 public:
     struct Callbacks {
         std::function<void(const proto::delivery::ProbeStep&)> step;
-        // The last word. Must not destroy the trial at once.
+        // Always the last call. Must not destroy the probe at once.
         std::function<void(const proto::delivery::ProbeResult&)> over;
     };
 
-    // `context` must outlive it. Starts at once, reports from later turns of the loop on.
+    // `context` must outlive it. Starts at once; reports arrive in later turns of the loop.
     DeliveryProbe(ClientContext& context, proto::delivery::Probe order, Callbacks callbacks);
     DeliveryProbe(const DeliveryProbe&) = delete;
     DeliveryProbe& operator=(const DeliveryProbe&) = delete;
@@ -58,15 +58,15 @@ private:
     std::deque<proto::delivery::Connect> rounds_; // still to come
     std::unique_ptr<Connection> connection_;
     common::TurnHook next_;
-    // A refusal that need not be the end: what follows it says.
+    // A rejection that need not be the end: what follows decides.
     std::optional<proto::delivery::ProbeStep> held_step_;
     std::string looked_up_; // the host, last
-    std::string account_;   // we say we are; "" nothing yet
+    std::string account_;   // authenticated as; "" none yet
     std::string failed_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host
                             // without addresses
     proto::delivery::ProbeResult tried_;
-    bool outcome_reported_ = false; // in this round, what becomes of the recipients
-    bool mail_refused_ = false;     // what is said of recipients then means nothing
+    bool outcome_reported_ = false; // in this round, the outcome for the recipients
+    bool mail_refused_ = false;     // verdicts on recipients then mean nothing
 };
 
 } // namespace smtp_client

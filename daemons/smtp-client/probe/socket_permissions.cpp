@@ -9,7 +9,7 @@ namespace smtp_client {
 
 namespace {
 
-// The first part of the path that cannot be looked at is why the whole cannot.
+// The first part of the path that is inaccessible is the reason why the whole path is.
 std::string first_obstacle(const std::string& path) {
     for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
         const auto part = path.substr(0, slash);

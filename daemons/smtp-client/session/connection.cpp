@@ -39,7 +39,7 @@ Connection::Connection(ClientContext& context, Connection::Owner& owner, deliver
     hook_.schedule();
 }
 
-// --- the owner's word ---
+// --- calls from the owner ---
 
 void Connection::deliver(delivery::Deliver order) {
     if (over_) return;
@@ -57,7 +57,7 @@ void Connection::close(NotStarted not_started) {
     if (over_) return;
     closing_ = true;
     if (not_started == NotStarted::drop) deliveries_.drop_waiting();
-    if (!is_up() && deliveries_.empty()) return finish(End::orderly); // it is not needed any more
+    if (!is_up() && deliveries_.empty()) return finish(End::orderly); // it is no longer needed
     hook_.schedule();
 }
 
@@ -83,7 +83,7 @@ Connection::CutOff Connection::cut(std::uint64_t delivery) {
     return CutOff::yes;
 }
 
-// --- the search's word ---
+// --- callbacks from the host search ---
 
 void Connection::may_connect(const std::string& address, ConnectMode mode) {
     owner_.may_connect(*this, address, mode == ConnectMode::parallel);
@@ -196,7 +196,7 @@ void Connection::ready() {
     if (const auto* from = sources_.current()) {
         log().info("{} reached from {} ({}), pool {}", relay(), source(), from->helo, sources_.pool_name());
         report_unusable_sources();
-        for (auto& refusal : sources_.take_rejections()) // what others of the pool were told before, was about them
+        for (auto& refusal : sources_.take_rejections()) // rejections before concerned other pool addresses
             owner_.source_refused(*this,
                                   {order_.link, std::move(refusal.source), std::move(refusal.why), By::connection});
     }
@@ -210,7 +210,7 @@ void Connection::report_unusable_sources() {
         owner_.source_refused(*this, {order_.link, std::move(each), "this host does not have it", By::us});
 }
 
-// Hands deliveries to the session as long as it takes them.
+// Passes deliveries to the session as long as it takes them.
 void Connection::feed_session() {
     if (!session() || session()->over() || !is_up()) return;
     preparing_ = false;
@@ -238,7 +238,7 @@ Connection::Feed Connection::feed_next(DeliveryJob& job) {
     return Feed::pauses;
 }
 
-// Those under way first; then the rest goes back untried, and a descriptor with it.
+// Those under way finish first; then the rest goes back untried, which also frees a descriptor.
 Connection::Feed Connection::send_back_untried() {
     closing_ = true;
     if (deliveries_.none_in_session()) deliveries_.drop_waiting();
@@ -289,7 +289,7 @@ void Connection::report_result(const smtp::TransactionResult& replied) {
     }
     ++deliveries_done_;
     if (job->probe()) return observer_->probed(relay(), result);
-    // Mail was taken, for all whom it was for, from an address that the queue-manager takes for a resting one.
+    // Mail was accepted, for all its recipients, from an address that the queue-manager regards as backing off.
     if (delivered_to_all(result) && sources_.is_backing_off()) {
         sources_.end_backoff();
         owner_.source_taken(*this, {order_.link, source()});
@@ -325,8 +325,8 @@ void Connection::try_another_host(const DeliveryJob& job, std::string text) {
     search_.try_next();
 }
 
-// A server that answers, and refuses before anybody's mail is spoken of, may mean the address we come from: the
-// pool's next one shows. Silence and broken connections say nothing of the kind.
+// A server that answers, and rejects us before any mail is mentioned, may mean our source address: trying the pool's
+// next one shows. Silence and broken connections mean nothing of the kind.
 bool Connection::retry_from_another_source(const smtp::Verdict& why) {
     const bool at_the_door = why.stage == smtp::Stage::banner || why.stage == smtp::Stage::ehlo;
     if (!sources_.current() || !at_the_door || why.code < 400 || is_up() || !sources_.rejected_by_server(why.text))
@@ -336,8 +336,8 @@ bool Connection::retry_from_another_source(const smtp::Verdict& why) {
     return true;
 }
 
-// Words about the address we come from at MAIL or later: it rests, and where one is left that does not, the mail goes
-// from there. What is said then, or where none is left, is the verdict.
+// A rejection of our source address at MAIL or later: the address backs off, and if another one is left that does
+// not, the mail goes from there. The reply then, or this one if none is left, is the verdict.
 bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
     const auto* job = deliveries_.in_session(result.id);
     auto refusal = job ? source_refusal(sources_, *job, result) : std::nullopt;
@@ -351,7 +351,7 @@ bool Connection::retry_from_another_source(smtp::TransactionResult& result) {
     return true;
 }
 
-// The same server once more, from the address that the delivery was put off at.
+// The same server once more, from the source address at which the delivery was deferred.
 void Connection::switch_source(const DeliveryJob& job) {
     log().info("{}: was deferred when sent from {}; trying that address again instead of {}",
                job.order().queue_id.text(), next_source(sources_), source());
@@ -360,8 +360,8 @@ void Connection::switch_source(const DeliveryJob& job) {
     search_.retry_same();
 }
 
-// Where TLS is only welcome, a server that offers it and cannot do it gets its mail without: once more to the
-// same address.
+// If TLS is only opportunistic, a server that offers it but cannot do it gets its mail without: once more to the same
+// address.
 bool Connection::retry_in_plain_text(const smtp::Verdict& why) {
     if (why.stage != smtp::Stage::tls || !search_.host()->tls().may_fall_back()) return false;
     log().info("{}; trying again in plain text", why.text);
@@ -369,8 +369,8 @@ bool Connection::retry_in_plain_text(const smtp::Verdict& why) {
     return true;
 }
 
-// A token that was kept may be worth nothing any more: once more to the same address with a new one. What is
-// refused permanently is told to the connections that wait with the same.
+// A cached token may no longer be valid: once more to the same address with a new one. A permanent rejection is
+// passed on to the connections that wait with the same account.
 bool Connection::retry_with_new_token(const smtp::Verdict& why) {
     auto* authenticator = search_.authenticator();
     if (!authenticator || why.stage != smtp::Stage::auth || why.code < 500) return false;
@@ -420,7 +420,7 @@ bool Connection::retry_same_host(const Ended& end, Served served) {
 
 bool Connection::go_to_next_host(const Ended& end, Served served) {
     const auto& host = *search_.current();
-    // A destination that says 5xx is not to be got round.
+    // A destination's 5xx must not be circumvented.
     if (end.why.code >= 500 && host.host.tier != decide::Tier::fallback) search_.skip_fallback();
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
     if (end.why.stage == smtp::Stage::tls) {
@@ -447,7 +447,7 @@ void Connection::report_interrupted(const smtp::TransactionResult& result) {
     finish(End::failed, failures_.last().why);
 }
 
-// What became of the delivery that was to go first, where that was found out without its conversation.
+// The outcome of the delivery that was to go first, where it was determined without its conversation.
 void Connection::fail_first_delivery(const AttemptFailure& failed, ReportTo report_to) {
     auto& job = deliveries_.front();
     static_cast<void>(job.open(context_));
@@ -459,7 +459,7 @@ void Connection::fail_first_delivery(const AttemptFailure& failed, ReportTo repo
     deliveries_.take(job.id()).reset();
 }
 
-// No address is left. The message that was to go first says so; the others have not been tried.
+// No address is left. The message that was to go first reports it; the others have not been tried.
 void Connection::link_failed() {
     const auto* first = first_delivery();
     if (first && failures_.is_for_requirement_of(first->id())) {

@@ -1,8 +1,8 @@
-// One connection as the queue-manager asked for it: a HostSearch finds a host and opens the conversation, a
-// DeliveryQueue holds the deliveries, which go one after the other (the next one's commands behind the message before).
-// What is here is the order of these things: which delivery goes when, what is reported, when a host is left for
-// another one, and how the connection ends. Knows nothing of the queue-manager's channel, of other connections, or of
-// why it exists.
+// One connection as the queue-manager requested it: a HostSearch finds a host and opens the conversation, a
+// DeliveryQueue holds the deliveries, which go one after the other (the next one's commands follow the previous
+// message immediately). This class handles the order of these things: which delivery goes when, what is reported,
+// when a host is left for another one, and how the connection ends. Knows nothing about the queue-manager's channel,
+// other connections, or why it exists.
 #pragma once
 #include "daemons/smtp-client/session/attempt_failures.h"
 #include "daemons/smtp-client/session/delivery_queue.h"
@@ -20,28 +20,28 @@ namespace smtp_client {
 
 class Connection : HostSearch::Owner {
 public:
-    // To whom it reports. None of these may destroy the connection at once.
+    // Receives the reports. None of these may destroy the connection at once.
     class Owner {
     public:
         // May it connect to this address? The answer is permit(), at once or later.
         virtual void may_connect(Connection& connection, const std::string& address, bool in_parallel) = 0;
         virtual void released(Connection& connection, const std::string& address) = 0;
         virtual void connected(Connection& connection) = 0;
-        // An address of its pool is not to be used for a while; mail was taken from one that rested.
+        // An address of its pool must not be used for a while; mail was accepted from one that was backing off.
         virtual void source_refused(Connection&, proto::delivery::SourceRefused) {}
         virtual void source_taken(Connection&, proto::delivery::SourceAccepted) {}
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
                           std::optional<spool::MessageReader> message) = 0;
-        // The last word. What was handed over and not done has not been tried.
+        // Always the last call. What was handed over and not done has not been tried.
         virtual void closed(Connection& connection, proto::delivery::Closed closed) = 0;
 
     protected:
         ~Owner() = default;
     };
 
-    // `context`, `owner` and `observer` (null: nobody looks on) must outlive it. Starts at once, reports from
-    // later turns of the loop on.
+    // `context`, `owner` and `observer` (null: none) must outlive it. Starts at once; reports arrive in later turns
+    // of the loop.
     Connection(ClientContext& context, Connection::Owner& owner, proto::delivery::Connect order,
                SessionObserver* observer = nullptr);
     Connection(const Connection&) = delete;
@@ -59,7 +59,7 @@ public:
         unknown,  // its result has been reported
     };
     CutOff cut(std::uint64_t delivery);
-    // A transaction without a message, which the observer hears of instead of the owner.
+    // A transaction without a message; its result goes to the observer instead of the owner.
     void probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts);
     // QUIT after all that was handed over.
     enum class NotStarted : std::uint8_t { deliver, drop };
@@ -70,7 +70,7 @@ public:
     std::string source() const { return sources_.current_text(); } // of its pool; "" none
 
 private:
-    // The search's word.
+    // Callbacks from the host search.
     void may_connect(const std::string& address, ConnectMode mode) override;
     void released(const std::string& address) override { owner_.released(*this, address); }
     DeliveryJob* first_delivery() override { return deliveries_.empty() ? nullptr : &deliveries_.front(); }
@@ -100,7 +100,7 @@ private:
     SessionFacts facts();
 
     // The host is left for another one, or tried again.
-    enum class Deliveries : bool { go_on, begin_again }; // begin_again: in the log's figures, too
+    enum class Deliveries : bool { go_on, begin_again }; // begin_again: in the log's numbers, too
     void leave_host(Deliveries deliveries = Deliveries::go_on);
     void try_another_host(const DeliveryJob& job, std::string text);
     bool retry_from_another_source(const smtp::Verdict& why);

@@ -15,7 +15,7 @@ DeliveryJob::DeliveryJob(smtp::Transaction probe, bool secure, const proto::rout
 
 TlsNeeds DeliveryJob::needs(ClientContext& context, Reach reach) {
     auto needs = needs_abroad(context);
-    if (reach == Reach::local) needs.level = decide::TlsLevel::none; // nobody listens in between
+    if (reach == Reach::local) needs.level = decide::TlsLevel::none; // no attacker can be in between
     return needs;
 }
 

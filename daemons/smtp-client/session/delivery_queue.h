@@ -37,7 +37,7 @@ public:
         marked,   // it ends with its conversation
     };
     Cut cut(std::uint64_t id, smtp::ClientSession* session);
-    // There is no session any more: they are for the next one, without those that were cut.
+    // The session has ended: its deliveries are for the next one, except those that were cut.
     void session_ended();
 
 private:

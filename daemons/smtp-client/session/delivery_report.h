@@ -1,5 +1,5 @@
-// What became of a delivery, for those who are told: the log's line for each recipient, metrics, and the
-// queue-manager's Done. Knows the session only by the facts that are in the report.
+// The outcome of a delivery, for its readers: the log's line for each recipient, metrics, and the queue-manager's
+// Done. Knows the session only by the facts in the report.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/logging/metrics/metrics.h"

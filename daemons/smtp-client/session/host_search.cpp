@@ -25,7 +25,7 @@ void HostSearch::leave(For next) {
 
 void HostSearch::begin() {
     if (order_.pool.empty() || sources_.has_pool()) return try_next();
-    // The mail waits: by another address it was not to go.
+    // The pool does not exist: the mail waits, because it must not come from another address.
     AttemptFailure failed;
     failed.why.stage = smtp::Stage::connect;
     failed.why.status = "4.3.5";
@@ -91,7 +91,7 @@ AttemptFailure HostSearch::failure_at_host(smtp::Verdict why) const {
     return {std::move(why), relay(), tls.description(), sources_.current_text()};
 }
 
-// --- the connector's word ---
+// --- callbacks from the connector ---
 
 void HostSearch::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
     if (observer_) observer_->looked_up(host, type, answer);
@@ -131,7 +131,7 @@ void HostSearch::reached(const Candidate& candidate, std::unique_ptr<TlsStream> 
     sources_.reached(candidate.source);
     session_number_ = context_.next_session();
     if (observer_) observer_->connected(relay(), sources_.description());
-    if (!observer_ && loops_back(stream->local_address())) { // an operator who looks on may ask ourselves, too
+    if (!observer_ && loops_back(stream->local_address())) { // an operator's probe may connect to this system, too
         stream.reset();
         return try_next();
     }
@@ -165,9 +165,9 @@ bool HostSearch::loops_back(const std::string& local_address) {
     return true;
 }
 
-// --- before a word is said ---
+// --- before the conversation ---
 
-// What must the host show for the delivery that is to go first? Its records may have to be asked for.
+// What must the host show for the delivery that is to go first? This may require a lookup of its records.
 void HostSearch::determine_tls_demand() {
     const auto* first = owner_.first_delivery();
     const auto& tls = host_->tls();
@@ -194,7 +194,7 @@ void HostSearch::tls_demand_known() {
         refused_by_policy(decision.refusal);
 }
 
-// The fault of this host alone, which is not to be used: its link works, unless that is the one host it is made of.
+// A failure of this host alone, which must not be used: its link works, unless this is its only host.
 void HostSearch::refused_by_policy(const std::string& text) {
     smtp::Verdict why;
     why.stage = smtp::Stage::tls;

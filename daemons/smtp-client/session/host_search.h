@@ -1,6 +1,6 @@
-// From the hosts of a link to the session with one of them: a Connector reaches an address, here is found out what the
-// host must show for the delivery that goes first, and the conversation is begun or the next host tried. Knows of
-// deliveries only what the first one needs; what the conversation comes to is its owner's affair.
+// From the hosts of a link to the session with one of them: a Connector reaches an address; this class finds out what
+// the host must show for the delivery that goes first, and starts the conversation or tries the next host. Knows
+// about deliveries only what the first one needs; what happens in the conversation is its owner's affair.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/proto/delivery.h"
@@ -20,7 +20,7 @@ namespace smtp_client {
 
 class HostSearch : Connector::Owner {
 public:
-    // To whom it reports. None of these may destroy it at once.
+    // Receives the reports. None of these may destroy it at once.
     class Owner {
     public:
         using ConnectMode = Connector::Owner::ConnectMode;
@@ -31,10 +31,10 @@ public:
         enum class For : std::uint8_t { same_host, next_host };
         virtual void session_left(For next) = 0;
         virtual void session_begun() = 0; // with host()
-        virtual void wake() = 0;          // host() can go on
+        virtual void wake() = 0;          // host() can continue
         virtual void readable() = 0;      // … by reading
         virtual void writable() = 0;
-        virtual void no_host_left(End end) = 0; // the last word
+        virtual void no_host_left(End end) = 0; // always the last call
 
     protected:
         ~Owner() = default;
@@ -52,7 +52,7 @@ public:
     void retry_same();
     void retry_in_plain_text();
     void skip_fallback() { connector_.skip_fallback(); }
-    void stop(); // for good; the session stays where it is
+    void stop(); // permanently; the session stays where it is
 
     // The session with the host that was reached; null: there is none. Gone once it is left.
     HostSession* host() { return host_.get(); }
@@ -74,7 +74,7 @@ public:
     bool tls_failure_is_of_link() const { return !order_.mx && !host_->tls().needs().by_message; }
 
 private:
-    // The connector's word.
+    // Callbacks from the connector.
     void request_permission(const std::string& address, ConnectMode mode) override {
         owner_.may_connect(address, mode);
     }

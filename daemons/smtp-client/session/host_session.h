@@ -21,7 +21,7 @@ namespace smtp_client {
 
 class HostSession {
 public:
-    // `context` and `observer` (null: nobody looks on) must outlive it. `source`: the address of a pool that it comes
+    // `context` and `observer` (null: none) must outlive it. `source`: the pool address that the connection comes
     // from, null without a pool.
     HostSession(ClientContext& context, SessionObserver* observer, Candidate host, std::unique_ptr<TlsStream> stream,
                 const config::SourceAddress* source, TlsNegotiation tls, common::LogContext log);
@@ -42,7 +42,7 @@ public:
     smtp::ClientSession& session() { return *session_; }
     const smtp::ClientSession& session() const { return *session_; }
 
-    // The server greets while its records are still looked up. 0: the conversation can still begin; else errno.
+    // The server greets while its records are still being looked up. 0: the conversation can still begin; else errno.
     int read_early();
     enum class Read : std::uint8_t {
         nothing,
@@ -64,7 +64,7 @@ public:
     // Writes QUIT, if it can go at once, and keeps what a later connection can resume.
     void wind_up();
 
-    // What came of TLS, for the reports that the mail's domain may ask for; `policy`: that of the delivery that goes
+    // The result of TLS, for the reports that the mail's domain may ask for; `policy`: that of the delivery that goes
     // first.
     void report_tls_result(decide::TlsResult result, const std::string& reason,
                            const proto::route::StsPolicy& policy) const;
@@ -85,7 +85,7 @@ private:
     std::unique_ptr<TlsStream> stream_;
     std::optional<smtp::ClientSession> session_;
     Authenticator* authenticator_ = nullptr;
-    std::string early_bytes_; // what the server has said before the session began
+    std::string early_bytes_; // what the server sent before the session began
     std::vector<std::string_view> views_;
     bool handshaking_ = false, up_ = false, final_dot_unsent_ = false;
 };

@@ -1,5 +1,5 @@
-// Who looks on while a connection finds its way: each look-up, each address, each line said and heard, as it
-// happens. Only what an operator tries is watched; for deliveries nothing of this is made.
+// Observes how a connection is made: each lookup, each address, each line sent and received, as it happens. Only an
+// operator's probes are observed; deliveries produce none of this.
 #pragma once
 #include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/net/dns/answer.h"
@@ -20,7 +20,7 @@ public:
     // `source`: which address of a pool it came from (SourceAddresses::description()); "" the kernel's choice
     virtual void connected(const std::string& relay, const std::string& source) = 0;
     virtual void unreachable(const Candidate& candidate, const smtp::Verdict& why) = 0;
-    // What is published of the host and of the mail's domain, where `level` asks for it: before a word is said.
+    // What is published about the host and the mail's domain, if `level` asks for it; called before the conversation.
     struct Published {
         decide::TlsLevel level;
         const std::string& domain; // of the mail
@@ -35,12 +35,12 @@ public:
     virtual void handshake_done(const std::string& relay, const tls::ConnectionInfo& facts,
                                 const tls::CertificateVerdict& judgement, std::string_view how,
                                 decide::TlsLevel level) = 0;
-    // We say who we are: "ann at mx.example.org (PLAIN)"; what comes of it, said() and failed() tell.
+    // We authenticate: "ann at mx.example.org (PLAIN)"; said() and failed() report the outcome.
     virtual void authenticating(const std::string& who) = 0;
     // The session with it is given up, or the address for what it has published; or (relay is "") the host looked up
     // last has none.
     virtual void failed(const std::string& relay, const smtp::Verdict& why) = 0;
-    // What became of the transaction without a message.
+    // The outcome of the transaction without a message.
     virtual void probed(const std::string& relay, const smtp::TransactionResult& result) = 0;
 
 protected:

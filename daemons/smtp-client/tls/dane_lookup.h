@@ -1,5 +1,5 @@
-// The look-ups behind what DANE says of one host: asks the name system what daemons/decide/tls/dane.h wants to know.
-// Destroying it ends them. Knows nothing of connections.
+// The lookups behind the DANE result of one host: makes the DNS queries that daemons/decide/tls/dane.h needs.
+// Destroying it cancels them. Knows nothing about connections.
 #pragma once
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/decide/tls/dane.h"

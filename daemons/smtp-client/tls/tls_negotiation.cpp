@@ -14,7 +14,7 @@ using proto::route::StsPolicy;
 TlsNegotiation::TlsNegotiation(TlsPeer host, TlsNeeds needs, Fallback fallback)
     : host_(std::move(host)), needs_(std::move(needs)), fallback_(fallback) {}
 
-// Nobody can have put the host in the place of another one, and it has a name that may have records.
+// Yes if the host cannot have been replaced by another one, and has a name that may have records.
 bool TlsNegotiation::dane_applies(bool secure) const { return secure && !common::IpAddress::parse(host_.name); }
 
 decide::StsMatch TlsNegotiation::match(const StsPolicy& policy) const {
@@ -56,7 +56,7 @@ tls::ServerIdentity TlsNegotiation::identity() const {
     return out;
 }
 
-// A session may only be resumed by who would have agreed on it: same address, same demands and expectations.
+// A session may only be resumed on the terms it was negotiated on: same address, same demands and expectations.
 std::string TlsNegotiation::resumption_name(std::string_view relay, std::string_view source) const {
     return fmt::format("{} {} {} {}", relay, static_cast<int>(demand_), identity().fingerprint(), source);
 }
@@ -90,7 +90,7 @@ std::string TlsNegotiation::certificate_mismatch_text(const tls::CertificateVerd
                        judgement.certificate, records_->owner, records, certificate_problem_);
 }
 
-// Where TLS is only welcome, a server that offers it and cannot do it gets its mail without.
+// If TLS is only opportunistic, a server that offers it but cannot do it gets its mail without.
 bool TlsNegotiation::may_fall_back() const {
     return demand_ == TlsDemand::welcome && fallback_ == Fallback::none && !host_.implicit_tls;
 }
@@ -123,7 +123,7 @@ bool TlsNegotiation::has_tlsa_records() const {
     return records_ && records_->state != decide::DaneResult::State::absent;
 }
 
-// What a policy in testing would have stopped is reported like what one in force has stopped.
+// What a policy in testing mode would have stopped is reported like what an enforced one has stopped.
 std::optional<TlsNegotiation::Finding> TlsNegotiation::finding_of_session(const StsPolicy& policy) const {
     if (fallback_ == Fallback::plain_text) return {}; // why there is no TLS was reported when it failed
     if (!state_.encrypted) return Finding{TlsResult::starttls_not_supported, ""};
@@ -138,7 +138,7 @@ std::optional<TlsNegotiation::Finding> TlsNegotiation::finding_of_session(const 
 std::optional<decide::TlsOutcome> TlsNegotiation::outcome(TlsResult result, const std::string& reason,
                                                           const StsPolicy& policy) const {
     if (demand_ == TlsDemand::plain) return {};
-    // Two systems would report on their reports for ever.
+    // Otherwise two systems would report on each other's reports forever.
     if (needs_.domain.empty() || needs_.of_report) return {};
     const bool dane = has_tlsa_records();
     decide::TlsOutcome outcome;

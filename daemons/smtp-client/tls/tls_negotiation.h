@@ -1,5 +1,5 @@
-// TLS with one host, as a value: what mail needs of it, what the host must show for that, what it has shown, and what
-// is to be reported. Knows no connection and no session: whoever shakes hands brings the results here.
+// TLS with one host, as a value: what the mail needs, what the host must show for that, what it has shown, and what
+// must be reported. Knows no connection and no session: the code that performs the handshake passes the results in.
 #pragma once
 #include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/proto/route.h"
@@ -18,7 +18,7 @@ struct TlsNeeds { // of the mail that goes first
     decide::TlsLevel level = decide::TlsLevel::may;
     std::string domain;      // of its recipients
     bool of_report = false;  // the mail is a report of ours on TLS
-    bool by_message = false; // the level is higher than its route's: the message itself says so
+    bool by_message = false; // the level is higher than its route's: the message itself requires it
 };
 
 struct TlsPeer {      // the host
@@ -34,22 +34,22 @@ public:
     TlsNegotiation(TlsPeer host, TlsNeeds needs, Fallback fallback);
 
     const TlsNeeds& needs() const { return needs_; }
-    // Do its TLSA records matter for such mail? `secure`: no other host can have been put in its place.
+    // Do its TLSA records matter for such mail? `secure`: the host cannot have been replaced by another one.
     bool dane_applies(bool secure) const;
     void set_records(const decide::DaneResult& records) { records_ = records; }
     const std::optional<decide::DaneResult>& records() const { return records_; } // nothing: not asked for
 
-    // Before a word is said: what the host must show; `policy` is that of the mail's domain, null without mail.
+    // Before the conversation: what the host must show; `policy` is that of the mail's domain, null without mail.
     decide::TlsDecision decide(const proto::route::StsPolicy* policy);
     smtp::FailureDetails::Demand demanded_by() const { return demanded_by_; }
     enum class Available : bool { no, yes }; // TLS, on this system
     smtp::ClientSession::StartTls starttls_mode(Available available) const;
     tls::ServerIdentity identity() const;
-    // Of all that a session was agreed on with and for.
+    // Everything that a session was negotiated with and for.
     std::string resumption_name(std::string_view relay, std::string_view source) const;
 
     void begin_handshake() { result_ = decide::TlsResult::validation_failure; }
-    // After the handshake. False: the certificate is not what was demanded, and result() says so to reports.
+    // After the handshake. False: the certificate does not meet the demand, and result() has this for reports.
     bool judge(const tls::ConnectionInfo& facts, const tls::CertificateVerdict& judgement);
     std::string certificate_mismatch_text(const tls::CertificateVerdict& judgement) const;
     const decide::TlsState& state() const { return state_; }
@@ -57,15 +57,15 @@ public:
     std::string description() const { return text_.empty() ? "none" : text_; } // "TLSv1.3 …"
     bool may_fall_back() const;                                                // to plain text, with the same address
 
-    // May other mail go over it, too?
+    // May other mail use the session, too?
     bool admits(const TlsNeeds& needs, bool dane, const proto::route::StsPolicy& policy) const;
-    // Why the host gets no message that requires TLS all the way (RFC 8689, 4.2.1): "host … was reached without"; ""
-    // it gets it.
+    // Why the host gets no message that requires TLS all the way (RFC 8689, 4.2.1): "host … was reached without"; "":
+    // it gets the message.
     std::string missing_requirement(const std::string& domain, bool offered, bool secure,
                                     const proto::route::StsPolicy& policy) const;
 
-    // For reports (RFC 8460): what TLS with it has come to, and what a session that is up is worth. Nothing: there is
-    // nothing to be reported. address, helo and sender are for the caller to fill in.
+    // For reports (RFC 8460): the result of TLS with the host, and the value of a session that is up. Nothing: there
+    // is nothing to report. The caller fills in address, helo and sender.
     decide::TlsResult result() const { return result_; }
     struct Finding {
         decide::TlsResult result;
@@ -78,7 +78,7 @@ public:
 private:
     decide::StsMatch match(const proto::route::StsPolicy& policy) const;
     std::string not_in_policy_text(const proto::route::StsPolicy& policy) const;
-    bool has_tlsa_records() const; // TLSA records say something
+    bool has_tlsa_records() const; // there are trusted TLSA records, or their lookup failed
 
     TlsPeer host_;
     TlsNeeds needs_;

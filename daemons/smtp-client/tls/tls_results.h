@@ -1,5 +1,5 @@
-// What came of TLS with other systems' hosts, gathered and counted for a moment and told to the router, who
-// makes the daily reports (RFC 8460). Bounded; never in the way of mail.
+// Results of TLS with other systems' hosts, gathered and counted for a moment and sent to the router, which makes the
+// daily reports (RFC 8460). Bounded; never delays mail.
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/parts.h"
@@ -14,7 +14,7 @@ namespace smtp_client {
 
 class TlsResults {
 public:
-    static constexpr std::size_t max_pending = 1000; // different ones that wait to be told; more are not counted
+    static constexpr std::size_t max_pending = 1000; // different ones waiting to be sent; more are not counted
     static constexpr smtp::Duration flush_interval = std::chrono::seconds(1);
 
     TlsResults(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity)

@@ -1,6 +1,6 @@
-// One listening socket: takes connections from it in batches. When descriptors run out a spare one lets it
-// tell the client so (421) instead of leaving it waiting, and accepting pauses instead of spinning. Knows no
-// SMTP but that line.
+// One listening socket: accepts connections from it in batches. When descriptors run out, a spare one serves to
+// reject the client (421) instead of leaving it waiting, and accepting pauses instead of spinning. Knows no SMTP but
+// that line.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/runtime/fd.h"
@@ -24,7 +24,7 @@ public:
                                             OnShortage on_shortage);
     Acceptor(const Acceptor&) = delete;
 
-    // What a client is told for whom there is no descriptor.
+    // The reply to a client for which there is no descriptor.
     void set_busy(const smtp::Reply& busy) {
         busy_.clear();
         busy.append_to(busy_);

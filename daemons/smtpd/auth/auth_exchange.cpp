@@ -19,12 +19,12 @@ std::optional<Reply> too_many_connections_of(const std::string& user, const Rule
         421, {4, 7, 0}, rules.normal.hostname + " Error: too many connections of user " + smtp::printable(user, 100)};
 }
 
-// Where many users are behind one address, only they can be locked out, one by one.
+// If many users share one address, they can only be locked out individually.
 static Lockouts::Limits lockout_limits(const Settings& all, const Client& client) {
     const auto& settings = all.auth;
     const bool shared = client.address.is_loopback() || common::contains(all.relay.networks, client.address) ||
                         common::contains(settings.lockout_exempt, client.address);
-    constexpr std::uint32_t users = 10; // that may all fail at the same time behind one address
+    constexpr std::uint32_t users = 10; // that may all fail at the same time from one address
     return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network, settings.failure_window};
 }
 
@@ -76,7 +76,7 @@ void AuthExchange::take(const AuthStep& step) {
         services_.metrics.count(common::MetricId::authentications, result);
     };
     using Step = AuthStep::Kind;
-    // The password file and Dovecot may not know of a lock-out: their verdict is then not passed on.
+    // The password file and Dovecot may not know about a lockout: their verdict is then not passed on.
     if (step.kind == Step::success || step.kind == Step::failure || step.kind == Step::locked_out) {
         if (const auto left = user_locked_for(step.user)) {
             count(common::AuthResult::failed);
@@ -95,13 +95,13 @@ void AuthExchange::take(const AuthStep& step) {
         count(common::AuthResult::unavailable);
         log_failure(step, step.text);
         return finish({AnswerKind::failure, {454, {4, 7, 0}, "Temporary authentication failure"}});
-    case Step::locked_out: // over just now
+    case Step::locked_out: // since just now
     case Step::failure: {
         count(common::AuthResult::failed);
         const auto now = common::Loop::now().monotonic;
         log_failure(step, step.text);
         record_failure(step.user);
-        delay_.set(now + rules_.config->auth.failure_delay); // guessing costs time; nobody else waits
+        delay_.set(now + rules_.config->auth.failure_delay); // guessing costs time; no other client waits
         return;
     }
     }

@@ -1,5 +1,5 @@
-// One AUTH exchange of one client: what it says goes in, what it is to be told comes out, now or later. Two
-// ways to decide: the password file, and Dovecot's auth service. Knows neither the session nor the log.
+// One AUTH exchange of one client: takes what the client sends and returns the reply, now or later. Two kinds: the
+// password file, and Dovecot's auth service. Knows neither the session nor the log.
 #pragma once
 #include "daemons/common/crypto/auth/password_file.h"
 #include "daemons/common/runtime/loop.h"
@@ -13,15 +13,15 @@
 
 namespace smtpd {
 
-// What the next reply says.
+// What the next reply is.
 struct AuthStep {
     enum class Kind : std::uint8_t {
         challenge,   // 334 with `text`, in base64
-        success,     // `user` is who it is
+        success,     // authenticated as `user`
         failure,     // wrong: `text` says why, for the log
-        malformed,   // the client does not speak the mechanism
+        malformed,   // the client violates the mechanism
         unavailable, // cannot be decided now
-        locked_out,  // `user` had too many wrong passwords: this one was not looked at
+        locked_out,  // `user` had too many wrong passwords: this one was not checked
     };
     Kind kind = Kind::failure;
     std::string text, user;
@@ -36,15 +36,15 @@ public:
     virtual void respond(const smtp::Secret& response, Done done) = 0;
 };
 
-// What is known of the channel, for both kinds.
+// What is known about the channel, for both kinds.
 struct AuthChannel {
     std::string client; // its address
     bool secured = false;
     std::function<std::string(std::string_view type)> binding;    // smtp::ScramServer::Binding; null without TLS
-    std::function<bool(const std::string& user)> locked_out = {}; // is his password looked at? Null: it is
+    std::function<bool(const std::string& user)> locked_out = {}; // true: do not check the password. Null: never
 };
 
-// Whoever is to decide is asked only so often at a time; shared by all exchanges of a worker.
+// Limits how many exchanges are decided at a time; shared by all exchanges of a worker.
 struct AuthConcurrency {
     std::shared_ptr<ConcurrencyLimiter> limiter;
     ConcurrencyLimiter::Limits limits;

@@ -1,5 +1,5 @@
-// Lets so many in at a time, so many wait in order, and turns the rest away: for work that costs, however
-// many clients ask for it. Knows neither the work nor a clock.
+// Admits a limited number at a time, lets a limited number wait in order, and rejects the rest: for work that is
+// expensive, however many clients ask for it. Knows neither the work nor a clock.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,10 +16,10 @@ public:
     };
     using Ticket = std::uint64_t; // 0: none
 
-    // `go` is called once, now or when others have left; `ticket` is set before that. False: turned away.
-    // Whoever has a ticket must give it back.
+    // `go` is called once, now or when others have left; `ticket` is set before that. False: rejected. A ticket must
+    // be released.
     bool acquire(const Limits& limits, Ticket& ticket, std::function<void()> go);
-    // Inside or waiting still; the next ones go. Sets it to 0; nothing happens if it is.
+    // Whether active or still waiting; the next ones start. Sets it to 0; does nothing if it is 0.
     void release(Ticket& ticket);
 
     std::size_t active() const { return active_.size(); }

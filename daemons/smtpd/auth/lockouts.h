@@ -1,5 +1,5 @@
-// Wrong passwords, counted by client network and user name, and by network: so that guessing is slow, and one user's
-// mistake keeps nobody else from a shared address out. Bounded; knows no clock and no session.
+// Counts wrong passwords by client network and user name, and by network: so that guessing is slow, and one user's
+// mistake does not lock others out of a shared address. Bounded; knows no clock and no session.
 #pragma once
 #include "libsmtp/text/time_types.h"
 #include <cstdint>
@@ -17,15 +17,15 @@ public:
         std::uint32_t per_network = 0; // of all from one network; 0: no limit
         smtp::Duration window{};       // from the first one on
     };
-    struct Triggered { // which lock-outs a wrong password has brought
+    struct Triggered { // which lockouts a wrong password has triggered
         bool user = false, network = false;
     };
-    // `user` may be empty: it is not known. Of one who is locked out nothing is counted.
+    // `user` may be empty: it is not known. Nothing is counted for a user while locked out.
     Triggered record_failure(const std::string& network, std::string_view user, const Limits& limits,
                              smtp::Monotonic now);
-    // What this user did wrong from there is forgotten.
+    // Forgets this user's failures from there.
     void record_success(const std::string& network, std::string_view user);
-    // How long the lock-out still lasts; nothing if there is none.
+    // How long the lockout still lasts; nothing if there is none.
     std::optional<smtp::Duration> user_locked_for(const std::string& network, std::string_view user,
                                                   const Limits& limits, smtp::Monotonic now) const;
     std::optional<smtp::Duration> network_locked_for(const std::string& network, const Limits& limits,

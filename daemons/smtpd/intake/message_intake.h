@@ -1,7 +1,6 @@
-// One message from MAIL to the reply to its final dot: its envelope, and its content, checked, written to the
-// spool and made durable. Every way out destroys the object, and whatever was not committed goes with it.
-// Returns the reason for refusing a message; must not know the session, nor the policy that is asked about
-// it.
+// One message from MAIL to the reply to its final dot: its envelope, and its content, checked, written to the spool
+// and made durable. Every way out destroys the object, and whatever was not committed goes with it. Returns the
+// reason for rejecting a message; must not know the session, nor the policy that applies to it.
 #pragma once
 #include "daemons/common/filters/milter/message.h"
 #include "daemons/common/logging/log.h"
@@ -66,7 +65,7 @@ public:
         smtp::Reply reply;
         bool duplicate = false; // 250; else a rejection
     };
-    // Claims the key. None: the message goes on. Called once, later.
+    // Claims the key. None: processing continues. Called once, later.
     void claim_key(std::function<void(const std::optional<Ended>&)> decided);
     std::string message_id() const; // for the log
     // For checks of the whole message.
@@ -97,7 +96,7 @@ private:
     std::string id_text_;
     spool::Envelope envelope_;
     smtp::Monotonic started_;
-    std::size_t memory_ = 0; // bytes its recipients hold, and its header while it is looked over
+    std::size_t memory_ = 0; // bytes its recipients hold, and its header while it is checked
     bool begun_ = false;
     std::optional<spool::MessageWriter> writer_; // from DATA on
     std::function<void()> resumed_;

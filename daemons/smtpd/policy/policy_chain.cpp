@@ -44,7 +44,7 @@ bool PolicyChain::combine(PolicyVerdict verdict) {
         to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
     };
     const auto note = [&](std::string_view verb, const std::string& why) {
-        if (!why.empty() && verdict.by != PolicySource::header_check) // who has written its own
+        if (!why.empty() && verdict.by != PolicySource::header_check) // which has written its own
             verdict.notes.push_back({verdict.by, std::string(verb), {}, why});
     };
     note("warn", verdict.warning);

@@ -1,7 +1,6 @@
-// What is asked of others about a client and its mail before a stage of the session goes on: rates, DNS
-// lists, policy services, filters. A PolicyCheck is one of them in one session; a PolicyChain asks those of the session
-// in order until one refuses. Knows no protocol and no sockets. A session that nobody is asked about has no
-// PolicyChain.
+// The external checks of a client and its mail before a stage of the session continues: rates, DNS lists, policy
+// services, filters. A PolicyCheck is one of them in one session; a PolicyChain runs those of the session in order
+// until one rejects. Knows no protocol and no sockets. A session without checks has no PolicyChain.
 #pragma once
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "libsmtp/protocol/reply.h"
@@ -24,7 +23,7 @@ using config::Stage;
 smtp::Verb verb_of(Stage stage);
 std::string_view command_of(Stage stage); // its word: "CONNECT", "HELO" … "END-OF-MESSAGE", "UNKNOWN", as logs have it
 
-// What is known of the session when something is asked.
+// What is known about the session when a check is asked.
 struct PolicyContext {
     Client client;
     std::string server;   // our name
@@ -38,13 +37,13 @@ struct PolicyContext {
     std::string instance;               // one and the same for all questions about a transaction
     milter::Message* message = nullptr; // end_of_data: its content
     bool stressed = false;
-    bool postmaster = false; // the recipient is one nobody is kept from
+    bool postmaster = false; // the recipient is postmaster: every client may reach it
 };
 
-// Whose word something is: log lines tell it apart.
+// Whose verdict something is: log lines distinguish it.
 enum class PolicySource : std::uint8_t { policy, milter, header_check };
 
-// Something of which the log has a line, beside refusals: "QID: hold: RCPT from …".
+// Something that gets a line in the log, apart from rejections: "QID: hold: RCPT from …".
 struct LogNote {
     PolicySource by = PolicySource::policy;
     std::string verb;    // "warn", "hold", "discard" …
@@ -56,18 +55,18 @@ struct LogNote {
 struct PolicyVerdict {
     enum class Kind : std::uint8_t {
         none,
-        permit, // whom else one might ask need not be asked at this stage (filters are all the same)
+        permit, // no other check is needed at this stage (filters are asked anyway)
         reject,
     };
     Kind kind = Kind::none;
     PolicySource by = PolicySource::policy;    // whose it is
     smtp::Reply reply;                         // reject
-    std::vector<std::string> fields;           // to stand at the head of the message: "Name: value"
+    std::vector<std::string> fields;           // to go at the head of the message: "Name: value"
     std::vector<std::string> added_recipients; // further recipients
     std::string hold;                          // not empty: keep the message, and why
-    std::string discard;                       // not empty: take it and throw it away, and why
+    std::string discard;                       // not empty: accept and discard it, and why
     std::string warning;                       // for the log
-    std::vector<LogNote> notes;                // for the log, where warning, hold and discard do not say it
+    std::vector<LogNote> notes;                // for the log, where warning, hold and discard do not cover it
 
     static PolicyVerdict rejection(smtp::Reply reply) {
         PolicyVerdict verdict;
@@ -84,9 +83,9 @@ public:
     virtual ~PolicyCheck() = default;
     // A verdict; or none yet, and `done` is called when there is one. `context` outlives the question.
     virtual std::optional<PolicyVerdict> ask(Stage stage, const PolicyContext& context, Done done) = 0;
-    // Is it asked although another one has permitted?
+    // Is it asked although another check has permitted?
     virtual bool asked_after_permit() const { return false; }
-    // The message that MAIL had begun is gone, by whichever way.
+    // The message that MAIL had begun is gone, for any reason.
     virtual void transaction_over() {}
 };
 
@@ -97,13 +96,13 @@ public:
 
     PolicyContext context;
 
-    // What all of them come to: at once, or later by `done`.
+    // The combined verdict of all: at once, or later by `done`.
     std::optional<PolicyVerdict> ask(Stage stage, PolicyCheck::Done done);
     void transaction_over();
 
 private:
     std::optional<PolicyVerdict> ask_next();
-    bool combine(PolicyVerdict verdict); // true: nobody else need be asked
+    bool combine(PolicyVerdict verdict); // true: no other check need be asked
     void on_verdict(PolicyVerdict verdict);
 
     std::vector<std::unique_ptr<PolicyCheck>> checks_;

@@ -29,7 +29,7 @@ void PolicyClient::cancel(std::uint64_t question) {
         asked->second.done = nullptr;
 }
 
-// A connection for one more question: none that is busy for somebody is taken from him.
+// A connection for one more question: only one whose question was cancelled is closed for it.
 bool PolicyClient::make_room() {
     if (connections_.size() < service_.connections) return true;
     const auto idle = std::ranges::find_if(connections_, [&](const ServerConnection& connection) {
@@ -98,7 +98,7 @@ void PolicyClient::on_lost(ServerConnections::iterator connection, const std::st
     connections_.erase(connection);
     const auto question = open_.find(id);
     if (question == open_.end()) return dispatch();
-    if (!question->second.done) { // nobody waits for it
+    if (!question->second.done) { // it was cancelled
         open_.erase(question);
         return dispatch();
     }

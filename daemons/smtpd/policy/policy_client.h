@@ -1,6 +1,6 @@
-// One policy server, for all sessions of a worker: a few connections that stay open, each busy with one
-// question at a time. Never waits; a server that is away, slow or talks nonsense gives no answer. Questions
-// that it does not answer keep others waiting for no longer than busy_timeout.
+// One policy server, for all sessions of a worker: a few connections that stay open, each busy with one question at a
+// time. Never waits; a server that is down, slow or violates the protocol gives no answer. Questions that it does not
+// answer delay others for no longer than busy_timeout.
 #pragma once
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/logging/log.h"
@@ -16,7 +16,7 @@ namespace smtpd {
 
 class PolicyClient {
 public:
-    // The action; none: there is no answer, and the log says why.
+    // The action; none: there is no answer, and the reason is logged.
     using Done = std::function<void(std::optional<std::string> action)>;
 
     PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service,
@@ -33,9 +33,9 @@ public:
 private:
     struct Question {
         std::string request;
-        Done done; // none: nobody waits for the answer any more
+        Done done; // none: cancelled, the answer is no longer wanted
         smtp::Monotonic until;
-        bool repeated = false; // a connection that had gone stale costs one more try
+        bool repeated = false; // a connection that had gone stale costs one more attempt
     };
     struct ServerConnection {
         std::unique_ptr<common::ClientStream> stream;

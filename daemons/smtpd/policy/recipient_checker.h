@@ -1,6 +1,6 @@
-// Asks the categorizer whether recipients in our own domains exist and nobody is suppressed, and remembers for a
-// while. Never waits: answers come by callback, or at once from what is remembered. Without a categorizer the answer
-// is "try later".
+// Asks the categorizer whether recipients in our own domains exist and are not suppressed, and caches the answers for
+// a while. Never waits: answers come by callback, or at once from the cache. Without a categorizer the answer is "try
+// later".
 #pragma once
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/proto/recipient_check.h"
@@ -24,7 +24,7 @@ public:
 
     RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run, const ipc::Identity& identity);
 
-    // What is to be known of a recipient, of mail from `sender` ("" nobody).
+    // The recipient asked about, for mail from `sender` ("" none).
     struct Subject {
         std::string address, sender;
     };
@@ -32,10 +32,10 @@ public:
     const Answer* cached(const Subject& subject, smtp::Monotonic now);
     // `done` is called once, from the loop, unless cancelled.
     std::uint64_t ask(Subject subject, smtp::Monotonic now, Done done);
-    // Is anybody suppressed? Then recipients elsewhere may be refused as well.
+    // Are there suppressed recipients? Then recipients elsewhere may be rejected as well.
     bool any_suppressed() const { return any_suppressed_; }
     void cancel(std::uint64_t request) { open_.erase(request); }
-    // The configuration has changed: what was remembered may be wrong.
+    // The configuration has changed: what was cached may be wrong.
     void clear_cache();
 
 private:

@@ -21,7 +21,7 @@ Client client_of(const common::Endpoint& endpoint) {
         std::fill(network.base.bytes.begin() + 8, network.base.bytes.end(), std::uint8_t{0});
         client.network = network.to_string();
     }
-    if (endpoint.address.is_loopback()) client.name = "localhost"; // RFC 6761: nobody need be asked
+    if (endpoint.address.is_loopback()) client.name = "localhost"; // RFC 6761: no query needed
     return client;
 }
 
@@ -72,7 +72,7 @@ static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
     return mailbox.text() + "@" + rules.config->mta.origin;
 }
 
-// Is this address the user's own? The password file lists those beside the one that is his name.
+// Is this address the user's own? The password file lists addresses besides the one that is the user's name.
 static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender) {
     const auto address = idn::folded(sender.bare() ? complete(rules, sender) : sender.text());
     const auto name = idn::folded(user);

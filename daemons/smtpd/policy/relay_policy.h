@@ -1,5 +1,5 @@
-// Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an
-// address in, a judgement or a reply out. With no matching permission the answer is 554 5.7.1.
+// Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an address
+// in, a decision or a reply out. With no matching permission the answer is 554 5.7.1.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/submission/spool_writer.h"
@@ -11,7 +11,7 @@
 
 namespace smtpd {
 
-// Who is at the other end of a connection.
+// The other end of a connection.
 struct Client {
     common::IpAddress address;
     std::uint16_t port = 0;
@@ -20,20 +20,19 @@ struct Client {
     std::string reverse_name;     // by XCLIENT: not confirmed; "" not known
     std::string server_address;   // by a balancer or XCLIENT: what it connected to; "" not known
     std::uint16_t server_port = 0;
-    std::string user;        // who it is by AUTH; "" not known
-    std::string auth_method; // by which mechanism
+    std::string user;        // authenticated user; "" none
+    std::string auth_method; // the mechanism
     std::string network;     // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
 
     std::string peer() const { return name + "[" + address_text + "]"; }
-    // False: a proxy could not say; then `address` is in no sensible network, the texts are "unknown".
+    // False: a proxy did not know it; then `address` is in no meaningful network, the texts are "unknown".
     bool has_address() const { return address != common::IpAddress{}; }
 };
 Client client_of(const common::Endpoint& endpoint);
 // A client whose proxy does not know it either.
 Client client_without_address();
-// The former client as XCLIENT describes it anew: what is not named stays as it was, but for who has
-// authenticated, and for the name of another address ("unknown" until it is looked up). The error is the
-// reply to send.
+// The previous client as XCLIENT redescribes it: what is not given stays as it was, except the authenticated user,
+// and the name if the address changes ("unknown" until it is looked up). The error is the reply to send.
 std::expected<Client, smtp::Reply> apply_xclient(const Client& former, const smtp::ClientAttributes& described);
 
 struct RelayDecision {
@@ -47,12 +46,12 @@ struct RelayDecision {
     smtp::Reply reply;   // reject
 };
 
-// May this client send to anywhere? Then it may also say how.
+// May this client send anywhere? Then it may also say how.
 bool may_relay(const Rules& rules, const Client& client);
 RelayDecision evaluate_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
 RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
 
-// What a client hears while the spool takes no mail.
+// The reply to a client while the spool accepts no mail.
 smtp::Reply reply_for(common::Unavailable why);
 
 } // namespace smtpd

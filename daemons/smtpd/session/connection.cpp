@@ -109,7 +109,7 @@ void Connection::decryption_failed(std::string_view why) {
 }
 
 void Connection::start_tls() {
-    flush(); // the last words in plain text
+    flush(); // the last replies in plain text
     const auto within = std::min(rules_->config->tls.handshake_timeout, worker_.settings_of(*rules_).command_time);
     if (stream_.start_tls(rules_->tls, within)) return;
     stream_.stop_input();
@@ -148,7 +148,7 @@ bool Connection::flush() {
     return false;
 }
 
-// Reading goes on while a question is open (it costs system calls to stop), up to a bound.
+// Reading continues while a question is open (stopping costs system calls), up to a bound.
 void Connection::update_reading() {
     const auto level = static_cast<std::size_t>(worker_.spool_writer.memory().level());
     const bool wanted =

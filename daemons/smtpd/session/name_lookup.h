@@ -1,4 +1,4 @@
-// Looks up the name of a client for as long as its session waits for it. Must not know the session.
+// Looks up the name of a client while its session waits for it. Must not know the session.
 #pragma once
 #include "daemons/common/net/dns/resolver.h"
 #include "daemons/common/net/network.h"
@@ -29,7 +29,7 @@ private:
     void finish(const std::string& name);
 
     Done done_;
-    std::shared_ptr<dns::Resolver> resolver_; // outlives the look-up
+    std::shared_ptr<dns::Resolver> resolver_; // outlives the lookup
     common::Deadline deadline_;
     dns::ClientName lookup_;
 };

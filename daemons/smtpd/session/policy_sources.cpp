@@ -48,7 +48,7 @@ private:
     bool trusted_;
 };
 
-// --- greeting delay: the session itself refuses who speaks meanwhile
+// --- greeting delay: the session itself rejects clients that send meanwhile
 
 class GreetingDelay final : public PolicyCheck {
 public:
@@ -70,7 +70,7 @@ private:
     common::Deadline deadline_;
 };
 
-// --- DNS lists: looked up while the client says who it is, told at RCPT
+// --- DNS lists: looked up during the greeting, applied at RCPT
 
 class DnsListCheck final : public PolicyCheck {
 public:
@@ -310,7 +310,7 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
         std::vector<config::DnsList> lists;
         std::ranges::copy_if(settings.dns_lists, std::back_inserter(lists),
                              [&](const auto& list) { return concerns(list.listeners, rules.listener); });
-        if (!lists.empty()) // before the delay, which the look-ups can use
+        if (!lists.empty()) // before the delay, which gives the lookups time
             checks.push_back(std::make_unique<DnsListCheck>(worker.resolver, worker.log, std::move(lists),
                                                             settings.smtpd.dns_list_threshold));
         const auto delay = settings.smtpd.greeting_delay;

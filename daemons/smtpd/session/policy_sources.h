@@ -1,5 +1,5 @@
-// Who is asked about the clients of a listener, by its configuration: builds the PolicyChain of a session. The
-// checks themselves are few lines each around what a worker has once: rates, resolver, policy clients.
+// The checks for the clients of a listener, by its configuration: builds the PolicyChain of a session. The checks
+// themselves are a few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
@@ -11,7 +11,7 @@
 
 namespace smtpd {
 
-// Whoever can be asked, by one configuration; lives until its last session has gone.
+// All that can be asked, by one configuration; lives until its last session has gone.
 struct PolicySources {
     explicit PolicySources(std::function<void(std::string_view)> tell) : problems(std::move(tell)) {}
     common::Problems problems; // those that do not answer
@@ -24,7 +24,7 @@ std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::L
                                                    const config::Content& content,
                                                    std::function<void(std::string_view)> tell);
 
-// Null: nobody is asked about this client.
+// Null: no check applies to this client.
 std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rules& rules, const Client& client);
 
 } // namespace smtpd

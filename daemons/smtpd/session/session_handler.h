@@ -1,6 +1,6 @@
-// Answers the questions of one client's session by the rules, policy, categorizer and spool: greeting,
-// envelope, VRFY, ETRN. MessageIntake takes the message, AuthExchange does AUTH, SessionLog writes the log.
-// Knows the session; must not know its socket.
+// Answers the questions of one client's session by the rules, policy, categorizer and spool: greeting, envelope,
+// VRFY, ETRN. MessageIntake takes the message, AuthExchange does AUTH, SessionLog writes the log. Knows the session;
+// must not know its socket.
 #pragma once
 #include "daemons/common/crypto/tls/session.h"
 #include "daemons/common/proto/submission.h"
@@ -27,7 +27,7 @@ public:
     // Requests to the connection.
     class Driver {
     public:
-        virtual void resume() = 0;    // a question was answered later: the session can go on
+        virtual void resume() = 0;    // a question was answered later: the session can continue
         virtual void start_tls() = 0; // after sending the replies so far in plain text
 
     protected:
@@ -48,9 +48,9 @@ public:
 
     // The client's name is being looked up: it has not been greeted yet.
     bool naming() const { return name_lookup_ && name_lookup_->pending(); }
-    // Ends the look-up and greets the client; does nothing unless naming().
+    // Ends the lookup and greets the client; does nothing unless naming().
     void greet_unnamed();
-    // The client is evicted before it was greeted: drops look-up and policy questions.
+    // The client is evicted before it was greeted: drops lookup and policy questions.
     void drop_greeting();
 
     const SessionLog& log() const { return log_; }

@@ -1,5 +1,5 @@
-// One transaction under way, in one or more rounds: a server takes only so many recipients at once. Knows which
-// recipients are asked for next, which were accepted, and each one's verdict; sends nothing.
+// One transaction in progress, in one or more rounds: a server accepts a limited number of recipients at once. Knows
+// which recipients come next, which were accepted, and each one's verdict; sends nothing.
 #pragma once
 #include "libsmtp/session/client/sendability.h"
 #include "libsmtp/session/client/transaction.h"
@@ -10,7 +10,7 @@
 
 namespace smtp {
 
-// What a server takes in one round.
+// The server's limits for one round.
 struct RoundLimits {
     std::size_t recipients = SIZE_MAX;
     std::size_t domains = SIZE_MAX; // of its recipients
@@ -20,12 +20,12 @@ class ActiveTransaction {
 public:
     enum class Phase : std::uint8_t {
         waiting, // nothing of this round has been sent
-        mail,    // what is to be sent next: (RSET and) MAIL …
+        mail,    // to be sent next: (RSET and) MAIL …
         rcpt,    // … a further RCPT …
         data,    // … DATA …
         answer,  // … nothing until DATA is answered
         content, // … the message …
-        dot,     // … nothing: all has been sent, the reply is awaited
+        dot,     // … nothing: everything has been sent, awaiting the reply
     };
     enum class Framing : std::uint8_t { data, chunked };
 
@@ -34,7 +34,7 @@ public:
     const Transaction& message() const { return message_; }
     Phase phase() const { return phase_; }
     bool begun() const { return begun_; }                 // MAIL has been sent
-    bool refused() const { return refused_; }             // MAIL was, in this round
+    bool refused() const { return refused_; }             // MAIL was rejected, in this round
     bool mail_accepted() const { return mail_accepted_; } // in any round
     bool chunked() const { return chunked_; }             // BDAT in this round, not DATA
     bool got_421() const { return got_421_; }             // LMTP: a recipient was answered 421
@@ -44,7 +44,7 @@ public:
     Monotonic started() const { return result_.started; }
 
     // --- what is sent, in the order of the phases
-    // What the server cannot be asked to take is refused; before the first round.
+    // Rejects what the server cannot take; call before the first round.
     void drop_unsendable(const ServerTraits& server);
     // False: no recipient is left.
     bool begin_round(const RoundLimits& limits, Monotonic now);
@@ -61,21 +61,21 @@ public:
     // 452, too many recipients: it may get a further round.
     void postpone_recipient(std::uint32_t recipient) { too_many_.push_back(recipient); }
     void note_421() { got_421_ = true; }
-    // Of the message, for those of further rounds, too.
+    // For the message, also for the recipients of further rounds.
     void refuse_message(Verdict why);
     void set_verdict(std::uint32_t recipient, Verdict verdict) { result_.set_verdict({recipient}, std::move(verdict)); }
     void set_verdict_of_accepted(Verdict verdict) { result_.set_verdict(accepted_, std::move(verdict)); }
     void refuse_pending(Verdict why);
-    // Those who were too many in this round come in a further one. True: there are some.
+    // Postponed recipients go into a further round. True: there are some.
     bool requeue_postponed();
     void end_round();
-    // The transaction before it is over.
+    // The previous transaction is over.
     void restart_clock(Monotonic now) { result_.started = now; }
 
     // --- its end
     enum class DsnRelayed : bool { no, yes };
     TransactionResult finish(DsnRelayed dsn, Monotonic now);
-    // `why` for those without a verdict.
+    // `why` applies to recipients without a verdict.
     TransactionResult interrupt(Verdict why, DsnRelayed dsn, Monotonic now);
 
 private:

@@ -10,22 +10,22 @@
 namespace smtp {
 namespace {
 
-// Why the address must not be put into a command, "" if it may: what is not an address could end the command early, or
+// Why the address must not be put into a command, "" if it may: an invalid address could end the command early, or
 // continue it as parameters.
 std::string not_sendable(std::string_view address) {
     const auto mailbox = Mailbox::parse_bare_allowed(address);
     return mailbox ? "" : mailbox.error().why;
 }
 
-// Does the message need the extension of RFC 6531 as it stands? What its sender only said is believed where
-// there may be UTF-8 in headers of its parts.
+// Does the message need the extension of RFC 6531 as it is? The sender's declaration counts only if headers of its
+// parts may contain UTF-8.
 bool needs_smtputf8(const Transaction& message) {
     return message.utf8_header || !is_ascii(message.reverse_path) ||
            (message.parameters.smtputf8 && message.parameters.body == Body::eight_bit_mime) ||
            std::ranges::any_of(message.recipients, [](auto& to) { return !is_ascii(to.address); });
 }
 
-// Why the server cannot take the message, whoever its recipients are.
+// Why the server cannot take the message, whatever its recipients are.
 std::optional<Verdict> refusal_of_message(const Transaction& message, const ServerTraits& server) {
     const auto refuse = [](std::string_view status, std::string_view text) {
         return refusal(Stage::mail, status, text);
@@ -67,8 +67,8 @@ bool fit_into_ascii(std::string& address, const ClientOptions& options) {
     return true;
 }
 
-// For a server without SMTPUTF8: domains become A-labels; what cannot be said in ASCII is refused (RFC 6531,
-// 3.2: never sent all the same).
+// For a server without SMTPUTF8: domains become A-labels; what cannot be expressed in ASCII is rejected (RFC 6531, 3.2:
+// never sent anyway).
 void convert_to_ascii(Transaction& message, std::vector<std::uint32_t>& pending, TransactionResult& result,
                       const ClientOptions& options) {
     const auto without = fmt::format("SMTPUTF8 was not offered by host {}", options.peer);

@@ -1,5 +1,5 @@
-// One message for some recipients of one host, as it is handed to a client's conversation, and what became of
-// each recipient. Values; know nothing of the conversation.
+// One message for some recipients of one host, as given to a client's session, and the result for each recipient.
+// Values; know nothing about the session.
 #pragma once
 #include "libsmtp/delivery/remote_reply.h"
 #include "libsmtp/protocol/parameters.h"
@@ -17,11 +17,10 @@ struct Transaction {
     };
     std::uint64_t id = 0;     // the driver's
     std::string reverse_path; // without brackets; "" is the null sender
-    // size: of the content; body: eight_bit_mime where the content has 8-bit bytes; smtputf8: the sender said
-    // so
+    // size: of the content; body: eight_bit_mime if the content has 8-bit bytes; smtputf8: as declared by the sender
     MailParameters parameters;
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
-    std::string conversion_error;            // body is eight_bit_mime: why it cannot be said in seven; "" nobody tried
+    std::string conversion_error;            // body is eight_bit_mime: why it cannot be converted to 7bit; "" not tried
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and only to a host that offers REQUIRETLS
     bool probe = false;       // ends after RCPT: DATA is never sent; accepted recipients count as delivered
@@ -33,7 +32,7 @@ struct TransactionResult {
     std::vector<Verdict> verdicts;           // each one once
     std::vector<std::uint32_t> of_recipient; // for each recipient, in order: the index of its verdict
     bool dsn_relayed = false;                // the server took over the DSN parameters (RFC 3461)
-    Monotonic started{};                     // MAIL was sent, or the transaction before it was over
+    Monotonic started{};                     // MAIL was sent, or the previous transaction was over
     Monotonic finished{};
 
     // Equal verdicts of many recipients are kept once.

@@ -8,12 +8,12 @@
 namespace smtp {
 namespace {
 
-// 452 at RCPT (RFC 5321, 4.5.3.1.10), unless its status speaks of something else, such as a full mailbox.
+// 452 at RCPT (RFC 5321, 4.5.3.1.10), unless its status means something else, such as a full mailbox.
 bool too_many_recipients(const Reply& reply) {
     return reply.code == 452 && (!reply.status.given() || reply.status == EnhancedStatus{4, 5, 3});
 }
 
-// The reply to a command that is not known, or not now. A message is refused with other codes.
+// The reply to a command that is unknown, or not allowed now. A message is rejected with other codes.
 bool is_misunderstanding(const Reply& reply) { return reply.code >= 500 && reply.code <= 504; }
 
 } // namespace
@@ -42,7 +42,7 @@ bool TransactionPipeline::content_sent(std::uint64_t id) const {
     return transactions_.back().message().id != id;
 }
 
-// So many MAILs the server takes in one conversation (RFC 9422, MAILMAX).
+// Maximum number of MAILs that the server accepts in one session (RFC 9422, MAILMAX).
 std::size_t TransactionPipeline::max_mails() const {
     return extensions_.transactions != 0 ? extensions_.transactions : SIZE_MAX;
 }
@@ -64,11 +64,11 @@ void TransactionPipeline::advance(Monotonic now) {
     while (auto* active = next_to_send()) send_next(*active, now);
 }
 
-// The transaction a command of which may be sent now, if any.
+// The transaction whose next command may be sent now, if any.
 ActiveTransaction* TransactionPipeline::next_to_send() {
     if (transactions_.empty()) return nullptr;
     ActiveTransaction* next = &transactions_.front();
-    // Not behind BDAT: refused, it may leave the server in a transaction in which MAIL means nothing.
+    // Not after BDAT: if rejected, it may leave the server in a transaction, in which MAIL is invalid.
     if (next->phase() == Phase::dot && pipelining_ && !next->chunked() && !next->rounds_left() &&
         transactions_.size() > 1)
         next = &transactions_.back();
@@ -131,7 +131,7 @@ void TransactionPipeline::send_recipient(ActiveTransaction& active) {
 
 void TransactionPipeline::begin_data(ActiveTransaction& active, Monotonic now) {
     const bool nobody = active.accepted().empty();
-    if (!commands_.awaits_reply() && (nobody || active.message().probe)) { // no need to ask
+    if (!commands_.awaits_reply() && (nobody || active.message().probe)) { // no need to send DATA
         if (!nobody) requeue_postponed(active);
         needs_reset_ = true;
         return end_round(active, now);
@@ -144,8 +144,8 @@ void TransactionPipeline::begin_data(ActiveTransaction& active, Monotonic now) {
     active.data_sent();
 }
 
-// Together with its commands, as one flight: for the first message of a conversation. Not where it would have to be
-// wrapped, nor where much would be sent for nothing.
+// For the first message of a session, together with its commands, as one flight. Not if its lines would have to be
+// wrapped, nor if much might be sent for nothing.
 bool TransactionPipeline::uses_chunking(const ActiveTransaction& active) const {
     const auto& message = active.message();
     return options_.chunking == ClientOptions::Chunking::if_useful && options_.protocol == Protocol::smtp &&
@@ -208,7 +208,7 @@ std::optional<Ending> TransactionPipeline::take_mail(const Reply& reply, Monoton
         return {};
     }
     front.refuse_mail(verdict_of(Stage::mail, reply, options_.peer));
-    if (front.phase() == Phase::rcpt) end_round(front, now); // else replies to what was sent with it are still to come
+    if (front.phase() == Phase::rcpt) end_round(front, now); // else replies to pipelined commands are still to come
     return {};
 }
 
@@ -234,7 +234,7 @@ std::optional<Ending> TransactionPipeline::take_data(const Reply& reply, Monoton
         return {};
     }
     codec_ = OutgoingContent(front.message().longest_line);
-    if (front.accepted().empty()) { // for nobody: RFC 2920, 3.1. In LMTP nobody would answer
+    if (front.accepted().empty()) { // without recipients: RFC 2920, 3.1. In LMTP no reply would follow
         if (options_.protocol == Protocol::lmtp)
             return Ending::mismatch("content requested without an accepted recipient");
         send_content(front, {}, Last::yes);
@@ -254,7 +254,7 @@ std::optional<Ending> TransactionPipeline::take_dot(const Reply& reply, std::uin
         if (recipient != front.accepted().back()) return {};
     } else if (front.chunked()) {
         if (!nobody && is_misunderstanding(reply)) return chunk_refused(reply);
-        needs_reset_ = !reply.positive() && !front.refused(); // RFC 3030, 2: what became of the transaction is open
+        needs_reset_ = !reply.positive() && !front.refused(); // RFC 3030, 2: the state of the transaction is unknown
         front.set_verdict_of_accepted(verdict_of(Stage::final_dot, reply, options_.peer));
         if (!nobody) requeue_postponed(front);
     } else {
@@ -275,11 +275,11 @@ Ending TransactionPipeline::take_early(const Reply& reply) {
     if (front.chunked() && is_misunderstanding(reply)) return chunk_refused(reply);
     auto verdict = verdict_of(Stage::content, reply, options_.peer);
     if (options_.protocol == Protocol::smtp || front.accepted().size() < 2) return Ending::failed(std::move(verdict));
-    front.set_verdict(front.accepted().front(), std::move(verdict)); // it is that recipient's alone
+    front.set_verdict(front.accepted().front(), std::move(verdict)); // it applies to that recipient alone
     return {Ending::Kind::lost, {}, "early reply for another recipient from"};
 }
 
-// What was offered is not understood. What the server made of the message's lines is not known: the conversation ends.
+// The server does not understand what it offered. How it took the lines of the message is unknown: the session ends.
 Ending TransactionPipeline::chunk_refused(const Reply& reply) const {
     Verdict verdict = verdict_of(Stage::final_dot, reply, options_.peer);
     verdict.outcome = Outcome::deferred;
@@ -289,7 +289,7 @@ Ending TransactionPipeline::chunk_refused(const Reply& reply) const {
     return {Ending::Kind::chunking_failure, std::move(verdict)};
 }
 
-// The server takes no more recipients at once than it has accepted now.
+// The server accepts no more recipients at once than it has accepted now.
 void TransactionPipeline::requeue_postponed(ActiveTransaction& active) {
     if (active.requeue_postponed()) max_recipients_seen_ = std::min(max_recipients_seen_, active.accepted().size());
 }

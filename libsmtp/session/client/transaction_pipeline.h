@@ -1,6 +1,6 @@
-// The transactions of a client's conversation, up to two: the second one's commands follow right behind the first one's
-// final dot (RFC 2920), and their replies are read in order. Knows which command comes next, what the replies mean for
-// each recipient, and when content is wanted. Must not know how the conversation began, nor how it ends.
+// The transactions of a client session, up to two: the second one's commands follow right behind the first one's final
+// dot (RFC 2920), and their replies are read in order. Knows which command comes next, what the replies mean for each
+// recipient, and when content is needed. Must not know how the session began, nor how it ends.
 #pragma once
 #include "libsmtp/protocol/outgoing_content.h"
 #include "libsmtp/protocol/reply.h"
@@ -19,7 +19,7 @@ namespace smtp {
 
 class TransactionPipeline {
 public:
-    // Of a message that goes by BDAT: what is sent for nothing where nobody accepts it.
+    // Size limit for a message sent by BDAT: it is wasted if no recipient is accepted.
     static constexpr std::uint64_t chunk_limit = 64 * 1024;
 
     // All must outlive it. `extensions`: those of the last EHLO.
@@ -28,7 +28,7 @@ public:
     TransactionPipeline(const TransactionPipeline&) = delete;
     TransactionPipeline& operator=(const TransactionPipeline&) = delete;
 
-    // Mail may be sent, over a connection that is protected so far.
+    // Mail may be sent now, over a connection with this protection.
     void start(ChannelSecurity security);
     bool is_started() const { return started_; }
     bool pipelining() const { return pipelining_; }
@@ -38,23 +38,23 @@ public:
     // Takes back the one added last, if nothing of it was sent.
     bool withdraw(std::uint64_t id);
     bool empty() const { return transactions_.empty(); }
-    // All of that one's content has been sent, or it is over.
+    // All of its content has been sent, or it is over.
     bool content_sent(std::uint64_t id) const;
 
     // Sends what may be sent now.
     void advance(Monotonic now);
-    // The server takes no further transaction, and none is under way.
+    // The server accepts no further transaction, and none is in progress.
     bool exhausted() const;
 
-    // The reply to what was sent first of the unanswered; nothing: the conversation goes on.
+    // The reply to the oldest unanswered command; nothing: the session continues.
     std::optional<Ending> take_mail(const Reply& reply, Monotonic now);
     std::optional<Ending> take_recipient(const Reply& reply, std::uint32_t recipient);
     std::optional<Ending> take_data(const Reply& reply, Monotonic now);
     std::optional<Ending> take_dot(const Reply& reply, std::uint32_t recipient, Monotonic now);
-    // The reply to a message that has not all been sent.
+    // The reply to a message that has not been sent completely.
     Ending take_early(const Reply& reply);
 
-    // The driver's answers to ContentRequested; the chunk's bytes must stay where they are until the next one.
+    // The driver's answers to ContentRequested; the chunk's bytes must stay in place until the next one.
     void content(std::string_view chunk);
     void end_content(std::string_view last_chunk);
     // All output has been written.
@@ -62,20 +62,20 @@ public:
 
     bool sending_content() const;
     bool sending_chunk() const { return sending_content() && transactions_.front().chunked(); }
-    bool message_fully_sent() const; // all of the first transaction's, whose fate is not known
+    bool message_fully_sent() const; // all of the first transaction's message, whose result is unknown
     // Nothing of the first transaction has been accepted, on a connection that has served others before.
     bool untouched_after_others() const;
 
-    // How long what is under way has taken, for time limits.
+    // How long the work in progress has taken, for time limits.
     struct Progress {
         std::optional<Monotonic> started = {}; // of the first transaction, if it has begun
         std::uint64_t size = 0;                // of its content, as announced
-        Monotonic content_began = {};          // of the content at hand, or the last one
+        Monotonic content_began = {};          // of the current content, or the last one
         std::uint64_t content_bytes = 0;       // written since
     };
     Progress progress() const;
 
-    // The conversation has ended while the first one was under way, for `why`; nothing: it has not begun.
+    // The session ended with `why` while the first one was in progress; nothing: it has not begun.
     struct Interrupted {
         TransactionResult result;
         bool mail_accepted = false, chunked = false;
@@ -114,11 +114,11 @@ private:
     OutgoingContent codec_;                       // of the first transaction
     std::vector<std::string_view> views_;         // of a chunk, as it is sent
     std::uint64_t dot_at_ = 0;                    // where the last content's end is, in bytes since the beginning
-    std::uint64_t content_from_ = 0;              // what had been written when the content at hand began, …
+    std::uint64_t content_from_ = 0;              // bytes written when the current content began, …
     Monotonic content_began_{};                   // … and when that was
     bool chunk_wanted_ = false;                   // once the last chunk has been written
-    bool needs_reset_ = false;                    // the server is still in a transaction that came to nothing
-    std::size_t max_recipients_seen_ = SIZE_MAX;  // recipients per round this server was seen to take
+    bool needs_reset_ = false;                    // the server is still in a transaction that failed
+    std::size_t max_recipients_seen_ = SIZE_MAX;  // recipients per round that this server was seen to accept
     std::uint64_t completed_ = 0;                 // transactions
     std::uint64_t mails_ = 0;                     // MAILs sent
 };

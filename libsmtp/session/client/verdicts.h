@@ -1,5 +1,5 @@
-// The verdicts of a client's conversation in the words that log analysers know: on replies, on lost connections, and
-// on what ends a conversation here. Pure; the conversation's state comes as parameters.
+// The verdicts of a client session, worded as log analysers expect them: for replies, for lost connections, and for
+// reasons to end a session on this side. Pure; the session's state is passed as parameters.
 #pragma once
 #include "libsmtp/delivery/remote_reply.h"
 #include "libsmtp/protocol/reply.h"
@@ -9,14 +9,14 @@
 
 namespace smtp {
 
-// What was being done in a stage: "performing the EHLO handshake".
+// The activity in a stage: "performing the EHLO handshake".
 std::string_view activity_of(Stage stage);
 
-// A reply's verdict; `peer` is "NAME[IP]". `shown`: the reply as it may be shown, where that is not reply.line().
+// A reply's verdict; `peer` is "NAME[IP]". `shown`: the reply as it may be shown, if that is not reply.line().
 Verdict verdict_of(Stage stage, const Reply& reply, std::string_view peer);
 Verdict verdict_of(Stage stage, const Reply& reply, std::string_view peer, std::string shown);
 
-// Deferred, "NAME[IP]" being lost in that stage; `how`: "lost connection with".
+// Deferred because "NAME[IP]" was lost in that stage; `how`: "lost connection with".
 enum class Doubt : std::uint8_t {
     none,
     fully_sent
@@ -25,18 +25,18 @@ Verdict connection_lost(std::string_view how, std::string_view peer, Stage stage
 
 // Deferred by this side; `text` may hold foreign bytes.
 Verdict deferral(Stage stage, std::string_view status, std::string_view text);
-// Refused by this side: the server cannot be asked to take it.
+// Rejected by this side: the server cannot take it.
 Verdict refusal(Stage stage, std::string_view status, std::string_view text);
 
-// How a conversation ends before quit() brings it to its end.
+// How a session ends before quit() ends it.
 struct Ending {
     enum class Kind : std::uint8_t {
         orderly,          // nothing is wrong: what has not begun is delivered elsewhere
         failure,          // for `why`
-        refusal,          // for `why`, the server's word; QUIT is sent
+        refusal,          // for `why`, a reply of the server; QUIT is sent
         chunking_failure, // for `why`; BDAT is not to be used with this server
         lost,             // `text` is connection_lost()'s `how`
-        protocol_error,   // `text` is what does not fit
+        protocol_error,   // `text` is what violates the protocol
     };
     Kind kind = Kind::orderly;
     Verdict why = {};

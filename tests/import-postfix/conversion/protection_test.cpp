@@ -47,6 +47,10 @@ TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about,
          "mime_header_checks",
          "[milter]",
          {{"/pf/h", "/name=.*\\.exe/ REJECT\n"}}},
+        {"header_checks = pcre:/pf/h", // and its nested_header_checks
+         "nested_header_checks",
+         "attached messages",
+         {{"/pf/h", "/^X-A:/ IGNORE\n/^Subject: lottery/ REJECT\n"}}},
         {"message_reject_characters = \\0", "message_reject_characters", "[milter]"},
         {"strict_8bitmime = yes", "strict_8bitmime = yes", ""},
         // Who may send, and what.

@@ -40,7 +40,7 @@ bool read_place(std::string_view text, Account& account) {
     return !account.host.empty() && account.host.find_first_of(" \t,/@") == account.host.npos;
 }
 
-bool is_text(std::string_view text) { // UTF-8 may stand in it, nothing that could end a line or a field
+bool is_text(std::string_view text) { // UTF-8 is allowed, but nothing that could end a line or a field
     return std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 

@@ -18,7 +18,7 @@ struct Account {
     std::uint16_t port = 0; // 0: any
     std::string user;
     smtp::Secret password;
-    std::string command; // "": there is a password; else what prints a token, as for sh(1)
+    std::string command; // "": there is a password; else an sh(1) command that prints a token
 
     // Names the account in logs and between processes: "alice at relay.example.net:587".
     std::string name() const;
@@ -29,10 +29,10 @@ struct Credentials {
 
     std::vector<Account> accounts;
 
-    // "line 3: …" is the first thing wrong; it never repeats what stands in the file.
+    // "line 3: …" describes the first error; it never repeats text from the file.
     static std::expected<Credentials, smtp::Malformed> parse(std::string_view text);
-    // The account of that user ("": the first there is) at this host: one with its port before one for any; null:
-    // none. `host`: a name, or an address without brackets.
+    // The account of that user ("": the first one) at this host: one with its port is preferred to one for any port.
+    // Null: none. `host`: a name, or an address without brackets.
     const Account* find(std::string_view host, std::uint16_t port, std::string_view user = "") const;
     const Account* named(std::string_view name) const;
 };

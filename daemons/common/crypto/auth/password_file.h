@@ -17,18 +17,18 @@ struct Entry {
     std::string hash;
     std::optional<smtp::ScramKeys> scram;
     std::vector<std::string> addresses; // lower case
-    std::string text() const;           // what stands behind "user:"
+    std::string text() const;           // the part after "user:"
 };
 
 struct PasswordFile {
     std::map<std::string, Entry, std::less<>> users; // names as saslprep() has them
 
-    // "line 3: …" is the first thing wrong.
+    // "line 3: …" describes the first error.
     static std::expected<PasswordFile, smtp::Malformed> parse(std::string_view text);
     const Entry* find(std::string_view user) const;
 };
 
-// A name that can stand in the file: printable, no colon, no blank, 1 to 255 bytes; not beginning with '#'.
+// A name allowed in the file: printable, no colon, no blank, 1 to 255 bytes; not beginning with '#'.
 bool is_user_name(std::string_view user);
 
 // SHA-256 by OpenSSL.
@@ -38,9 +38,9 @@ smtp::Secret salted_password(std::string_view password, std::string_view salt, s
 inline constexpr std::uint32_t default_iterations = 10'000;
 inline constexpr std::size_t default_salt_size = 16;
 smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations);
-// A hash that somebody else made may be of the password as it was typed. Takes its time on purpose: never on a loop.
+// A hash made by other software may be of the password as typed. Slow on purpose: never call it on a loop.
 bool matches(const Entry& entry, std::string_view password);
-// Of the prepared password, by crypt(3)'s own choice of method; "" if it has none. Takes its time as well.
+// Of the prepared password, with the method that crypt(3) prefers; "" if it has none. Slow as well.
 std::string make_hash(std::string_view password);
 
 } // namespace auth

@@ -17,7 +17,7 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, tls::Deleter<BIO_free>>;
 
-// A key behind a pass phrase cannot be used by a daemon: it must not ask the terminal.
+// A daemon cannot use a key with a pass phrase: it must not ask the terminal.
 int no_pass_phrase(char*, int, int, void*) { return 0; }
 
 auto failed(const std::string& source, std::string_view what) {

@@ -12,11 +12,11 @@
 
 namespace dkim {
 
-inline constexpr int min_rsa_bits = 1024; // RFC 8301: what is shorter nobody verifies
+inline constexpr int min_rsa_bits = 1024; // RFC 8301: signatures by shorter keys are not verified
 
 class SigningKey {
 public:
-    // PEM, RSA or Ed25519, without a pass phrase. `source` is what errors name.
+    // PEM, RSA or Ed25519, without a pass phrase. Errors name `source`.
     static spool::Result<SigningKey> read(std::string_view pem, const std::string& source);
     static spool::Result<SigningKey> make_rsa(int bits);
     static spool::Result<SigningKey> make_ed25519();
@@ -39,7 +39,7 @@ private:
     smtp::dkim::Algorithm algorithm_;
 };
 
-// SHA-256 of what streams past.
+// SHA-256 of streamed data.
 class Sha256 {
 public:
     Sha256();

@@ -23,7 +23,7 @@ using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 
 Bio reading(const std::string& text) { return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
 
-// A key behind a pass phrase cannot be used by a daemon: it must not ask the terminal.
+// A daemon cannot use a key with a pass phrase: it must not ask the terminal.
 int no_pass_phrase(char*, int, int, void*) { return 0; }
 
 auto failed(const std::string& file, std::string_view what) {
@@ -128,7 +128,7 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
         TRY(each_certificate(options.authorities, "smtp_client.tls_ca_file",
                              [&](X509* one) { return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1; }));
     if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "is not available");
-    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged nevertheless: SSL_get_verify_result()
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // verified nevertheless: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumable_session);
     return context;
@@ -151,7 +151,7 @@ Result<> Context::add(const proto::secrets::Certificate& certificate, const Serv
     TRY(use(context, certificate));
     TRY(harden(context, options.minimum, options.ciphers, "tls.ciphers"));
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    // Nothing is remembered about clients: what they need to come back they carry themselves.
+    // No state is kept about clients: their tickets contain all that is needed to resume a session.
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     unsigned char purpose[32];
     EVP_Digest(options.purpose.data(), options.purpose.size(), purpose, nullptr, EVP_sha256(), nullptr);
@@ -170,7 +170,7 @@ Result<> Context::add(const proto::secrets::Certificate& certificate, const Serv
                 return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one) == 1 &&
                        SSL_CTX_add_client_CA(context, one) == 1;
             }));
-        // What the certificate is worth is looked at afterwards; a bad one is as good as none.
+        // The certificate is judged later; an invalid one counts as none.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
     }
     SSL_CTX_set_tlsext_servername_callback(context, choose);
@@ -200,7 +200,7 @@ int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CI
         if (RAND_bytes(iv, 16) != 1) return -1;
     } else {
         while (std::memcmp(name, key->name.data(), 16) != 0)
-            if (++key == keys.data() + keys.size()) return 0; // too old, or of somebody else: a whole handshake
+            if (++key == keys.data() + keys.size()) return 0; // too old, or not ours: a full handshake
     }
     auto* secret = const_cast<char*>(key->mac.data());
     char digest[] = "SHA256";
@@ -211,7 +211,8 @@ int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CI
     if (EVP_MAC_CTX_set_params(mac, parameters) != 1 ||
         EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, bytes, iv, sealing) != 1)
         return -1;
-    // 2: it is given a new one. Under TLS 1.3 always, for clients are to show a ticket only once (RFC 8446, C.4).
+    // 2: the client gets a new one. Always under TLS 1.3, because clients should use a ticket only once (RFC 8446,
+    // C.4).
     return !sealing && (key != keys.data() || SSL_version(ssl) == TLS1_3_VERSION) ? 2 : 1;
 }
 

@@ -17,16 +17,16 @@ template <auto Free> struct Deleter {
     template <class T> void operator()(T* what) const { Free(what); }
 };
 using SslContext = std::unique_ptr<SSL_CTX, Deleter<SSL_CTX_free>>;
-// What a server gave a client to come back with. It remembers how the certificate was judged.
+// A session that a client can resume. It includes the result of the certificate's verification.
 using ResumableSession = std::unique_ptr<SSL_SESSION, Deleter<SSL_SESSION_free>>;
 
 enum class Version : std::uint8_t { tls_1_2, tls_1_3 };
 enum class ClientCertificates : std::uint8_t { no, ask };
 
 struct ServerOptions {
-    std::string purpose; // the listener: a ticket of one is of no use at another
+    std::string purpose; // the listener: its tickets are not valid at another
     Version minimum = Version::tls_1_2;
-    std::string ciphers; // OpenSSL's words, for TLS 1.2; "" its default
+    std::string ciphers; // as for OpenSSL, for TLS 1.2; "": its default
     bool tickets = true;
     std::uint32_t ticket_lifetime = 3600; // seconds
     ClientCertificates client_certificates = ClientCertificates::no;
@@ -35,14 +35,14 @@ struct ServerOptions {
 struct ClientOptions {
     Version minimum = Version::tls_1_2;
     std::string ciphers;     // as above
-    std::string authorities; // PEM; "" nobody's certificate is trusted
+    std::string authorities; // PEM; "": no certificate is trusted
 };
 
 class Context {
 public:
-    // Servers' certificates are judged but never refused: what a judgement means is the policy's to say.
+    // Servers' certificates are verified but never rejected: the policy decides what the result means.
     static spool::Result<std::shared_ptr<const Context>> client(const ClientOptions& options);
-    // The first certificate serves who asks for none of the names.
+    // The first certificate is for clients that request none of the names.
     static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Server& secrets,
                                                                 const ServerOptions& options);
     Context(const Context&) = delete;
@@ -63,17 +63,17 @@ private:
     std::vector<proto::secrets::TicketKey> ticket_keys_;
 };
 
-// Does this chain hold certificates, and does the key fit? Master asks before it hands them down.
-// `key_file`: what the error names.
+// Does this chain contain certificates, and does the key match? Master checks this before it passes them on. The error
+// names `key_file`.
 spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
-// When the first certificate of this chain ends; nothing: there is none in it.
+// When the first certificate of this chain expires; nothing: the chain contains none.
 std::optional<smtp::WallTime> certificate_expiry(const std::string& chain);
-// Do these certificates (PEM) vouch for others? `file` is what the error names.
+// Can these certificates (PEM) serve as authorities? The error names `file`.
 spool::Result<> check_authorities(const std::string& text, const std::string& file);
-// Do these words (openssl-ciphers(1)) name a cipher of TLS 1.2? "" does. `key`: of the configuration, for the error.
+// Does this list (openssl-ciphers(1)) select a cipher of TLS 1.2? "" does. `key`: the configuration key, for the error.
 spool::Result<> check_ciphers(const std::string& ciphers, std::string_view key);
 
-// What OpenSSL's error queue says, in one line; empties it.
+// OpenSSL's error queue as one line; empties it.
 std::string last_error();
 
 } // namespace tls

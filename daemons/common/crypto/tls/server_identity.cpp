@@ -16,9 +16,9 @@ namespace {
 const unsigned char* bytes_of(const std::string& text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 bool expect_records(SSL* ssl, const ServerIdentity& identity) {
-    // Sets the name to be proven, and the one said to the server.
+    // Sets the name to be verified, and the one sent to the server.
     if (SSL_dane_enable(ssl, identity.host.c_str()) <= 0) return false;
-    // A record of usage 3 names the certificate itself: what else stands in it does not matter (RFC 7672, 3.1.1).
+    // A record of usage 3 identifies the certificate itself: its other content does not matter (RFC 7672, 3.1.1).
     SSL_dane_set_flags(ssl, DANE_FLAG_NO_DANE_EE_NAMECHECKS);
     for (const auto& name : identity.other_names)
         if (SSL_add1_host(ssl, name.c_str()) != 1) return false;

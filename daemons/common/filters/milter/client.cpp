@@ -8,7 +8,7 @@ using config::Stage;
 using ResponseKind = Response::What;
 
 static constexpr std::size_t largest_chunk = 65'535;
-static constexpr std::size_t most_waiting = 256 * 1024; // bytes the filter has not taken
+static constexpr std::size_t most_waiting = 256 * 1024; // bytes not yet taken by the filter
 
 common::ServiceStatus service_status_of(const config::Milter& milter, common::Problems& problems) {
     const auto what = "milter " + milter.name;
@@ -127,7 +127,7 @@ void Client::go_on() {
     done(std::exchange(response_, {})); // may destroy this
 }
 
-// The filter has nothing to say to what it was told last: the next thing.
+// The filter has no response to the last step: continues with the next one.
 void Client::advance() {
     switch (phase_) {
     case Phase::idle:
@@ -185,7 +185,7 @@ void Client::read_body() {
         return timeout_.start(milter_.timeout);
     }
     event_.message->read_body(body_offset_, largest_chunk, [this](spool::Result<std::string> piece) {
-        if (broken_) return; // the filter went meanwhile, and the message went on without it
+        if (broken_) return; // the filter went away meanwhile, and the message continued without it
         if (!piece) return fail(piece.error().what);
         waiting_ = false;
         if (piece->empty()) {
@@ -206,7 +206,7 @@ void Client::fail(const std::string& why) {
     timeout_.stop();
     stream_.reset();
     waiting_ = false;
-    if (phase_ == Phase::idle) return; // it went between two questions: the next one is answered by default
+    if (phase_ == Phase::idle) return; // it went away between two requests: the next one gets the default answer
     finish(default_response());
     go_on();
 }
@@ -224,7 +224,7 @@ void Client::finish(Response word) {
     response_ = std::move(word);
 }
 
-// Before there is a message there is nothing to refuse: a client may only want to say goodbye.
+// Without a message there is nothing to reject: a client may only want to end the session.
 Response Client::default_response() const {
     Response word;
     if (event_.stage < Stage::mail || event_.stage == Stage::unknown) return word;

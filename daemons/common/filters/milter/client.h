@@ -12,7 +12,7 @@
 
 namespace milter {
 
-// What status says of a milter that does not answer, in its place among `problems`, which must live as long.
+// The line in `postrider status` about a milter that does not answer, among `problems`, which must outlive it.
 common::ServiceStatus service_status_of(const config::Milter& milter, common::Problems& problems);
 
 class Client {
@@ -25,10 +25,10 @@ public:
     ~Client();
     Client(const Client&) = delete;
 
-    // The filter's word at once (it need not be asked), or later by `done`: once, from the loop. One question
-    // at a time; connect is the first.
+    // Returns the filter's response at once (if it need not be asked), or later through `done`: once, from the loop.
+    // One request at a time; connect is the first.
     std::optional<Response> ask(Event event, Done done);
-    // The message that Stage::mail had begun is gone, by whichever way.
+    // The message begun by Stage::mail is over, one way or another.
     void transaction_over();
 
 private:
@@ -57,12 +57,12 @@ private:
     Event event_;
     Done done_;
     Phase phase_ = Phase::idle;
-    Response response_;                         // the answer, until it is handed out
-    bool waiting_ = false;                      // for a word, or for the disk
-    bool advancing_ = false;                    // go_on() is under way
+    Response response_;                         // the answer, until it is returned
+    bool waiting_ = false;                      // for a response, or for the disk
+    bool advancing_ = false;                    // advance() is being called in a loop
     bool stalled_ = false;                      // the filter does not take the body
     bool broken_ = false, accepts_all_ = false; // for the session: failed; it has accepted all of it
-    bool in_mail_ = false, finished_ = false;   // a message is under way; the filter has had its say on it
+    bool in_mail_ = false, finished_ = false;   // a message is under way; the filter has decided on it
     std::size_t next_field_ = 0;
     std::uint64_t body_offset_ = 0;
 };

@@ -33,7 +33,7 @@ void Message::load(Loaded done) {
     if (waiting_.size() == 1) load_from_disk(256 * 1024);
 }
 
-// Of a content that was spilled: more and more, until the header has ended.
+// For content that was spilled to disk: reads more and more until the header has ended.
 void Message::load_from_disk(std::size_t size) {
     writer_.read(0, size, [this, size, open = std::weak_ptr(open_)](spool::Result<std::string> text) {
         if (open.expired()) return;
@@ -81,7 +81,7 @@ std::string field_text(const HeaderChange& change) {
     return text + "\r\n";
 }
 
-// What an edit does to the fields, and where the own one of them is afterwards.
+// Applies an edit to the fields, and updates the number of our own one.
 void perform(const spool::FieldEdit& edit, std::vector<std::string>& fields, std::optional<std::size_t>& own) {
     const auto place = fields.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(edit.number, fields.size()));
     switch (edit.what) {
@@ -91,7 +91,7 @@ void perform(const spool::FieldEdit& edit, std::vector<std::string>& fields, std
         break;
     case What::replace:
         *place = edit.text;
-        if (own == edit.number) own.reset(); // it is somebody else's now
+        if (own == edit.number) own.reset(); // no longer our own
         break;
     case What::remove:
         fields.erase(place);
@@ -101,7 +101,7 @@ void perform(const spool::FieldEdit& edit, std::vector<std::string>& fields, std
     }
 }
 
-// The edit that one change comes to, and what it does to the fields.
+// The edit for one change; applies it to the fields.
 std::expected<std::optional<spool::FieldEdit>, smtp::Malformed>
 edit_of(const HeaderChange& change, std::vector<std::string>& fields, std::optional<std::size_t>& own) {
     const auto odd = std::unexpected(smtp::Malformed{"not a header field: " + smtp::printable(change.name, 100)});
@@ -184,7 +184,7 @@ std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes
         envelope.verdict = spool::Verdict::quarantine;
         envelope.verdict_reason = changes.quarantine;
     }
-    // Nothing can fail any more.
+    // Nothing can fail from here on.
     fields_ = std::move(fields);
     own_ = own;
     edits_ = std::move(edits);
@@ -203,7 +203,7 @@ void Message::seal() {
     std::string header;
     if (!edits_.empty()) {
         envelope_.edits = {header_.size(), edits_};
-        header = spool::edited_header(header_, edits_).value(); // each was tried when it came
+        header = spool::edited_header(header_, edits_).value(); // each edit was checked when it came
     }
     writer_.set_envelope(envelope_, header);
 }

@@ -13,29 +13,29 @@ namespace milter {
 
 class Message {
 public:
-    // All of the content has been appended to `writer`. Both outlive this. Whoever still waits for an answer when
-    // it goes, or when it is sealed, is told nothing any more.
+    // All of the content has been appended to `writer`. Both outlive this. Once this is destroyed or sealed, callers
+    // still waiting for an answer get none.
     Message(spool::MessageWriter& writer, spool::Envelope& envelope) : writer_(writer), envelope_(envelope) {}
 
-    // Reads the header if that has not been done, for all who have asked meanwhile; the message is as good as gone
-    // if that fails.
+    // Reads the header unless that has been done, for all callers that have asked meanwhile; if that fails, the message
+    // is as good as lost.
     using Loaded = std::function<void(const spool::Result<>&)>;
     void load(Loaded done);
     // Its fields as edited so far.
     const std::vector<std::string>& fields() const { return fields_; }
-    // Our own Received field, which is none of a filter's business: first of all, unless something was put
-    // before it; it may have been taken out as well.
+    // Our own Received field, which is not shown to filters: the first field, unless another was inserted before it; it
+    // may also have been removed.
     bool is_own(std::size_t field) const { return own_ == field; }
     // A piece of the body from `offset`; empty at its end.
     void read_body(std::uint64_t offset, std::size_t max, std::function<void(spool::Result<std::string>)> done);
 
-    // One edit of a loaded header that no filter asked for. False: it is invalid, and nothing is changed.
+    // One edit of a loaded header that no filter requested. False: it is invalid, and nothing is changed.
     bool edit(spool::FieldEdit edit);
-    // To that address instead of its recipients. False: it is none.
+    // Replaces its recipients by that address. False: the address is invalid.
     bool redirect(std::string_view address);
-    // All of it, or what is wrong with it and nothing is changed.
+    // Applies all of it; or changes nothing, and returns what is wrong with it.
     std::expected<void, smtp::Malformed> apply(const Modifications& changes);
-    // When all filters are through: the envelope and edits as they are now go to the writer.
+    // After the last filter: passes the current envelope and edits to the writer.
     void seal();
 
 private:
@@ -44,7 +44,7 @@ private:
 
     spool::MessageWriter& writer_;
     spool::Envelope& envelope_;
-    std::shared_ptr<bool> open_ = std::make_shared<bool>(); // gone: answers from the disk concern nobody
+    std::shared_ptr<bool> open_ = std::make_shared<bool>(); // expired: answers from the disk are ignored
     bool loaded_ = false;
     std::vector<Loaded> waiting_; // for the header
     std::string header_;          // as stored, with its empty line

@@ -17,7 +17,7 @@ enum Action : std::uint32_t {
     choose_macros = 0x100,
 };
 constexpr std::uint32_t offered_actions = 0x1ff;
-// All steps may be left out or go unanswered; not offered are refused recipients (0x800) and large packets.
+// All steps may be skipped or remain unanswered; not offered: rejected recipients (0x800) and large packets.
 constexpr std::uint32_t offered_steps = 0x1fffff & ~0x800u;
 
 std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
@@ -167,7 +167,7 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::next() {
     }
 }
 
-// The answer to what was asked is complete.
+// The answer to the request is complete.
 std::expected<std::optional<Response>, smtp::Malformed> Session::on_response(Response word) {
     if (!reader_.empty()) return malformed("unexpected data after the reply");
     waiting_ = negotiating_ = false;
@@ -184,7 +184,7 @@ std::expected<std::optional<Response>, smtp::Malformed> Session::negotiated(cons
     if ((*actions & ~offered_actions) != 0 || (*steps & ~offered_steps) != 0)
         return malformed("requests features that were not offered");
     actions_ = *actions;
-    steps_ = *steps; // lists of macros may follow: all that there are get sent anyway
+    steps_ = *steps; // lists of macros may follow: all available macros are sent anyway
     return on_response({});
 }
 

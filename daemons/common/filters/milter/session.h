@@ -33,7 +33,7 @@ struct Modifications {
     std::size_t size = 0;              // bytes the filter sent for them
 };
 
-// What a filter says.
+// A filter's response.
 struct Response {
     enum class What : std::uint8_t { proceed, accept, discard, refuse, skip, progress };
     What what = What::proceed;
@@ -45,14 +45,14 @@ class Session {
 public:
     explicit Session(std::uint64_t largest_modification = 64 * 1024 * 1024) : limit_(largest_modification) {}
 
-    // Each queues what is to be sent; true: a word of the filter follows, before anything else may be told.
+    // Each queues what is to be sent; true: a response of the filter follows, and nothing may be sent before it.
     bool negotiate();
     bool connect(const std::string& name, const std::string& address, std::uint16_t port, const Macros& macros);
     bool helo(const std::string& name, const Macros& macros);
     bool mail(const std::string& path, const Macros& macros); // "<a@b>"
     bool rcpt(const std::string& path, const Macros& macros);
     bool data(const Macros& macros);
-    bool unknown(const std::string& line);                      // a command nobody knows
+    bool unknown(const std::string& line);                      // an unknown command
     bool header(std::string_view name, std::string_view value); // value with what follows the colon
     bool end_of_header(const Macros& macros);
     bool body(std::string_view chunk); // at most 65,535 bytes
@@ -63,8 +63,8 @@ public:
     bool wants_body() const { return !skipped(no_body); }
     std::string output() { return std::exchange(output_, {}); }
     void feed(std::string_view bytes) { reader_.feed(bytes); }
-    // The word waited for; none: more input is needed. Malformed: the filter is not to be believed. That is also
-    // who says more than it was asked, for the rest would pass for an answer to the next question.
+    // The response waited for; none: more input is needed. Malformed: the filter cannot be trusted. That includes a
+    // filter that sends more than it was asked for, because the rest would be taken for the answer to the next request.
     std::expected<std::optional<Response>, smtp::Malformed> next();
 
 private:

@@ -29,7 +29,7 @@ constexpr std::string_view severities[] = {"info", "warning", "error", "critical
 constexpr auto role_names = [] {
     std::array<std::string_view, roles> out{};
     for (std::size_t i = 0; i < roles; ++i) out[i] = proto::name_of(static_cast<proto::Role>(i));
-    out[static_cast<std::size_t>(proto::Role::master)] = ""; // it hands nothing over
+    out[static_cast<std::size_t>(proto::Role::master)] = ""; // it reports no metrics
     return out;
 }();
 

@@ -55,7 +55,7 @@ enum class MetricUnit : std::uint8_t { number, microseconds }; // of the cell; t
 
 struct MetricLabel {
     std::string_view name;
-    std::span<const std::string_view> values; // "": a series nobody counts and nobody is shown
+    std::span<const std::string_view> values; // "": a series that is neither counted nor shown
 };
 
 struct MetricDefinition {
@@ -76,7 +76,7 @@ inline const MetricDefinition& definition_of(MetricId family) {
     return metric_registry()[static_cast<std::size_t>(family)];
 }
 
-// Upper ends of a histogram's buckets, µs; behind them one more without an end.
+// Upper bounds of a histogram's buckets, µs; followed by one more without a bound.
 std::span<const std::int64_t> histogram_bounds();
 
 // The first cell of the series with these label values; and of the family's first series.

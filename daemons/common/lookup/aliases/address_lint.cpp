@@ -85,7 +85,7 @@ std::optional<std::string> wrong_addresses(std::string_view key, const std::stri
     return error;
 }
 
-// What is wrong with a value for that key of the configuration; empty: its values are no addresses.
+// The check for values of that configuration key; empty: its values are not addresses.
 using Judge = std::function<std::optional<std::string>(std::string_view key, const std::string& value)>;
 Judge judge_of(std::string_view key, const config::Config& config) {
     if (key == "local.alias_tables")

@@ -20,15 +20,15 @@ struct AddressProblem {
     bool operator==(const AddressProblem&) const = default;
 };
 
-// Of each file the first twenty.
+// At most the first twenty of each file.
 std::vector<AddressProblem> lint_alias_file(const std::string& path);
-// Those of the configuration. One that nobody named and that is not there is none.
+// Those of the configuration. A default file that does not exist is not a problem.
 std::vector<AddressProblem> lint_alias_files(const config::Config& config);
 struct TableLint {
     std::vector<AddressProblem> odd;
-    std::optional<tables::Scan> scan; // nothing: its values are no addresses
+    std::optional<tables::Scan> scan; // nothing: its values are not addresses
 };
-// What `table` answers with as a value of `key` ("virtual_alias.tables"), value by value, as far as they can be listed.
+// The values of `table` for the key `key` ("virtual_alias.tables"), one by one, as far as they can be listed.
 TableLint lint_table(const config::Config& config, std::string_view table, std::string_view key);
 // All of these.
 std::vector<AddressProblem> lint_addresses(const config::Config& config);

@@ -41,7 +41,7 @@ public:
         bool ended = false;
         const auto written = take_item(rest, ':', ended);
         if (!written) return problem(number_, "a quote is not closed");
-        // Without a colon the first word is all that can be the name: mail for it waits.
+        // Without a colon only the first word can be the name: mail for it waits.
         const auto name = ended ? *written : written->substr(0, written->find_first_of(" \t"));
         if (name.empty()) return problem(number_, "the name is missing");
         const auto before = fmt::format("line {}: ", number_);

@@ -14,24 +14,24 @@ namespace common {
 
 struct AliasTable {
     std::unordered_map<std::string, std::vector<decide::AliasTarget>> entries; // names in lower case
-    // Of lines that are skipped, and of entries whose mail waits because something in them is wrong.
+    // Of lines that are skipped, and of entries that contain an error, so that their mail waits.
     std::vector<AliasProblem> problems;
 
     static AliasTable parse(std::string_view text);
 };
 
-// A file of aliases, kept up with.
+// An alias file that is read again when it changes.
 class AliasFile {
 public:
     enum class IfMissing : std::uint8_t {
-        unreadable, // somebody wrote it or named it: who was in it is not unknown for that
-        empty,      // it says nothing about anybody; once it has been there, as above
+        unreadable, // it was there, or is configured: its names must not become unknown
+        empty,      // it counts as empty; once it has been there, as above
     };
     explicit AliasFile(std::string path, IfMissing if_missing = IfMissing::unreadable)
         : file_(std::move(path)), if_missing_(if_missing) {}
 
-    // What the file says about `name` (lower case); nothing of this while it is unreadable. Good until the next call of
-    // check().
+    // The file's targets for `name` (lower case); meaningful only while the file is readable. Valid until the next call
+    // of check().
     const std::vector<decide::AliasTarget>* find(const std::string& name) const;
     bool readable() const { return file_.problem().empty() || (file_.missing() && if_missing_ == IfMissing::empty); }
     std::string problem() const { return readable() ? "" : path() + ": " + file_.problem(); }
@@ -41,7 +41,7 @@ public:
     std::uint32_t owner() const { return file_.owner(); } // uid, of a file that was read
 
     enum class Change : std::uint8_t { none, read, absent, failed };
-    // Looks whether the file has changed, if it is time to, and reads it.
+    // Checks whether the file has changed, if it is time to, and reads it.
     Change check(smtp::Now now);
     const AliasTable& table() const { return table_; }
 

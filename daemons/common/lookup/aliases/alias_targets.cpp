@@ -58,7 +58,7 @@ AliasTarget place_of(const std::string& value, std::string_view before) {
     return wrong(before, user ? fmt::format("\"{}\" is no user", smtp::printable(value, 100)) : user.error().why);
 }
 
-// Takes it off `text`.
+// Removes it from `text`.
 void append_place(std::string_view& text, std::string_view before, std::vector<AliasTarget>& out) {
     bool ended = false;
     const auto value = take_item(text, ',', ended);

@@ -18,33 +18,33 @@ struct AliasProblem {
     bool operator==(const AliasProblem&) const = default;
 };
 
-constexpr std::size_t most_alias_problems = 20; // that are kept of one file
+constexpr std::size_t most_alias_problems = 20; // kept per file
 
-// The targets of one line or entry, separated by commas, put behind those there are. `before` stands before the text of
-// those that are wrong: "line 12: ".
+// Appends the targets of one line or entry, separated by commas. `before` ("line 12: ") precedes the text of invalid
+// ones.
 void append_targets(std::string_view text, std::string_view before, std::vector<decide::AliasTarget>& out);
 
-// What stands behind a name in a compiled alias table; empty: nothing.
+// The targets of a name in a compiled alias table; empty: none.
 std::vector<decide::AliasTarget> parse_targets(std::string_view text);
 
-// What is wrong with a value that a rule fills in with parts of the address asked about ($1 …), which whoever sends the
-// mail chooses: they may stand in addresses alone.
+// What is wrong with a value in which a rule fills in parts of the address looked up ($1 …). The sender of the mail
+// chooses these, so they are allowed only in addresses.
 std::optional<std::string> wrong_in_rule(std::string_view written);
-// What stands there once it is filled in: the targets as they are written, with other addresses. The error says what is
-// wrong, wrong_in_rule() included.
+// The targets once it is filled in: those of `written`, with other addresses. The error says what is wrong,
+// wrong_in_rule() included.
 std::expected<std::vector<decide::AliasTarget>, std::string> parse_filled_in(std::string_view written,
                                                                              std::string_view filled_in);
 
-// What a .forward or an included file says: targets, separated by commas and ends of lines; '#' for comments.
+// The content of a .forward or an included file: targets, separated by commas and line ends; '#' for comments.
 struct TargetList {
     std::vector<decide::AliasTarget> targets;
-    std::vector<AliasProblem> problems; // what is wrong among them
+    std::vector<AliasProblem> problems; // of the invalid targets
 
     static TargetList parse(std::string_view text);
 };
 
-// Takes one item off `text`, up to `end` (',' or ':') outside of quotes, which are taken off; `ended`: it stood there.
-// Nothing if a quote is not closed.
+// Removes one item from `text`, up to `end` (',' or ':') outside of quotes, and unquotes it; `ended`: whether `end` was
+// found. Nothing if a quote is not closed.
 std::optional<std::string> take_item(std::string_view& text, char end, bool& ended);
 
 // Without blanks around it.

@@ -1,5 +1,5 @@
-// A file that an alias file includes, opened as this system: a regular file
-// that only its owner and their group may write. Must not know its content.
+// A file that an alias file includes, opened with the system's rights: a regular file that only its owner and their
+// group may write. Must not know its content.
 #pragma once
 #include "daemons/common/runtime/fd.h"
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace common {
 
-// The name of a file's owner, as whom what the file names is run; "" for root, and for who has no name.
+// The name of a file's owner, as which the targets in the file are delivered; "" for root, and for a uid without a
+// name.
 std::string owner_name(uid_t uid);
 
 struct IncludeFile {
@@ -17,7 +18,7 @@ struct IncludeFile {
     struct stat facts{};
 
     static constexpr std::size_t largest = 8 << 20;
-    // The error says why it is not to be had, or not to be believed.
+    // The error says why the file cannot be opened, or cannot be trusted.
     static std::expected<IncludeFile, std::string> open(const std::string& path);
     std::expected<std::string, std::string> read() const; // all of it, once
 };

@@ -9,15 +9,14 @@ struct Answer {
     enum class Status : std::uint8_t {
         none,        // the table has no such key
         found,       // `value`
-        unavailable, // it cannot be asked now: what depends on it waits. `why`
+        unavailable, // the table cannot be queried now: what depends on it waits. `why`
         not_yet,     // it must be fetched: Tables::ask()
     };
     Status status = Status::none;
-    std::string value = {}; // as the table has it, without blanks around it; never empty where `found`
-    std::string why = {};   // which table, what is wrong with it, what to do
-    std::string written =
-        {};                 // found by a rule that puts parts of the key into its value: the value as it stands there …
-    std::uint32_t line = 0; // … and where
+    std::string value = {};   // as the table has it, without blanks around it; never empty where `found`
+    std::string why = {};     // which table, what is wrong with it, what to do
+    std::string written = {}; // found by a rule that puts parts of the key into its value: the value as written …
+    std::uint32_t line = 0;   // … and where
     bool operator==(const Answer&) const = default;
 
     static Answer found(std::string value) { return {Status::found, std::move(value), {}}; }

@@ -89,7 +89,7 @@ private:
     std::size_t puts_ = 0;
 };
 
-// A file that is taken away again unless it has found its place.
+// A file that is deleted unless it was moved into place.
 struct Beside {
     std::string path;
     ~Beside() {

@@ -13,7 +13,7 @@ namespace {
 using smtp::trimmed;
 using Action = HeaderChecks::Action;
 
-constexpr std::size_t longest_subject = 64 * 1024;    // bytes of a field that are looked at
+constexpr std::size_t longest_subject = 64 * 1024;    // bytes of a field that are examined
 constexpr std::int64_t steps_per_message = 5'000'000; // of matching: a tenth of a second
 constexpr std::int64_t least_steps_of_a_rule = 20'000;
 constexpr std::size_t longest_text = 4'000;
@@ -30,7 +30,7 @@ constexpr Word words[] = {{"dunno", Action::dunno},     {"reject", Action::rejec
                           {"hold", Action::hold},       {"redirect", Action::redirect}, {"warn", Action::warn},
                           {"prepend", Action::prepend}, {"replace", Action::replace},   {"ignore", Action::ignore}};
 
-// Why the action can do nothing with the text.
+// Why the action cannot use the text.
 std::optional<std::string> objection(Action action, std::string_view text) {
     if (action == Action::redirect && !smtp::Mailbox::parse(text)) return "REDIRECT needs an address";
     if ((action == Action::prepend || action == Action::replace) && text.find('$') == text.npos &&
@@ -78,6 +78,13 @@ std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const
         checks.rules_.push_back(*std::move(rule));
     }
     return checks;
+}
+
+bool HeaderChecks::keeps_mail_out() const {
+    return std::ranges::any_of(rules_, [](const Rule& rule) {
+        return rule.action == Action::reject || rule.action == Action::discard || rule.action == Action::hold ||
+               rule.action == Action::redirect;
+    });
 }
 
 HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) const {

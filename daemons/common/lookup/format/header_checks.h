@@ -16,33 +16,35 @@ namespace common {
 class HeaderChecks {
 public:
     enum class Action : std::uint8_t {
-        dunno,    // nothing: what follows in the table does not concern this field
+        dunno,    // nothing: the rest of the table is skipped for this field
         reject,   // the message
-        discard,  // the message: taken and thrown away
+        discard,  // the message: accepted and discarded
         hold,     // the message
         redirect, // the message, to the address in the text instead of its recipients
         warn,     // in the log
         prepend,  // the text, a field, before this one
         replace,  // this field by the text
-        ignore,   // takes the field out
+        ignore,   // removes the field
     };
     struct Finding {
-        std::size_t field = 0; // number of the field it is about
+        std::size_t field = 0; // number of the field
         Action action = Action::dunno;
-        std::string text; // behind the action, what the pattern caught put in for $1 …
+        std::string text; // follows the action, with $1 … replaced by what the pattern captured
         bool operator==(const Finding&) const = default;
     };
     struct Findings {
-        std::vector<Finding> found;        // in the order of the fields; none behind a reject or discard
+        std::vector<Finding> found;        // in the order of the fields; none after a reject or discard
         std::vector<std::string> warnings; // rules that gave up, for the log
     };
 
-    // "/^Subject: .*lottery/ REJECT no lotteries": each of `lines` is a rule: a pattern between two equal
-    // characters, "!" before it for "does not match", flags behind it, an action, its text.
+    // "/^Subject: .*lottery/ REJECT no lotteries": each of `lines` is a rule: a pattern between two equal characters,
+    // before it "!" for "does not match", after it flags, an action, its text.
     static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines);
 
     bool empty() const { return rules_.empty(); }
-    // Each of `fields` is one whole field with its line ends. Of the rules that match one the first counts.
+    // Is there a rule that rejects, discards, holds or redirects messages?
+    bool keeps_mail_out() const;
+    // Each of `fields` is one whole field with its line ends. For each field the first rule that matches applies.
     Findings check(std::span<const std::string> fields) const;
 
 private:

@@ -6,7 +6,7 @@ namespace tables {
 namespace {
 
 constexpr std::int64_t steps_per_key = 5'000'000; // of matching, by all patterns: a tenth of a second
-constexpr std::size_t longest_value = 1 << 16;    // once the groups are put in
+constexpr std::size_t longest_value = 1 << 16;    // after the groups are filled in
 
 std::unexpected<smtp::Malformed> malformed_rule(std::string why) {
     return std::unexpected(smtp::Malformed{std::move(why)});
@@ -136,7 +136,7 @@ Answer RuleTable::find(std::string_view key) const {
             holds = is_v4(network) == address->is_v4() && network.contains(*address) != rule.negated;
         }
         if (!holds) {
-            if (rule.step == Step::open) i = rule.end; // at its endif, or behind all
+            if (rule.step == Step::open) i = rule.end; // at its endif, or after the last rule
             continue;
         }
         if (rule.step == Step::open) continue;

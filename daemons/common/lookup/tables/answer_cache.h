@@ -1,4 +1,4 @@
-// A cache of fetched answers. Bounded: the oldest are dropped. Pure: the clock is its owner's.
+// A cache of fetched answers. Bounded: the oldest are dropped. Pure: its owner supplies the time.
 #pragma once
 #include "daemons/common/lookup/format/answer.h"
 #include "libsmtp/text/time_types.h"
@@ -14,7 +14,7 @@ public:
     static constexpr std::size_t entry_overhead = 200; // bytes, on top of the texts
     explicit AnswerCache(std::size_t most_bytes = 64 << 20) : most_bytes_(most_bytes) {}
 
-    // Null: not known, or not any more. Good until the next put().
+    // Null: not cached, or expired. Valid until the next put().
     const Answer* find(const std::string& key, smtp::Monotonic now) const {
         const auto found = kept_.find(key);
         return found == kept_.end() || now >= found->second.until ? nullptr : &found->second.answer;
@@ -41,7 +41,7 @@ public:
         }
     }
     std::size_t bytes() const { return bytes_; }
-    std::size_t places() const { return order_.size(); } // held for putting them in order
+    std::size_t places() const { return order_.size(); } // entries in the order of insertion
 
 private:
     struct Kept {
@@ -53,7 +53,7 @@ private:
     std::size_t most_bytes_, bytes_ = 0;
     std::uint64_t last_ = 0;
     std::unordered_map<std::string, Kept> kept_;
-    std::deque<std::pair<std::uint64_t, std::string>> order_; // of putting; numbers of old ones are stale
+    std::deque<std::pair<std::uint64_t, std::string>> order_; // of insertion; entries with an old number are stale
 };
 
 } // namespace tables

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_waiting = 200'000;
 constexpr smtp::Duration first_pause = 1s, longest_pause = 30s, refusal_kept = 2s;
-constexpr unsigned most_of_a_domain = 3; // keys in a row that came to nothing
+constexpr unsigned most_of_a_domain = 3; // failed keys in a row
 constexpr std::size_t most_domains = 10'000;
 
 // Of an address; "" for other keys.
@@ -76,7 +76,7 @@ void FetchedTable::key_failed(const std::string& key, std::string why) {
     if (++domain.consecutive_failures >= most_of_a_domain) back_off(name, domain, why);
 }
 
-// Those of its keys that wait are not asked either.
+// Keys of this domain that are waiting are not queried either.
 void FetchedTable::back_off(std::string_view name, Domain& domain, const std::string& why) {
     if (domain.why.empty())
         log_.warning("table {}: keys of {}: {}; mail that depends on them waits until one is answered", name_,

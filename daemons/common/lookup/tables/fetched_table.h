@@ -24,25 +24,25 @@ protected:
     // `name`: the specification, for logs and answers.
     FetchedTable(common::Log& log, std::string name, smtp::Duration cache, OnAnswer on_answer);
 
-    // Keys are waiting: take as many as can be fetched now. Called from ask(); nothing may be answered from within.
+    // Keys are waiting: fetch as many as possible now. Called from ask(); must not answer from within.
     virtual void fetch() = 0;
 
-    std::optional<std::string> next();      // the key that has waited longest; it is under way now
+    std::optional<std::string> next();      // the key that has waited longest; now being fetched
     void put_back(std::string key);         // … and first again
-    void ask_first(const std::string& key); // of its own accord; nobody need wait for it
+    void ask_first(const std::string& key); // by the table on its own; no caller need wait for it
     bool has_waiting_keys() const { return !waiting_.empty(); }
-    // For a key that was taken. Values that are empty or have control characters are unavailable.
+    // For a key from next(). Values that are empty or have control characters are unavailable.
     void answered(const std::string& key, Answer answer);
-    // A key that was taken is unavailable, and soon the others of its domain are.
+    // A key from next() is unavailable, and after several failures so are the others of its domain.
     void key_failed(const std::string& key, std::string why);
-    // All that wait and all that are under way: unavailable.
+    // All keys, waiting or being fetched, are unavailable.
     void failed(std::string why);
     const std::string& name() const { return name_; }
 
 private:
-    struct Domain { // that keys came to nothing of
+    struct Domain { // with failed keys
         unsigned consecutive_failures = 0;
-        std::string why; // it is left alone; "": it is asked
+        std::string why; // why it is not queried; "": it is
         smtp::Monotonic until{};
         smtp::Duration pause{};
     };
@@ -55,9 +55,9 @@ private:
     OnAnswer on_answer_;
     AnswerCache cache_;
     std::deque<std::string> waiting_;
-    std::set<std::string, std::less<>> pending_; // those waiting, and those under way
+    std::set<std::string, std::less<>> pending_; // those waiting, and those being fetched
     std::map<std::string, Domain, std::less<>> domains_;
-    std::string outage_; // why it failed last; "" it has answered since
+    std::string outage_; // why it failed last; "": it has answered since
     smtp::Monotonic outage_until_{};
     smtp::Duration outage_backoff_{};
 };

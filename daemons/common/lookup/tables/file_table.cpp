@@ -25,7 +25,7 @@ std::expected<std::string, std::string> text_of(const std::string& path) {
 
 struct FileTable::Work {
     uv_work_t request{};
-    FileTable* owner = nullptr; // null: nobody wants to know any more
+    FileTable* owner = nullptr; // null: the result is no longer wanted
     std::string path;
     Read read = nullptr;
     std::unique_ptr<const TableContents> contents;

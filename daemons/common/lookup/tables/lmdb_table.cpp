@@ -32,7 +32,7 @@ Transaction begin(MDB_env* env, int& status) {
     return Transaction(status == 0 ? transaction : nullptr);
 }
 
-// A file that is shorter than it says would end the process at the first page that is not there.
+// If a file is shorter than it says, reading the first missing page would end the process.
 bool is_whole(MDB_env* env, const std::string& path) {
     MDB_envinfo info{};
     MDB_stat stat{};
@@ -61,7 +61,7 @@ std::expected<std::unique_ptr<LmdbFile>, std::string> LmdbFile::open(const std::
     int status = 0;
     auto transaction = begin(env, status);
     if (status == 0) status = mdb_dbi_open(transaction.get(), nullptr, 0, &out->database_);
-    if (status == 0) status = mdb_txn_commit(transaction.release()); // else the handle would not stay
+    if (status == 0) status = mdb_txn_commit(transaction.release()); // else the handle would not remain valid
     if (status != 0) return std::unexpected(why(status));
     return out;
 }

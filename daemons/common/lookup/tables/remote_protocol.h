@@ -14,9 +14,9 @@ inline constexpr std::size_t longest_reply = 100'000; // bytes of an answer
 
 struct Reply {
     Answer answer;
-    std::size_t bytes = 0; // what it took of the buffer
+    std::size_t bytes = 0; // consumed from the buffer
 };
-// Empty: it is not there as a whole. Malformed: nothing that is to come can make sense of it.
+// Empty: the reply is incomplete. Malformed: no further data can make it valid.
 using ParseResult = std::expected<std::optional<Reply>, smtp::Malformed>;
 
 namespace socketmap {
@@ -25,7 +25,7 @@ ParseResult parse_reply(std::string_view buffer);
 } // namespace socketmap
 
 namespace tcp_table {
-std::string request(std::string_view key); // bytes outside of "!".."~", and "%", go as %XX
+std::string request(std::string_view key); // bytes outside of "!".."~", and "%", are sent as %XX
 ParseResult parse_reply(std::string_view buffer);
 } // namespace tcp_table
 

@@ -11,10 +11,10 @@ namespace tables {
 struct RemoteTable::Connection {
     std::unique_ptr<common::ClientStream> stream;
     std::unique_ptr<common::Timer> timeout;
-    std::string key, buffer; // the key it was asked for; "" it is idle
-    smtp::Monotonic since{}; // when it was
+    std::string key, buffer; // the key being looked up; "": idle
+    smtp::Monotonic since{}; // when the lookup began
     bool used = false;       // it has answered before
-    bool done = false;       // given up; what it still says does not count
+    bool done = false;       // given up; further data is ignored
 };
 
 RemoteTable::RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, OnAnswer on_answer)
@@ -80,11 +80,11 @@ void RemoteTable::on_closed(Connection& line, const std::string& why) {
     if (!idle && !once_more) return request_failed(line, why);
     std::erase_if(connections_, [&](const auto& each) { return each.get() == &line; });
     if (idle) return;
-    put_back(key); // it had closed before it saw the question
+    put_back(key); // the service had closed the connection before it saw the request
     fetch();
 }
 
-// The question this connection was asked has come to nothing, and the connection with it: the others go on.
+// The lookup on this connection has failed, and the connection is closed: the others continue.
 void RemoteTable::request_failed(Connection& line, std::string why) {
     if (!line.stream->connected() ||
         (++consecutive_failures_ >= max_consecutive_failures && !may_be_key_specific(line)))
@@ -99,7 +99,7 @@ void RemoteTable::request_failed(Connection& line, std::string why) {
     key_failed(key, std::move(why));
 }
 
-// One that was answered before is asked again: what becomes of it says whether it is the service.
+// Looks up again a key that was answered before: the result shows whether the service is at fault.
 bool RemoteTable::may_be_key_specific(const Connection& line) {
     if (last_answered_key_.empty() || line.key == last_answered_key_) return false;
     if (std::ranges::none_of(connections_, [&](const auto& each) { return each->key == last_answered_key_; }))
@@ -107,7 +107,7 @@ bool RemoteTable::may_be_key_specific(const Connection& line) {
     return true;
 }
 
-// Others wait, and the service answers quickly what it answers at all.
+// Other keys wait, and the service is quick when it answers at all.
 void RemoteTable::expire_slow_requests() {
     const auto now = common::Loop::now().monotonic;
     while (answers_quickly_ && has_waiting_keys()) {
@@ -127,7 +127,7 @@ void RemoteTable::give_up(std::string why) {
     failed(std::move(why));
 }
 
-// May be called from within their callbacks.
+// May be called from within the callbacks of these connections.
 void RemoteTable::leave(std::vector<std::unique_ptr<Connection>>&& lines) {
     for (auto& line : lines) {
         line->done = true;

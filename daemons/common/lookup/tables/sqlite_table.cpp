@@ -80,8 +80,8 @@ std::expected<Database, std::string> open_until(const SqliteQuery& query,
     return database;
 }
 
-// The statement that lists a query's keys; "" where it is none that can be turned round. As patterns of tables go, case
-// does not count.
+// The statement that lists a query's keys; "" if the query cannot be converted. Like the patterns of tables, it ignores
+// case.
 std::string statement_of_keys(const std::string& query) {
     std::string_view form =
         R"(/^\s*select\s.+?\sfrom\s+([\w."`]+(?:\s+(?:as\s+)?(?!where\b)\w+)?)\s+where\s+)"
@@ -139,7 +139,7 @@ std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& qu
     for (const auto& key : keys) {
         auto answer = answer_of(prepared, folded_key(key));
         if (!answer && answers.empty()) return fail();
-        if (!answer) break; // what there is counts; the others are asked for again
+        if (!answer) break; // the answers so far count; the others are asked for again
         answers.push_back(*std::move(answer));
     }
     return answers;
@@ -147,7 +147,7 @@ std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& qu
 
 struct SqliteTable::Work {
     uv_work_t request{};
-    SqliteTable* owner = nullptr; // null: nobody wants to know any more
+    SqliteTable* owner = nullptr; // null: the result is no longer wanted
     SqliteQuery query;
     std::vector<std::string> keys;
     std::expected<std::vector<Answer>, std::string> answers;

@@ -14,13 +14,13 @@ struct SqliteQuery {
     smtp::Duration cache = std::chrono::seconds(30);
 };
 
-// What the rows have in their first column, joined with ","; nothing where there are none. Blocks, no longer than the
-// timeout for all of them. The whole may fail (the database, the query), or each key (`unavailable`).
+// The first column of the rows, joined with ","; nothing where there are none. Blocks, no longer than the timeout for
+// all of them. The whole may fail (the database, the query), or single keys (`unavailable`).
 std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query,
                                                            const std::vector<std::string>& keys);
 
-// The keys there are, where the query compares one column: "SELECT … FROM table WHERE column = ? …". At most so many.
-// Blocks, no longer than the timeout. The error: it is another query, or it fails.
+// The keys in the table, where the query compares one column: "SELECT … FROM table WHERE column = ? …"; at most
+// `at_most`. Blocks, no longer than the timeout. The error: it is another kind of query, or it fails.
 std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQuery& query, std::size_t at_most);
 
 class SqliteTable final : public FetchedTable {

@@ -11,7 +11,7 @@ namespace tables {
 
 class Table {
 public:
-    // A key that was asked for is known now. Never called from within find() or ask().
+    // The answer for a requested key is now known. Never called from within find() or ask().
     using OnAnswer = std::function<void(const std::string& key)>;
 
     Table() = default;
@@ -20,13 +20,13 @@ public:
     Table& operator=(const Table&) = delete;
 
     virtual Answer find(std::string_view key, smtp::Now now) = 0;
-    // False: it has nothing to wait for, find() knows.
+    // False: there is nothing to wait for, find() has the answer.
     virtual bool ask(const std::string& key, smtp::Now now) = 0;
-    // Notices a change of its file, as find() does, though nobody asks.
+    // Notices a change of its file, as find() does, even without lookups.
     virtual void refresh(smtp::Now now) { static_cast<void>(now); }
-    // What is wrong with it, beginning with its name; "" nothing.
+    // Its problem, beginning with its name; "" none.
     virtual std::string problem() const = 0;
-    // Lines of its file that were skipped or are odd, the first of them.
+    // The first lines of its file that were skipped or are odd.
     virtual std::vector<Problem> problems() const { return {}; }
 };
 

@@ -15,7 +15,7 @@ namespace tables {
 
 namespace {
 
-// A table that is named and cannot be.
+// A table that is named but cannot be used.
 class NoTable final : public Table {
 public:
     explicit NoTable(std::string why) : why_(std::move(why)) {}

@@ -22,28 +22,29 @@ class Table;
 
 class Tables {
 public:
-    // `answered`: a key that was not_yet and asked for is known now, from any turn of the loop but never from within
-    // find() or ask(). With an empty key: of that table ask everything again (its configuration has changed).
+    // `answered`: the answer for a key that was not_yet, and was asked for, is now known; called from any turn of the
+    // loop but never from within find() or ask(). An empty key: ask again for all keys of that table (its configuration
+    // has changed).
     using Answered = std::function<void(const std::string& table, const std::string& key)>;
     Tables(common::Loop& loop, common::Log& log, Answered answered);
     ~Tables();
     Tables(const Tables&) = delete;
     Tables& operator=(const Tables&) = delete;
 
-    // The [table.NAME] sections there are. What waits for an answer of the old ones is `answered`.
+    // The [table.NAME] sections. Keys that wait for an answer of an old table are `answered`.
     void configure(const std::vector<config::LookupTable>& sections);
 
-    // Keys are as the caller has them: tables that know no case fold both sides. A key that no table can have (empty,
+    // Keys are as the caller has them: tables that ignore case fold both sides. A key that no table can have (empty,
     // longer than 4096 bytes, with control characters) is `none`.
     Answer find(std::string_view table, std::string_view key);
-    // Fetches what was not_yet; `answered` follows, once for each key however often it was asked for.
+    // Fetches an answer that was not_yet; `answered` follows, once for each key however often it was asked for.
     void ask(std::string_view table, std::string_view key);
 
-    // Lines of a table's file that were skipped or are odd, the first of them, as far as it was read.
+    // The first lines of a table's file that were skipped or are odd, as far as it was read.
     std::vector<Problem> problems(std::string_view table);
-    // Notices what has changed of the files of tables with problems, though nobody asks them. Cheap.
+    // Checks the files of tables with problems for changes, even without lookups. Cheap.
     void refresh();
-    // For whoever asks how we are: what is wrong with each of the tables that were asked, "one; two"; "" nothing.
+    // For status: the problems of all tables used so far, "one; two"; "" none.
     std::string problem() const;
 
 private:
@@ -57,7 +58,7 @@ private:
     Answered answered_;
     std::vector<config::LookupTable> sections_;
     std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
-    std::vector<std::pair<std::string, std::string>> ready_; // known already when they were asked for
+    std::vector<std::pair<std::string, std::string>> ready_; // known already when asked for
     common::TurnHook hook_;
 };
 

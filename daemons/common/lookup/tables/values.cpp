@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t max_linted_file = 64 << 20, most_of_sqlite = 20'000, keys_at_once = 500;
 constexpr std::string_view a_service = "the service answers only one key at a time";
 
-// Takes values, and says whether one more is wanted.
+// Takes values; returns whether one more is wanted.
 class Taking {
 public:
     Taking(const std::function<void(const TableValue&)>& take, std::size_t most) : take_(take), most_(most) {}

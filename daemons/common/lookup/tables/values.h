@@ -14,30 +14,30 @@
 namespace tables {
 
 struct TableValue {
-    std::string_view key; // as written; of rules ""
+    std::string_view key; // as written; "" for rules
     std::string_view value;
     std::uint32_t line = 0; // 0: its table has no lines
-    bool groups = false;    // $1 … stand in it for what a pattern catches
+    bool groups = false;    // contains $1 … for what a pattern captures
 };
 
 struct Scan {
     std::size_t examined = 0; // values
     bool whole = true;        // false: there are more
-    std::string error;        // the values cannot be listed, or no further ones; "" they can
-    // "3 values looked over", "the first 200000 values looked over", "its values cannot be looked over: …".
+    std::string error;        // why values, or further values, cannot be listed; "": they can
+    // "3 values checked", "the first 200000 values checked", "its values cannot be checked: …".
     std::string text() const;
 };
 
 inline constexpr std::size_t most_values = 200'000;
 
-// `sections`: the [table.NAME] there are. A file that cannot be read has no values: whoever asks the table says why.
+// `sections`: the configured [table.NAME]. A file that cannot be read has no values; `error` says why.
 Scan each_value(std::string_view table, const std::vector<config::LookupTable>& sections,
                 const std::function<void(const TableValue&)>& take, std::size_t most = most_values);
 
 // What is wrong with a text; nullopt: nothing.
 using ValueCheck = std::function<std::optional<std::string>(const std::string&)>;
-// What is wrong with a value, as `wrong` says it of a text; with groups, if whatever they may catch, a word, a
-// domain, an address, a number, it is wrong.
+// What is wrong with a value, as `wrong` says it of a text; a value with groups is wrong if it is so with each of a
+// word, a domain, an address and a number in their place.
 std::optional<std::string> check_value(const TableValue& value, const ValueCheck& wrong);
 
 } // namespace tables

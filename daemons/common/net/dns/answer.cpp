@@ -41,7 +41,7 @@ Answer failed(std::string why) {
     return out;
 }
 
-// The time a negative answer holds (RFC 2308), from the zone's SOA; empty without one.
+// The lifetime of a negative answer (RFC 2308), from the zone's SOA; empty without one.
 std::optional<std::uint32_t> negative_ttl(const Packet& packet) {
     ns_msg message = packet.message;
     const int count = ns_msg_count(message, ns_s_ns);
@@ -55,7 +55,7 @@ std::optional<std::uint32_t> negative_ttl(const Packet& packet) {
     return {};
 }
 
-// A TXT record's strings, each behind its length, put together; nothing: they do not fit the record.
+// A TXT record's strings, each preceded by its length, joined; nothing: they do not fit the record.
 std::optional<std::string> text_of(std::span<const unsigned char> data) {
     std::string out;
     while (!data.empty()) {
@@ -178,8 +178,8 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    // MX records that name no host are records nevertheless: the domain's address does not stand in for them (RFC
-    // 5321, 5.1).
+    // MX records that name no host are records nevertheless: mail does not fall back to the domain's address (RFC 5321,
+    // 5.1).
     const bool only_odd = type == Type::mx && any;
     if (only_odd || !out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() ||
         !out.texts.empty() || !out.tlsa.empty()) {

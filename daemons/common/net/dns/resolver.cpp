@@ -51,7 +51,7 @@ std::vector<common::Endpoint> servers_of(ares_channel channel) {
     return out;
 }
 
-// Whoever can put himself between us and another host can set a bit.
+// An attacker on the path between us and another host can set a bit.
 bool only_on_loopback(const std::vector<common::Endpoint>& servers) {
     return !servers.empty() &&
            std::ranges::all_of(servers, [](const auto& each) { return each.address.is_loopback(); });
@@ -71,7 +71,7 @@ Lookup& Lookup::operator=(Lookup&& other) noexcept {
 void Lookup::cancel() {
     auto* resolver = std::exchange(resolver_, nullptr);
     if (!resolver) return;
-    // The query itself goes on: its answer is worth keeping.
+    // The query itself continues: its answer is worth keeping.
     auto& list = place_->question ? place_->question->waiters : resolver->answered_;
     list.erase(place_);
 }
@@ -98,7 +98,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
     options.sock_state_cb_data = this;
     int mask = ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
                ARES_OPT_SOCK_STATE_CB;
-    if (!settings.servers.empty()) mask |= ARES_OPT_RESOLVCONF; // what is configured is all there is
+    if (!settings.servers.empty()) mask |= ARES_OPT_RESOLVCONF; // only the configured servers are used
     int status = ares_init_options(&channel_, &options, mask);
     if (status != ARES_SUCCESS) channel_ = nullptr;
     if (status == ARES_SUCCESS && !settings.servers.empty()) {
@@ -177,7 +177,7 @@ void Resolver::ask(Question& question) {
     rearm_timer();
 }
 
-// Unlike that of any question under way: c-ares knows an answer by it.
+// Different from that of any question under way: c-ares matches answers by it.
 std::uint16_t Resolver::fresh_id() const {
     while (true) {
         std::uint16_t id;

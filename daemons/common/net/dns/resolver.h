@@ -39,7 +39,7 @@ public:
     // Answers may be `secure`: all name servers are on this host, and the configuration does not say otherwise.
     bool trusts_ad() const { return trusts_ad_; }
 
-    // What the cache knows; null: ask. Good until the next call of anything here.
+    // The cached answer; null: ask. Valid until the next call of any function here.
     const Answer* cached(std::string_view name, Type type);
 
 private:
@@ -48,8 +48,8 @@ private:
     struct Waiting {
         Lookup* owner;
         Done done;
-        Answer answer;                // once it is there
-        Question* question = nullptr; // null: answered, about to be told
+        Answer answer;                // once it is known
+        Question* question = nullptr; // null: answered, `done` is about to be called
     };
     using Waiters = std::list<Waiting>;
     struct Question {
@@ -84,12 +84,12 @@ private:
     common::TurnHook hook_;
     std::unordered_map<std::string, std::unique_ptr<Question>> questions_;
     std::set<std::uint16_t> ids_; // of the questions
-    Waiters answered_;            // answered, about to be told
+    Waiters answered_;            // answered, `done` is about to be called
     Cache recent_, previous_;     // two generations: when the young one is full it becomes the old one
     bool closing_ = false, trusts_ad_ = false;
 };
 
-// A lookup under way; destroying it means nobody wants to know any more.
+// A lookup under way; destroying it cancels it.
 class Lookup {
 public:
     Lookup() = default;

@@ -10,7 +10,7 @@ namespace common::idempotency {
 
 using decide::idempotency::Trace;
 
-static constexpr std::size_t most_unreleased = 10'000; // beyond, keys wait for the end of this process
+static constexpr std::size_t most_unreleased = 10'000; // beyond, keys stay reserved until this process ends
 
 Reservation::~Reservation() {
     if (!client_.expired()) (*client_.lock())->release(request_);
@@ -123,7 +123,7 @@ void Client::add(Request request, std::move_only_function<void(const Answer&)> a
     if (!busy_) send();
 }
 
-// All that waits in one go; what comes meanwhile waits for the next one.
+// All waiting requests at once; those that come meanwhile wait for the next time.
 void Client::send() {
     busy_ = true;
     for (const auto& request : std::exchange(unreleased_, {})) release(request);

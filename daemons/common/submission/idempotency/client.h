@@ -14,7 +14,7 @@
 
 namespace common::idempotency {
 
-// A key that was reserved for a message. Gone without its message being durable, it is free again.
+// A key that was reserved for a message. If this is destroyed before its message is durable, the key is free again.
 class Reservation {
 public:
     ~Reservation();
@@ -28,8 +28,8 @@ private:
     Request request_;
 };
 
-// What a submitter who has sent a key is told. hold: go on with the message, and confirm it when it is
-// durable. Else there is none: `reply` is the answer, 250 of a duplicate.
+// The decision on a message with a key. hold: continue with the message, and confirm it when it is durable. Null:
+// `reply` is the answer, 250 for a duplicate.
 struct Decision {
     std::unique_ptr<Reservation> hold;
     smtp::Reply reply;
@@ -48,10 +48,10 @@ public:
 
     void reconfigure(const config::Idempotency& settings) { life_ = settings.lifetime; }
 
-    // Of an envelope with a key and its digest, for the message of that id. `decided` is called once, later.
+    // For an envelope with a key and its digest, for the message of that id. `decided` is called once, later.
     void claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided);
-    // The message is durable, and so is its key with it: whatever becomes of this, the queue-manager sees to
-    // it. `done` is called once, later: from then on everybody knows.
+    // The message is durable, and so is its key with it: even if this fails, the queue-manager records it. `done` is
+    // called once, later: from then on the key is recorded for all processes.
     void confirm(std::unique_ptr<Reservation> hold, std::function<void()> done);
 
 private:
@@ -73,9 +73,9 @@ private:
     smtp::Duration life_;
     std::shared_ptr<Back> back_;
     std::vector<Waiting> waiting_;
-    std::vector<Request> unreleased_; // the store could not be written: with the next ones once more
+    std::vector<Request> unreleased_; // the store could not be written: sent again with the next ones
     bool busy_ = false;               // a job is under way
-    bool store_unavailable_ = false;  // the log was told
+    bool store_unavailable_ = false;  // this was logged
     std::shared_ptr<Client*> alive_;  // for what may outlive it
 };
 

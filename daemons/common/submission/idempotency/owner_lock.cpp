@@ -29,7 +29,7 @@ spool::Result<OwnerLock> OwnerLock::take(const std::string& directory, std::uint
     if (::flock(file.number(), LOCK_EX | LOCK_NB) != 0) return std::unexpected(Error::from_errno("lock " + path));
     auto name = fmt::format("{:02X}:", slot);
     for (const char c : random_bytes(8)) name += fmt::format("{:02x}", static_cast<unsigned char>(c));
-    // Of one length: whoever reads it meanwhile reads one or the other.
+    // Of fixed length: a process that reads it meanwhile gets the old one or the new one.
     if (::pwrite(file.number(), name.data(), name.size(), 0) != static_cast<ssize_t>(name.size()))
         return std::unexpected(Error::from_errno("write " + path));
     return OwnerLock(std::move(file), std::move(name));
@@ -42,7 +42,7 @@ Owner OwnerLock::state_of(const std::string& directory, std::string_view name) {
         return Owner::dead;
     const Fd file(::open(path_of(directory, static_cast<std::uint8_t>(slot)).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (!file) return errno == ENOENT ? Owner::dead : Owner::alive;
-    if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) return Owner::dead; // nobody has the slot
+    if (::flock(file.number(), LOCK_SH | LOCK_NB) == 0) return Owner::dead; // no process has the slot
     if (errno != EWOULDBLOCK) return Owner::alive;
     std::array<char, longest_name> read{};
     const auto n = ::pread(file.number(), read.data(), read.size(), 0);

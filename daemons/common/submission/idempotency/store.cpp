@@ -32,7 +32,7 @@ Change change_for(const Request& request) {
 
 } // namespace
 
-// False: the claim that is there is void.
+// False: the existing claim is void.
 bool KeyStore::judge(const Request& request, const store::Entry& there, Answer& answer) const {
     const auto claim = decode(there.value);
     if (!claim) { // of a later version, or not ours at all
@@ -76,7 +76,7 @@ std::vector<Answer> KeyStore::execute(std::span<const Request> requests, smtp::W
     const auto made = store_.apply(changes, now, Durable::soon);
     if (!made) return fail(made.error());
 
-    // A claim that meets a void one takes its place, unless another one was faster.
+    // A claim that meets a void one replaces it, unless another one was faster.
     std::vector<Change> again;
     std::vector<std::size_t> whose_again;
     for (std::size_t n = 0; n < whose.size(); ++n) {
@@ -105,7 +105,7 @@ Result<> record_accepted(store::Store& store, std::span<const AcceptedKey> kept,
     for (const auto& each : kept)
         changes.push_back(Change::put_if_absent(name_of(each.what), {encode(each.what), each.expires}));
     const auto made = TRY(store.apply(changes, now, Durable::now));
-    std::vector<Change> again; // those whose writer has not said so
+    std::vector<Change> again; // those whose writer has not confirmed them
     for (std::size_t n = 0; n < kept.size(); ++n) {
         if (made[n].made) continue;
         const auto there = decode(made[n].before->value);

@@ -16,8 +16,8 @@ using decide::idempotency::Claim;
 // Where the store lies: "SPOOL/state/idempotency".
 inline std::string directory_in(const std::string& spool) { return spool + "/state/idempotency"; }
 
-// What somebody wants done about a key. claim: `what` is to become a message. confirm: that message is
-// durable. release: it will not be.
+// A request about a key. claim: `what` is to become a message. confirm: that message is durable. release: it will not
+// be.
 struct Request {
     enum class Kind : std::uint8_t { claim, confirm, release } kind = Kind::claim;
     Claim what; // reserved, by the same owner in all three
@@ -26,10 +26,10 @@ struct Request {
 
 struct Answer {
     enum class Kind : std::uint8_t {
-        proceed,       // it is yours (of a claim), or done
+        proceed,       // the key is yours (of a claim), or done
         duplicate,     // of `first`, which was accepted
         other_content, // than that of `first`
-        busy,          // another one is about the same key
+        busy,          // another message with the same key is being accepted
         unavailable,   // the store: `why`
     } kind = Kind::proceed;
     spool::QueueId first;
@@ -38,7 +38,7 @@ struct Answer {
 
 class KeyStore {
 public:
-    // What can be seen of the others. `trace_of` says where the file lies now.
+    // What can be found out about other owners. `trace_of` returns where the file is now.
     struct OwnerProbe {
         std::function<decide::idempotency::Owner(std::string_view owner)> state_of;
         std::function<decide::idempotency::Trace(spool::QueueId id)> trace_of;
@@ -57,20 +57,20 @@ private:
     OwnerProbe probe_;
 };
 
-// The queue-manager's part: these messages are durable, record it permanently. They are in the spool, or were when
-// it was read; where a key already stands for another message it goes on doing so.
+// For the queue-manager: these messages are durable; records that permanently. They are in the spool, or were when it
+// was read; a key that already belongs to another message stays with it.
 struct AcceptedKey {
     Claim what; // accepted
     smtp::WallTime expires{};
 };
 spool::Result<> record_accepted(store::Store& store, std::span<const AcceptedKey> kept, smtp::WallTime now);
 
-// All keys of the messages in the spool are in the store, since the machine started: what a lost store or a
-// power cut took away has been made good as far as it can be. Until then nothing can be said of a key that is
-// not there. `boot`: what tells this start of the machine from others.
+// Whether all keys of the messages in the spool have been put into the store since the machine started: what a lost
+// store or a power failure took away has then been restored as far as possible. Until then a missing key means nothing.
+// `boot`: identifies this start of the machine.
 spool::Result<bool> is_complete(store::Store& store, std::string_view boot, smtp::WallTime now);
 spool::Result<> set_complete(store::Store& store, std::string_view boot, smtp::WallTime now);
-// The kernel's word for it; "" where it has none.
+// From the kernel; "" where it has none.
 std::string boot_id();
 
 } // namespace common::idempotency

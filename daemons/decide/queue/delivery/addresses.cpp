@@ -6,12 +6,12 @@
 namespace decide::queue {
 
 namespace {
-// A link that is called may have no need any more: its place is kept for so long, and those behind it look
-// for themselves as well.
+// A link that is invited may no longer need its place, so the place is kept for this long only. Waiting links also
+// check for themselves at this interval.
 constexpr auto recheck_interval = std::chrono::seconds(10);
 } // namespace
 
-// The operator of a configured route has said what its hosts can bear.
+// For a configured route, the operator has set what its hosts can bear.
 std::uint32_t Addresses::limit_per_address(const Link& link) const {
     return link.mx ? settings_.connections_per_address : links_.limit_of(link);
 }
@@ -32,13 +32,13 @@ bool Addresses::may_connect(Connection& c, std::string_view name, AddressRequest
         l.full_address.clear();
         return true;
     }
-    if (request == AddressRequest::add) return false; // it has other irons in the fire: nobody waits
+    if (request == AddressRequest::add) return false; // the connection is trying others as well: no need to wait
     if (std::ranges::find(a.waiting_links, c.link) == a.waiting_links.end()) a.waiting_links.push_back(c.link);
     l.full_address = a.name;
     return false;
 }
 
-// Places kept for links that were called and have not come yet.
+// Places reserved for links that were invited and have not connected yet.
 std::uint32_t Addresses::reserved_for_others(Address& a, Slot link) {
     std::erase_if(a.invited, [&](const auto& each) { return each.until <= step_.now(); });
     return static_cast<std::uint32_t>(
@@ -73,7 +73,7 @@ void Addresses::invite_next(Slot address) {
     for (; at != a.waiting_links.end() && a.connections + reserved_for_others(a, *at) < limit_per_address(links_[*at]);
          ++at) {
         Link& l = links_[*at];
-        // Its agent has yet to say that it found none.
+        // Its agent has yet to report that it found no room.
         const bool asks = l.full_address == a.name && l.open() > 0;
         if (!at_limit(l) && !asks) continue; // found room elsewhere
         l.address_limit_until = {};
@@ -86,7 +86,7 @@ void Addresses::invite_next(Slot address) {
     addresses_.release(address);
 }
 
-// Unless it was called while its agent was saying so.
+// Unless it was invited while its agent was reporting.
 void Addresses::reached_limit(Slot link) {
     Link& l = links_[link];
     if (const Address* full = find(l.full_address);

@@ -1,8 +1,8 @@
-// How many connections one remote address may have, whatever links lead there: many domains with many MX names may all
-// lie on one host. Where a connection leads is found out by its agent, so the agent asks here before each address it
-// tries; a link that finds no room waits in the address's line until it is called. That is a wait of our own doing:
-// nothing failed, no message climbs its ladder. Where several addresses race (RFC 8305) the connection holds a place at
-// each of them until all but one are given back.
+// Limits the number of connections to one remote address, whatever links lead there: many domains with many MX names
+// may all be served by one host. The agent finds out where a connection leads, so it asks here before each address it
+// tries; a link that finds no room waits in the address's line until it is invited. This is a wait of our own making:
+// nothing failed, and no message advances on its retry schedule. If several addresses race (RFC 8305), the connection
+// holds a place at each of them until all but one are given back.
 #pragma once
 #include "daemons/decide/queue/model/names.h"
 #include "daemons/decide/queue/model/step.h"
@@ -30,7 +30,7 @@ public:
     std::uint32_t limit_per_address(const Link& link) const;
     std::string limit_text(const Link& link) const; // of the address that had no room last
     const Address& operator[](Slot address) const { return addresses_[address]; }
-    const Address* find(std::string_view name) const; // null: no connection, and nobody waits
+    const Address* find(std::string_view name) const; // null: no connection, and no link waits
 
 private:
     std::uint32_t reserved_for_others(Address& address, Slot link);

@@ -20,9 +20,8 @@ void CategorizerQueue::remove(Slot slot) {
     }
 }
 
-// Messages with many recipients have a line of their own, and few of them are asked about at a time: the
-// others pass them by, and neither this system nor the categorizer holds more of such lists at once than it
-// must.
+// Messages with many recipients have a line of their own, and only a few of them are requested at a time: other
+// messages pass them, and neither the engine nor the categorizer holds more of such lists at once than necessary.
 void CategorizerQueue::pump() {
     const auto window = std::min(settings_.max_pending_categorizations, window_);
     const auto room = [&] { return services_.categorizer && asked_.count < window; };
@@ -45,14 +44,14 @@ void CategorizerQueue::ask(Slot slot) {
                               d.all_recipients ? Numbers{} : deliveries_.numbers_of(slot)});
 }
 
-// An answer came: more may be asked at a time again.
+// An answer came: the number of concurrent requests may grow again.
 void CategorizerQueue::answered() {
     if (window_ < settings_.max_pending_categorizations) ++window_;
     last_alone_ = 0;
 }
 
-// One of the questions may be why: they are put again, half as many at a time, until one is asked alone. If
-// it goes twice in a row with the same one alone, that one waits its time, and the others go on.
+// One of the requests may have crashed the categorizer: they are repeated, half as many at a time, until one is alone.
+// If the categorizer dies twice in a row with the same one alone, that one is deferred and the others continue.
 Slot CategorizerQueue::gone() {
     if (asked_.empty()) return none;
     window_ = std::max(asked_.count / 2, 1u);

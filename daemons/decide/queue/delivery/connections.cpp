@@ -7,7 +7,7 @@ Connections::Connections(const Settings& settings, Step& step, Messages& message
                          Queues& queues, Scheduler& scheduler, Addresses& addresses)
     : settings_(settings), step_(step), messages_(messages), deliveries_(deliveries), links_(links), queues_(queues),
       scheduler_(scheduler), addresses_(addresses) {
-    // A lone agent may be asked for room at once.
+    // A lone agent may be reserved at once.
     for (Reservation& each : reservations_) each.since = step.now() - settings.glitch_interval;
 }
 
@@ -106,7 +106,7 @@ void Connections::idle_or_close(Slot slot) {
     c.idle = true;
     c.idle_since = step_.now();
     idle_.push(*this, slot, End::back);
-    // Somebody else needs its place more than a rainy day does.
+    // Another link needs its place more than this one needs a spare connection.
     const bool wanted = !waiting_links_.empty() || addresses_.waited_for(c);
     if (wanted && links_[c.link].offer == 0) close(slot);
 }

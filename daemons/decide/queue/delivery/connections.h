@@ -1,5 +1,5 @@
-// The connections of all links, from opening to their end, the agents that hold them, and the links that want one more
-// than the limits of all allow.
+// The connections of all links, from opening to end, the agents that hold them, and the links that want another
+// connection but are blocked by the overall limits.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/model/step.h"
@@ -31,9 +31,9 @@ public:
     // ---- agents ----
     std::vector<Agent> agents; // in the order in which they came
     void attach_agent(AgentId id, AgentKind kind, std::uint32_t capacity);
-    void detach_agent(AgentId id); // it has no connection any more
+    void detach_agent(AgentId id); // its connections must have been released
     Agent* agent(AgentId id);      // null: not known
-    // Which is to open the next one; null: none has room, or there are as many connections as there may be in all.
+    // The agent to open the next connection; null: none has room, or the total limit is reached.
     Agent* agent_for(AgentKind kind);
     bool reserved(AgentId id) const;
     Reservation& reservation(AgentKind kind) { return reservations_[static_cast<std::size_t>(kind)]; }
@@ -41,7 +41,7 @@ public:
 
     // ---- connections ----
     bool has_room() const { return count() < settings_.connections_total; }
-    Slot find(ConnectionId id) const; // none: it is no more
+    Slot find(ConnectionId id) const; // none: it no longer exists
     ConnectionId id_of(Slot connection) const {
         return (std::uint64_t{(*this)[connection].generation} << 32) | connection;
     }

@@ -5,7 +5,7 @@ namespace decide::queue {
 
 namespace {
 
-// What one probe looks at, at most, in search of the mail that is best to make it with.
+// Limits for one probe's search for the best mail to probe with.
 constexpr int queues_looked_at = 1000, deliveries_looked_at = 1000;
 } // namespace
 
@@ -58,14 +58,14 @@ void Dispatcher::pump(Slot link) {
         if (c.state == ConnectionState::up && !c.isolated && !c.stalled && !connections_.reserved(c.agent) &&
             c.handed < settings_.messages_per_connection) {
             ++usable;
-            // Nothing ahead of its turn where the one under way does not come to its end.
+            // Hand over nothing ahead of its turn while the delivery in progress does not finish.
             const bool moves = step_.now() - c.last_done < 2 * settings_.drain_target;
             const std::uint32_t room = c.deliveries.empty() || moves ? depth(l) : 0;
             while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection) {
                 if (!links_.rate_open(link)) return;
                 if (!hand_over_next(slot)) break;
             }
-            if (l.offer > 0 && next_queue_for(slot) == none) { // whoever waits authenticates in another way
+            if (l.offer > 0 && next_queue_for(slot) == none) { // those that wait authenticate in another way
                 --usable;
                 if (c.deliveries.empty() && l.open() >= l.window.size()) connections_.close(slot);
             }
@@ -91,7 +91,7 @@ void Dispatcher::pump(Slot link) {
     links_.timers.bring_forward(link, std::max(l.last_progress + silence, step_.now() + std::chrono::milliseconds(5)));
 }
 
-// Links that want nothing any more leave the line.
+// Links that no longer need a connection leave the line.
 void Dispatcher::serve_waiting_links() {
     for (std::size_t n = connections_.begin_serving(); n > 0 && connections_.has_room(); --n)
         pump(connections_.next_waiting());
@@ -104,7 +104,7 @@ bool Dispatcher::open_one(Slot link) {
     Agent* by = connections_.agent_for(l.kind);
     if (!by || (others > 0 && l.open() >= share)) {
         connections_.want(link);
-        if (!by) connections_.close_longest_idle(); // its place comes free
+        if (!by) connections_.close_longest_idle(); // its place becomes free
         return false;
     }
     const Slot slot = connections_.make(link, *by, l.health.health == Health::ready ? l.ring : queue_to_probe(l));
@@ -113,7 +113,7 @@ bool Dispatcher::open_one(Slot link) {
     return true;
 }
 
-// Whose mail a link that is not ready is probed with: the next queue that has other than problem messages.
+// The queue whose mail probes a link that is not ready: the next one that has other than problem messages.
 Slot Dispatcher::queue_to_probe(const Link& l) const {
     Slot queue = l.ring;
     for (int looked = 0; looked < queues_looked_at; ++looked) {
@@ -124,8 +124,8 @@ Slot Dispatcher::queue_to_probe(const Link& l) const {
     return l.ring;
 }
 
-// Little may be tried: healthy mail first, and where there are problem messages only, one that failed least.
-// Who fails because of an outage has a few failures, what fails by itself has many.
+// Few tries are allowed here: healthy mail goes first, and if there are only problem messages, one with the fewest
+// failures. Messages that fail because of an outage have few failures, those that fail by themselves have many.
 Slot Dispatcher::take_for_probe(Queue& q) {
     if (q.lanes.healthy() > 0) return flows_.take(q.lanes, settings_, step_.now(), Flows::Purpose::probe);
     Slot best = flows_.first(q.lanes);
@@ -155,7 +155,7 @@ bool Dispatcher::hand_over_next(Slot connection) {
     Slot delivery = none;
     const bool probe = link_is_probed || q.health.health != Health::ready;
     if (q.health.health != Health::ready) {
-        // The queue's one try takes the message that failed, as long as it is not a problem.
+        // The queue's one try takes the message that failed, unless it is a problem message.
         q.health.probing = true;
         if (q.head != none && deliveries_[q.head].generation == q.head_generation) {
             const Delivery& head = deliveries_[q.head];
@@ -181,14 +181,14 @@ void Dispatcher::hand_over(Slot connection, Slot slot) {
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = step_.now();
     if (l.in_flight == 0) l.last_progress = step_.now();
     l.next_message = links_.next_at(l.next_message) + l.message_gap;
-    // What was due at once waits since it came.
+    // If due at once, it has been waiting since it arrived.
     const smtp::WallTime queued = std::max(step_.wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;
     d.holder = connection;
     d.round = q.health.round;
     d.due = step_.now();
     d.postponed = false;
-    d.unlogged = false; // its agent tells
+    d.unlogged = false; // its agent logs it
     c.deliveries.push(deliveries_, slot, End::back);
     if (c.deliveries.count > 1) links_.timers.bring_forward(c.link, c.last_done + 2 * settings_.drain_target);
     ++c.handed;
@@ -201,8 +201,8 @@ void Dispatcher::hand_over(Slot connection, Slot slot) {
                        q.domain(), q.secure});
 }
 
-// Nothing goes over a link that is down as long as there is another way: it is tried without mail, on its
-// ladder.
+// No mail goes over a link that is down as long as there is another route: the link is probed without mail, on its
+// retry schedule.
 void Dispatcher::probe(Slot link) {
     Link& l = links_[link];
     if (l.health.probing || !l.connections.empty()) return;

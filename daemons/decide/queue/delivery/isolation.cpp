@@ -7,12 +7,12 @@ namespace decide::queue {
 namespace {
 constexpr auto drain_at_most = std::chrono::seconds(60); // a lone agent, to become empty
 constexpr auto turn = std::chrono::seconds(10);          // a lone agent's time for suspects
-// Suspects looked at at a time: whose link or queue has to wait goes behind the others, and who was not
-// looked at has its turn a little later.
+// Maximum number of suspects examined at a time: a suspect whose link or queue has to wait goes to the end of the list,
+// and those not examined get their turn a little later.
 constexpr std::size_t look_at_most = 256;
 constexpr auto look_on = std::chrono::seconds(1);
 
-// From when a link may open a connection for it: its rates and the pauses after push-back hold for all mail.
+// When a link may open a connection for it: its rates and the pauses after push-back apply to all mail.
 smtp::Monotonic opens_at(const Link& l) {
     const auto when_ready =
         l.health.health == Health::ready ? std::max(l.not_before, l.next_connection) : smtp::Monotonic{};
@@ -20,7 +20,7 @@ smtp::Monotonic opens_at(const Link& l) {
 }
 } // namespace
 
-// May it be tried now? Where little may be tried, healthy mail goes first.
+// May it be tried now? If only few tries are allowed, healthy mail goes first.
 bool Isolation::may_try(const Delivery& d) const {
     const Queue& q = queues_[d.queue];
     if (q.link == none || q.is_paused()) return false;

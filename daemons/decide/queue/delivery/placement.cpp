@@ -5,7 +5,8 @@
 namespace decide::queue {
 
 namespace {
-// What a rest delays at once is counted one after the other, so that no step writes of a hundred thousand.
+// Tries delayed at once by a backoff are counted one after the other, so that no step writes records for a hundred
+// thousand.
 constexpr auto between_counts = std::chrono::microseconds(100);
 } // namespace
 
@@ -93,9 +94,8 @@ void Placement::due_now(Slot slot) {
     if (!join(slot)) place(slot, End::back);
 }
 
-// Recipients of one message due within the same minute travel together again: this one goes along with
-// another that waits, or that one comes along now if it was to leave later and has not been put off before.
-// Never early.
+// Recipients of one message that are due within the same minute are delivered together again: this one joins another
+// that waits, or the other joins now if it was due later and has not been postponed before. Never early.
 bool Placement::join(Slot slot) {
     Delivery& d = deliveries_[slot];
     const Message& m = messages_[d.message];
@@ -145,7 +145,7 @@ void Placement::return_untried(Slot slot, End end) {
     deliveries_[slot].due = step_.now();
     place(slot, end); // a try that is delayed may have been its last
     scheduler_.refresh(queue);
-    // Its link may have failed while this was the queue's one try, and the queue in no ring.
+    // Its link may have failed while this was the queue's one try and the queue was in no ring.
     count_delayed_tries(queue);
 }
 
@@ -171,7 +171,7 @@ void Placement::count_try(Slot slot, const Reason& reason, Try how) {
         if (each.failures < 0xffff) ++each.failures;
         most = std::max(most, each.failures);
     }
-    if (how == Try::delayed) suspensions_.log_suspended(slot, reason); // the log has a line of every try
+    if (how == Try::delayed) suspensions_.log_suspended(slot, reason); // the log has a line for every try
     Slot spare = slot;
     const smtp::Monotonic due = terms_.policy_due(messages_[like.message], queues_[like.queue], most);
     defer(like, spare, list, due, reason, how);
@@ -232,7 +232,7 @@ Slot Placement::delivery_like(const Delivery& like, Slot& spare, const std::vect
     return slot;
 }
 
-// (Of a try that was only counted the sweeper judges whether it is enough to expire.)
+// (For a try that was only counted, the sweeper decides whether the message expires.)
 void Placement::defer(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
                       const Reason& reason, Try how) {
     const Slot message = like.message;
@@ -307,7 +307,7 @@ void Placement::remove(Slot slot) {
 void Placement::finish(Slot slot) {
     Message& m = messages_[slot];
     if (m.open == 0 && m.first == none && m.extras != none) {
-        // A notice of delay nobody was asked to write yet is overtaken.
+        // A delay notice that has not been requested yet is superseded.
         std::erase_if(messages_.extras[m.extras].reports,
                       [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; });
     }

@@ -1,7 +1,8 @@
 // A delivery's life between events: where it waits (for its own time, the categorizer, the suppression list, its turn
-// in its queue, an agent to itself), what a failed try makes of it, and the end of its message. By a named retry policy
-// what a link, queue or route rests after may delay a try, which counts all the same: a dead host uses up the tries of
-// all that wait for it by time. Our own doing (pause, rate, window, schedule) delays a try and counts nothing.
+// in its queue, an agent to itself), the effect of a failed try, and the end of its message. Under a named retry
+// policy, the backoff of a link, queue or route may delay a try, but the try still counts: while a host is down, the
+// messages that wait for it use up their tries on schedule. Waits of our own making (pause, rate, window, schedule)
+// delay a try and count nothing.
 #pragma once
 #include "daemons/decide/queue/containers/heap.h"
 #include "daemons/decide/queue/delivery/categorizer_queue.h"
@@ -34,37 +35,38 @@ public:
 
     // ---- where it waits ----
     void place(Slot delivery, End end);          // where it belongs: held, waiting or ready
-    void take_out(Slot delivery);                // of wherever it waits
+    void take_out(Slot delivery);                // from wherever it waits
     void due_now(Slot delivery);                 // its own time has come
     bool join(Slot delivery);                    // to others of its message due within the minute
-    void check_suppressions(Slot delivery);      // that is nowhere else now
+    void check_suppressions(Slot delivery);      // it is nowhere else now
     void return_untried(Slot delivery, End end); // from its connection
-    // The message's gate opened or closed: what is not in flight goes to where it belongs now.
+    // The message's gate opened or closed: deliveries not in flight move to where they belong now.
     void held_changed(Slot message);
 
     // ---- tries that failed ----
-    // Its recipients' tries; it is nowhere else now, and this may end it.
+    // Counts a try of its recipients; it is nowhere else now, and this may end it.
     void count_try(Slot delivery, const Reason& reason, Try how);
     void count_delayed_tries(Slot queue); // of all that are due there
     void count_delayed_tries_of_link(Slot link);
-    void apply_route_policy(Slot queue); // its route has one: what is due there takes it
+    void apply_route_policy(Slot queue); // its route has one: due deliveries take it
     // A delivery like the one tried, for these of its recipients: in `spare` if that is still free.
     Slot delivery_like(const Delivery& like, Slot& spare, const std::vector<Entry>& list);
-    // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its own.
+    // Failed recipients wait until `due`: in `spare` if that is still free, else in a delivery of their own.
     void defer(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
                const Reason& reason, Try how = Try::made);
-    // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows when due.
+    // Its domain cannot receive mail: everything that is due fails; deliveries on their own retry schedules fail when
+    // due.
     void fail_ready(Slot queue, const Reason& reason);
 
     // ---- ends ----
     void remove(Slot delivery); // that waits nowhere
-    void finish(Slot message);  // remove it if nothing is left, else see to its reports
+    void finish(Slot message);  // removes it if nothing is left, else plans its reports
     void forget(Slot message);
 
     // ---- time ----
     void run_due();
     std::optional<smtp::Monotonic> next() const;
-    // The wall clock was set: schedules follow it. (Ladders follow the clock that never steps.)
+    // The wall clock was set: schedules follow it. (Retry schedules follow the monotonic clock.)
     void reschedule();
 
     // ---- what waits ----
@@ -100,9 +102,9 @@ private:
 
     DueHeap<Delivery, &Delivery::due, &Delivery::heap> waiting_;
     std::array<DeliveryList, 2> isolated_; // by AgentKind
-    std::uint64_t checking_ = 0;           // the suppression list is being asked about
+    std::uint64_t checking_ = 0;           // waiting for the suppression list's answer
     std::uint64_t scheduled_ = 0;          // in the heap, for a wall-clock time
-    std::uint64_t uncategorized_ = 0;      // … and to be asked about again
+    std::uint64_t uncategorized_ = 0;      // … and to be categorized again
 };
 
 } // namespace decide::queue

@@ -7,7 +7,7 @@ namespace {
 
 constexpr smtp::Duration soon_again = std::chrono::seconds(2);
 
-// What a report's question takes of memory, here and in the bounce daemon.
+// Memory taken by a report's request, here and in the bounce daemon.
 std::size_t size_of(const ReportRecipient& recipient) {
     const Reason& reason = recipient.reason;
     return sizeof recipient + reason.status.size() + reason.text.size() + reason.remote_reply.size() +
@@ -27,12 +27,12 @@ void Reporter::report(Slot message, ReportKind kind, RecipientNumber number, boo
     const Trace trace = messages_[message].trace;
     const bool success = kind != ReportKind::failed && kind != ReportKind::delayed;
     if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
-    // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
+    // A sender who asked for a status report gets one; a real failure is returned like that of any other mail.
     const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
     add(message, PendingReport{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
 }
 
-// The first try was in vain, and others follow.
+// The first try failed, and others follow.
 void Reporter::report_first_try(Slot delivery, const std::vector<Entry>& list, const Reason& reason) {
     Delivery& d = deliveries_[delivery];
     if (messages_[d.message].trace != Trace::first_try || d.first_try_reported) return;
@@ -51,8 +51,8 @@ void Reporter::expire(Slot message, const std::vector<Entry>& list, const Reason
     for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 
-// At once when nothing of the message is on its way any more, or when there is enough for a report already;
-// else a little later, so that what fails meanwhile goes into the same one.
+// At once if no delivery of the message is in progress any longer, or if there is enough for a report already; else a
+// little later, so that failures in the meantime share the report.
 void Reporter::plan(Slot message) {
     const Message& m = messages_[message];
     MessageExtras& e = messages_.extras[m.extras];
@@ -71,7 +71,7 @@ void Reporter::plan(Slot message) {
     due_.emplace(at, message);
 }
 
-// A notice of delay for a recipient that is done meanwhile is not wanted any more.
+// A delay notice for a recipient that has finished meanwhile is no longer needed.
 void Reporter::drop_superseded_notices(Slot message) {
     auto& reports = messages_.extras[messages_[message].extras].reports;
     const auto wanted = [](const PendingReport& due) { return due.kind == ReportKind::delayed && due.request == 0; };
@@ -120,8 +120,7 @@ void Reporter::pump() {
     }
 }
 
-// Many recipients make several reports, so that each can be held in
-// memory, and be read.
+// Many recipients are split among several reports, so that each one fits in memory and stays readable.
 bool Reporter::request(Slot message, ReportKind kind) {
     const Message& m = messages_[message];
     MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
@@ -148,7 +147,7 @@ void Reporter::forget_request(Requests::iterator asked) {
     requested_.erase(asked);
 }
 
-// As CategorizerQueue::gone(): one of the reports may be why.
+// As in CategorizerQueue::gone(): one of the reports may be the cause.
 void Reporter::bounce_gone() {
     if (requested_.empty()) return;
     window_ = std::max<std::size_t>(requested_.size() / 2, 1);
@@ -187,7 +186,7 @@ Reporter::Answered Reporter::reported(const Reported& event) {
     Message& m = messages_[message];
     MessageExtras& e = messages_.extras[m.extras];
     if (event.outcome == ReportOutcome::try_later) {
-        // The first time soon: what is kept in reserve for reports is being given up.
+        // Soon at first: the space reserved for reports is being released.
         const auto wait = e.report_error.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
                                                  : settings_.submit_retry;
         defer(message, event.request, wait, event.why.empty() ? "no reason given" : std::string(event.why));
@@ -204,7 +203,7 @@ Reporter::Answered Reporter::reported(const Reported& event) {
         case ReportKind::relayed:
         case ReportKind::expanded: told.push_back(entry); break;
         case ReportKind::delayed: delayed = delayed || due.kind == ReportKind::delayed; break;
-        case ReportKind::status: break; // nothing fares so
+        case ReportKind::status: break; // no recipient has this kind
         }
         return true;
     });

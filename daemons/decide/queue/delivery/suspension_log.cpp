@@ -40,7 +40,7 @@ void SuspensionLog::log_suspended(Slot slot, const Reason& reason) {
         NoticeSuspended{spool::QueueId{messages_[deliveries_[slot].message].id}, deliveries_.numbers_of(slot), why});
 }
 
-// Where all is said, as it is of a long queue whose link comes and goes, nothing is looked at.
+// If everything in the queue is logged already, as in a long queue whose link flaps, no delivery is inspected.
 void SuspensionLog::log_queue(Slot queue, LogBudget& left) {
     const Queue& q = queues_[queue];
     const Reason* why = q.lanes.unlogged == 0 ? nullptr : backoff_reason(queue);

@@ -1,6 +1,6 @@
-// New mail that is not tried at once, for its link or queue rests after a failure: said once of each, so that it is
-// found in the log. What was found in the spool at the start was said before. Also mail that no agent tries, for its
-// domain leads nowhere.
+// Logs new mail that is not tried at once because its link or queue is backing off after a failure: once for each, so
+// that it can be found in the log. Mail found in the spool at startup was logged before. Also logs mail that no agent
+// tries because its domain has no next hop.
 #pragma once
 #include "daemons/decide/queue/model/gates.h"
 #include "daemons/decide/queue/model/lanes.h"
@@ -19,21 +19,21 @@ public:
         : step_(step), gates_(gates), messages_(messages), deliveries_(deliveries), links_(links), queues_(queues),
           flows_(flows) {}
 
-    // Why what is due in a queue is not tried now: the failure it rests after; null: it does not rest.
+    // The failure because of which due mail of a queue is not tried now; null: the queue is not backing off.
     const Reason* backoff_reason(Slot queue) const;
-    // The failure after which its route, link or queue lets nothing be tried for a while; null: it does, or that is
-    // our own doing.
+    // The failure after which its route, link or queue blocks all tries for a while; null: nothing is blocked, or the
+    // wait is of our own making.
     const Reason* policy_backoff_reason(Slot queue) const;
 
     void log_suspended(Slot delivery, const Reason& reason);
-    // What already waited in a queue when its rest began, or when it came to a link that rests.
+    // Mail that already waited in a queue when its backoff began, or when it moved to a link that is backing off.
     void log_queue(Slot queue);
     void log_link(Slot link);
     void log_undelivered(Slot delivery, Outcome outcome, const Reason& reason);
 
 private:
-    // What one step may tell and look at, where a link with a long queue begins to rest: of further mail the link's own
-    // line and listings tell.
+    // Limits on what one step logs and inspects when a link with a long queue starts to back off: further mail is
+    // covered by the link's own log line and by listings.
     struct LogBudget {
         std::uint32_t recipients = 1000, inspections = 10'000;
         bool exhausted() const { return recipients == 0 || inspections == 0; }

@@ -71,7 +71,7 @@ void HealthTracker::link_failed(Slot link, Slot connection, PushBack push_back, 
         l.not_before = step_.now() + settings_.push_back_pause * (1 << doubled);
         return;
     }
-    if (connections_[connection].round != l.health.round) return; // of a try counted already
+    if (connections_[connection].round != l.health.round) return; // for a try counted already
     const bool begins = l.health.health == Health::ready;
     l.window.failed();
     if (push_back == PushBack::yes) l.window.push_back(1);
@@ -130,12 +130,12 @@ smtp::Monotonic HealthTracker::message_failed(Slot queue, const Delivery& d, con
     const std::uint64_t id = messages_[d.message].id;
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
-    // A message that keeps its own time says nothing of its queue before another one fails, too.
+    // A message that keeps its own time says nothing about its queue until another one fails, too.
     if (own_clock && !q.distinct && q.health.health == Health::ready)
         return terms_.policy_due(messages_[d.message], q, own);
     ++q.health.failures;
-    // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch
-    // at most.
+    // One failing message is not evidence against its queue: it advances on its own retry schedule, and the next
+    // message waits for a glitch interval at most.
     const Ladder& rungs = terms_.ladder(q);
     if (q.health.failures >= rungs.glitch_count && !q.distinct)
         q.health.failures = std::max(rungs.glitch_count, 1u) - 1;

@@ -1,5 +1,5 @@
-// Health of links and queues: ready → glitch → retry, one try per rung, and back to ready by a success; and configured
-// links that are down: the router is told, mail moves, probes without mail bring them back.
+// Health of links and queues: ready → glitch → retry, one try per rung, and back to ready after a success; and
+// configured links that are down: the router is informed, mail moves, probes without mail bring them back up.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/delivery/placement.h"
@@ -21,7 +21,7 @@ public:
 
     void link_succeeded(Slot link);
     void link_failed(Slot link, Slot connection, PushBack push_back, Phase phase, const Reason& reason);
-    void push_back(Slot link, std::uint32_t open); // the peer wants no more connections than so many
+    void push_back(Slot link, std::uint32_t open); // the peer accepts only this number of connections
     void probe_succeeded(Slot link);
     void mark_down(Slot link);
     void mark_up(Slot link);

@@ -79,14 +79,14 @@ void Intake::place_open(Slot slot, const Accepted& event) {
         d.all_recipients = d.count > 1;
     }
     if (!event.restored.empty()) {
-        // Until it is categorized it waits for the earliest of its recipients.
+        // Until it is categorized, it waits for the earliest of its recipients.
         const smtp::WallTime latest = step_.wall() + terms_.longest_wait();
         smtp::WallTime earliest = event.restored.size() < m.open ? step_.wall() : smtp::WallTime::max();
         for (const RestoredRecipient& each : event.restored) earliest = std::min({earliest, each.next_attempt, latest});
         deliveries_.apply_restored(slot, first, event.restored, latest);
         d.due = step_.monotonic_of(std::max(earliest, step_.wall()));
-        // What is overdue is spread, the more the longer: one message goes at once, a million over a
-        // minute.
+        // Overdue messages are spread over a time that grows with their number: one message goes at once, a million
+        // over a minute.
         const auto each = smtp::Duration(std::chrono::milliseconds(1));
         if (earliest <= step_.wall())
             d.due += smtp::Duration(static_cast<std::int64_t>(
@@ -98,8 +98,8 @@ void Intake::place_open(Slot slot, const Accepted& event) {
     placement_.place(first, End::back);
 }
 
-// The categorizer has no answer for these now; that is our own doing: not a rung of any ladder, and not a
-// try.
+// The categorizer has no answer for these now; this wait is of our own making: neither a step on any retry schedule nor
+// a try.
 void Intake::ask_again(Slot slot) {
     Delivery& d = deliveries_[slot];
     ++d.round;
@@ -108,7 +108,7 @@ void Intake::ask_again(Slot slot) {
     placement_.place(slot, End::back);
 }
 
-// What waits for the same reason is shown together.
+// Recipients that wait for the same reason are shown together.
 void Intake::undecided(Slot message, RecipientNumber number, const Reason& reason) {
     auto& groups = messages_.extras_of(message).undecided;
     auto at = std::ranges::find(groups, reason, &CategorizerDeferral::reason);
@@ -201,7 +201,7 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
         }
         }
     }
-    if (!m.logged_active) { // also where nothing of it can be tried: the log is to name its sender
+    if (!m.logged_active) { // also if none of it can be tried: the log must name its sender
         m.logged_active = true;
         step_.emit(NoticeActive{event.id});
     }
@@ -228,7 +228,7 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
     make_deliveries(message, first);
 }
 
-// One delivery per queue, reverse-path and time of the next try; at most so many recipients each.
+// One delivery per queue, reverse-path and time of the next try, each with a limited number of recipients.
 void Intake::make_deliveries(Slot message, Slot spare) {
     if (sorted_.size() > 1) {
         std::ranges::sort(sorted_, [](const Sorted& a, const Sorted& b) {

@@ -15,7 +15,7 @@ OperatorCommands::OperatorCommands(const Settings& settings, Step& step, Gates& 
       addresses_(addresses), connections_(connections), reporter_(reporter), placement_(placement), health_(health),
       sweeper_(sweeper) {}
 
-// False: it was so already. What opens marks the end of a wait of our own doing.
+// False: it already was. Opening a gate marks the end of a wait of our own making.
 bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
     const Seconds mark = step_.seconds(step_.now()) + 1;
     if (scope == Scope::everything) {
@@ -44,7 +44,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
         links_.schedule(link);
         return true;
     }
-    if (scope == Scope::pool && !on) // those that are down are probed again
+    if (scope == Scope::pool && !on) // links that are down are probed again
         for (Slot slot = 1; slot <= links_.top(); ++slot)
             if (!links_[slot].name.empty() && pools_[links_[slot].pool] == name) links_.schedule(slot);
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
@@ -58,7 +58,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
     return true;
 }
 
-// Its own time has come, and that of whatever it waits for.
+// Its own time has come, and that of everything it waits for.
 void OperatorCommands::try_now(Slot slot) {
     Delivery& d = deliveries_[slot];
     if (d.state == DeliveryState::waiting && !d.scheduled) {
@@ -111,7 +111,7 @@ bool OperatorCommands::force(Scope scope, std::string_view name) {
 bool OperatorCommands::force(spool::QueueId id) {
     const Slot message = messages_.find(id);
     if (message == none || messages_[message].held) return false;
-    if (Message& m = messages_[message]; m.scheduled) { // its time has come, and that of its lifetime begins
+    if (Message& m = messages_[message]; m.scheduled) { // its time has come, and its lifetime begins
         m.scheduled = false;
         m.free_from = std::min(m.free_from, step_.wall_seconds());
         ages_.watch(message);
@@ -165,7 +165,7 @@ bool OperatorCommands::release(spool::QueueId id) {
     return true;
 }
 
-// The agent that had it has let go, whatever came of it: what is left is ours. It has aged meanwhile.
+// The agent that had it has released it, with or without delivering it: what is left is ours. It has aged meanwhile.
 void OperatorCommands::agent_released(spool::QueueId id) {
     const Slot message = messages_.find(id);
     if (message == none || !messages_[message].with_earlier_agent) return;
@@ -174,7 +174,7 @@ void OperatorCommands::agent_released(spool::QueueId id) {
     ages_.watch(message);
 }
 
-// Whatever is not in flight fails now; what is, when it comes back without having been delivered.
+// Everything not in flight fails now; what is in flight fails if it comes back undelivered.
 bool OperatorCommands::expire(spool::QueueId id) {
     const Slot message = messages_.find(id);
     if (message == none) return false;
@@ -203,7 +203,7 @@ bool OperatorCommands::cancel(spool::QueueId id) {
     const Slot message = messages_.find(id);
     if (message == none) return false;
     for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message) {
-        deliveries_[each].cancelled = false; // asked for again
+        deliveries_[each].cancelled = false; // requested again
         connections_.cancel(each);
     }
     return messages_[message].active > 0;
@@ -229,7 +229,7 @@ bool OperatorCommands::change_lifetime(spool::QueueId id, smtp::Duration lifetim
     m.expiry = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(lifetime).count());
     m.expiry_fixed = false;
     if (!m.held && !m.with_earlier_agent && ages_.expires(m) <= step_.wall_seconds())
-        sweeper_.sweep(message); // what of it is not failing now is tried first
+        sweeper_.sweep(message); // tries first what is not failing now
     else
         ages_.watch(message);
     return true;
@@ -246,13 +246,13 @@ bool OperatorCommands::requeue(spool::QueueId id, const RetryPolicy* policy) {
     bool asked = false;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
         if (deliveries_[slot].state == DeliveryState::categorizing)
-            asked = true; // its answer is the one that is wanted; a second might be written down, too
+            asked = true; // its answer is the one that is wanted; a second might be recorded, too
         else if (deliveries_[slot].state != DeliveryState::active)
             all.push_back(slot);
     if (all.empty()) return asked;
     ages_.leave_incoming(message);
     std::vector<Entry> list;
-    bool suspect = false; // that an agent died of it is not forgotten
+    bool suspect = false; // remember that an agent died of it
     std::uint8_t deaths = 0;
     for (Slot slot : all) {
         placement_.take_out(slot);
@@ -290,7 +290,7 @@ bool OperatorCommands::forget(spool::QueueId id) {
 
 void OperatorCommands::configure() {
     terms_.configure();
-    // local has as many threads as it started with; fewer deliveries are its link's limit
+    // local has as many threads as at startup; a lower maximum is enforced as its link's limit
     for (auto& each : connections_.agents)
         if (each.kind == AgentKind::smtp) each.capacity = settings_.connections_total;
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
@@ -314,7 +314,7 @@ void OperatorCommands::routes_changed() {
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty() || !l.down || l.queues > 0) continue;
-        health_.mark_up(slot); // perhaps no route leads there any more; else it is found out again
+        health_.mark_up(slot); // perhaps no route leads there any longer; otherwise its state is found out again
         if (l.connections.empty()) links_.check_unused(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {

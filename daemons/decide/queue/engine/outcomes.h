@@ -1,5 +1,5 @@
-// The results of one delivery, sorted by whose failure it is: recipient, message, queue, link; and what follows for
-// each of them.
+// The results of one delivery, sorted by what failed: recipient, message, queue or link; and the consequences for each
+// of them.
 #pragma once
 #include "daemons/decide/queue/delivery/placement.h"
 #include "daemons/decide/queue/delivery/reporter.h"
@@ -24,22 +24,22 @@ public:
 
     // The delivery has been taken from its connection, and is placed or removed here.
     void process(Slot delivery, Slot link, Slot connection, const Done& event);
-    // By a named policy the failure that its link or queue rests after now is one of the message the try was made for.
-    // False: it has none, or nothing rests.
+    // Under a named policy, the failure that its link or queue is now backing off after counts for the message the try
+    // was made for. False: it has no such policy, or nothing is backing off.
     bool count_by_policy(Slot delivery, const Reason& reason);
 
 private:
     struct Verdicts {
         std::vector<Entry> delivered;
-        std::vector<Entry> told;                                   // delivered, and the sender hears of it
+        std::vector<Entry> told;                                   // delivered, and the sender gets a report
         std::vector<Entry> by_message;                             // failed with the message, for now
-        std::vector<std::pair<Entry, const Reason*>> by_recipient; // each on its own ladder
+        std::vector<std::pair<Entry, const Reason*>> by_recipient; // each on its own retry schedule
         std::vector<Entry> untried;                                // the queue's or the link's failure
-        std::vector<Entry> unnamed;                                // the agent said nothing of them
+        std::vector<Entry> unnamed;                                // the agent returned no result for them
         const Reason* message = nullptr;
         const Reason* policy = nullptr;
         const Reason* connection = nullptr;
-        bool answered = false; // the session got as far as a verdict on message or recipients
+        bool answered = false; // the session reached a verdict on message or recipients
         bool dropped = false;
         PushBack push_back = PushBack::no;
     };

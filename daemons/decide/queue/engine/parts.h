@@ -1,6 +1,6 @@
-// The parts of the engine in their order: each knows some of those before it and none of those behind it. What a part
-// would have to ask of one behind it is noted down instead (links that are scheduled, queues to be looked up,
-// deliveries for the categorizer, reports to be made) and done as the event ends.
+// The parts of the engine in dependency order: each uses some of those before it and none of those after it. Requests
+// to a later part are queued instead (links that are scheduled, queues to be looked up, deliveries for the categorizer,
+// reports to be made) and done as the event ends.
 #pragma once
 #include "daemons/decide/queue/delivery/addresses.h"
 #include "daemons/decide/queue/delivery/categorizer_queue.h"
@@ -43,7 +43,8 @@ struct Engine::Parts {
     Parts(const Settings& settings, std::uint64_t seed, smtp::Now now)
         : settings(settings), step(this->settings, seed, now) {}
 
-    // Every event begins with begin() and ends with end(): the clocks are looked at, and what was noted down is done.
+    // Every event begins with begin() and ends with end(): the clocks are read first, and queued requests are done
+    // last.
     void begin(smtp::Now now, Actions& out);
     void end();
     void run_timers();
@@ -55,7 +56,7 @@ struct Engine::Parts {
     Gates gates;
     Services services;
     Terms terms{settings, step};
-    NumberedNames pools; // of source addresses, as met
+    NumberedNames pools; // of source addresses, numbered as first seen
     Snapshots snapshots{step, terms};
 
     Messages messages;

@@ -16,15 +16,15 @@ void Results::connected(ConnectionId id) {
     c.last_done = step_.now();
     l.last_progress = step_.now();
     if (c.probe && c.deliveries.empty()) {
-        health_.probe_succeeded(c.link); // without mail, or its message was taken away: this must do
+        health_.probe_succeeded(c.link); // a probe without mail, or its message was taken away: this is success enough
         connections_.close(slot);
     }
     connections_.idle_or_close(slot);
     links_.schedule(c.link);
 }
 
-// The quickest recent transaction tells what the peer needs; ours slow each other down when they are many. It
-// may rise to twice the value every two seconds.
+// The quickest recent transaction shows what the peer needs; our own transactions slow each other down when there are
+// many. The value may double every two seconds.
 void Results::record_transaction_time(Slot connection, Slot delivery) {
     Connection& c = connections_[connection];
     Link& l = links_[c.link];
@@ -70,10 +70,10 @@ void Results::closed(const Closed& event) {
         addresses_.reached_limit(link); // its message was not tried
     } else if (!event.failed && nothing_done && !c.deliveries.empty() && c.state != ConnectionState::closing &&
                ++l.orderly_closes >= 3) {
-        failed = true; // a peer that is polite for ever would keep us busy for ever
+        failed = true; // a peer that keeps closing politely would keep us busy for ever
         reason = Reason{"4.4.2", "the connection was closed several times in a row before anything was sent", "", ""};
     }
-    // What one route demands is no failure of a link that serves others, too.
+    // A failed requirement of one route is not a failure of a link that serves others, too.
     const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();
     if (of_queue) {
         const Delivery& tried = deliveries_[c.deliveries.head];
@@ -85,14 +85,14 @@ void Results::closed(const Closed& event) {
         health_.push_back(link, l.up > 1 ? l.up - 1 : 1);
     }
     const Slot turn = take_back(slot, failed, reason);
-    // The first of them is the next connection's first: it may need one that others can do without (TLS).
+    // The first of them goes first on the next connection: it may need one that others can do without (TLS).
     if (!failed && turn != none && queues_[turn].in_ring && queues_[turn].link == link) l.ring = turn;
     connections_.release(slot);
     if (failed && event.credentials) bounce_for_credentials(link, reason);
 }
 
-// Its deliveries go back where they came from; but a failed try's message goes last, so that the next one
-// takes another. The queue of the first of them; none: there was none.
+// Its deliveries go back where they came from; but the message of a failed try goes last, so that the next try takes
+// another one. Returns the queue of the first of them; none: there was none.
 Slot Results::take_back(Slot connection, bool failed, const Reason& reason) {
     Connection& c = connections_[connection];
     Slot queue = none;
@@ -107,7 +107,7 @@ Slot Results::take_back(Slot connection, bool failed, const Reason& reason) {
     return queue;
 }
 
-// The connection failed as it was tried. False: it is to wait for its next try.
+// The connection failed while it was being tried. False: it must wait for its next try.
 bool Results::accounted_for(Slot delivery, const Reason& reason) {
     const Slot message = deliveries_[delivery].message, queue = deliveries_[delivery].queue;
     if (messages_[message].trace == Trace::verify) {
@@ -116,7 +116,7 @@ bool Results::accounted_for(Slot delivery, const Reason& reason) {
         placement_.finish(message);
         return true;
     }
-    if (outcomes_.count_by_policy(delivery, reason)) { // tells, too
+    if (outcomes_.count_by_policy(delivery, reason)) { // reports the first try, too
         placement_.finish(message);
         scheduler_.refresh(queue);
         placement_.count_delayed_tries(queue);
@@ -127,7 +127,7 @@ bool Results::accounted_for(Slot delivery, const Reason& reason) {
     return false;
 }
 
-// Credentials that are refused do not become good by waiting, says the route of this mail.
+// According to the route of this mail, rejected credentials do not become valid by waiting.
 void Results::bounce_for_credentials(Slot link, Reason reason) {
     if (settings_.soft_bounce) return;
     reason.status = status_as(std::move(reason.status), Severity::permanent);
@@ -139,7 +139,7 @@ void Results::returned(const Returned& event) {
     const Slot slot = connections_.find(event.connection);
     if (slot == none) return;
     const Slot link = connections_[slot].link;
-    for (auto id = event.deliveries.rbegin(); id != event.deliveries.rend(); ++id) { // the first is in front again
+    for (auto id = event.deliveries.rbegin(); id != event.deliveries.rend(); ++id) { // the first ends up in front again
         const Slot delivery = deliveries_.find(*id, DeliveryState::active);
         if (delivery == none || deliveries_[delivery].holder != slot) continue;
         --connections_[slot].handed;
@@ -197,7 +197,7 @@ void Results::suspect(Slot slot, bool was_alone) {
     step_.emit(RecordHeld{spool::QueueId{m.id}, d.deaths});
 }
 
-// An agent tells a new queue-manager what it did for the old one.
+// An agent reports to a new queue-manager what it did for the old one.
 void Results::accept_repeated(const Done& event) {
     const Slot message = messages_.find(event.id);
     if (message == none) return;
@@ -232,7 +232,7 @@ void Results::accept_repeated_result(Slot message, const Result& r) {
         }
     };
     if (deliveries_[slot].state == DeliveryState::categorizing) {
-        // The answer will name it: it is passed over then, and accounted for as one more.
+        // The answer will name it: it is skipped then, and counts as one more open recipient until it is settled.
         messages_.extras_of(message).finished.push_back(r.number);
         ++m.open;
         settle_it();

@@ -1,6 +1,7 @@
-// Recipients that were put on the suppression list while their mail waited. Who is on it only the driver knows; here it
-// is known which deliveries may be concerned: by a number for each address, by their domain. They are asked about
-// before their next try, and what waits for its own time at once, so that the sender hears of it soon.
+// Recipients that were put on the suppression list while their mail waited. Only the driver knows the list; the engine
+// knows which deliveries may be affected: by a number for each address, and by domain. Affected deliveries are checked
+// before their next try; those that wait for their own time are checked at once, so that the sender gets the report
+// soon.
 #pragma once
 #include "daemons/decide/queue/delivery/placement.h"
 #include "daemons/decide/queue/delivery/reporter.h"

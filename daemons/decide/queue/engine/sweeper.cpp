@@ -5,7 +5,7 @@
 namespace decide::queue {
 
 namespace {
-constexpr auto cancel_after = std::chrono::minutes(10); // in flight for so long, and expired
+constexpr auto cancel_after = std::chrono::minutes(10); // an expired delivery in flight for this long
 }
 
 bool Sweeper::expirable(const Delivery& d) const {

@@ -1,5 +1,6 @@
-// Time passing over messages, whatever their queues do: the notice of delay, expiry. A message is looked at within a
-// step of each of its moments. Nothing expires without a try since its last wait of our own doing.
+// Applies the passage of time to messages, whatever the state of their queues: delay notice and expiry. A message is
+// checked within one sweep step of each of its times. Nothing expires without a try since its last wait of our own
+// making.
 #pragma once
 #include "daemons/decide/queue/delivery/connections.h"
 #include "daemons/decide/queue/delivery/placement.h"
@@ -18,11 +19,11 @@ public:
           ages_(ages), connections_(connections), reporter_(reporter), placement_(placement) {}
 
     void sweep(Slot message);
-    // Ages must not grow or shrink at a stroke.
+    // Ages must not jump.
     void clock_stepped(smtp::Duration by);
 
 private:
-    // Is it a failure, not our own doing, that keeps it waiting, and was it tried since our own doing last did?
+    // Is a failure, not our own doing, keeping it waiting, and was it tried since our own doing last did?
     bool expirable(const Delivery& delivery) const;
     void cancel_expired(Slot delivery);
 

@@ -21,7 +21,7 @@ std::uint32_t count_ahead(const View& view, Slot slot) {
     return count;
 }
 
-// At the front of its lane, where none that has a greater share waits.
+// At the front of its lane, and no lane with a greater share has mail waiting.
 bool is_next(const View& view, Slot slot) {
     const Lanes& lanes = view.queues[view.deliveries[slot].queue].lanes;
     for (std::size_t lane = 0; lane < lanes.lane.size(); ++lane)
@@ -152,7 +152,7 @@ Explanation explanation(const View& view, Slot slot) {
                                  : std::string("no delivery agent has a free connection");
         if (agent_free) window.reason.text = "queue.connections_total, link_share";
     }
-    // Who is next waits for nothing but the gates above, or for a connection to finish what it has.
+    // The next in line waits only for the gates above, or for a connection to finish its work.
     const bool in_line = d.state == DeliveryState::ready && !(is_next(view, slot) && blocked());
     auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::isolated);
     if (d.state == DeliveryState::isolated)

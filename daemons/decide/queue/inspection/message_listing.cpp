@@ -71,7 +71,7 @@ MessageInfo info(const View& view, Slot slot) {
     return out;
 }
 
-// As far as its own ladder and the health of what it waits for say; nothing: not before an operator says so.
+// Given its own retry schedule and the health of its queue and link; nothing: not before an operator acts.
 std::optional<smtp::Monotonic> next_try(const View& view, const Delivery& d) {
     if (d.state == DeliveryState::held) return {};
     if (d.queue == none) return d.due;

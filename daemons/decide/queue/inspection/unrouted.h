@@ -1,5 +1,5 @@
-// All mail that waits where there is no link that could tell of it: for a next hop, for the categorizer, for a report
-// to its sender.
+// All waiting mail that no link's listing shows: it waits for a next hop, for the categorizer, or for a report to its
+// sender.
 #pragma once
 #include "daemons/decide/queue/inspection/view.h"
 #include "daemons/decide/queue/listing.h"

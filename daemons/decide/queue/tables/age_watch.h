@@ -1,5 +1,5 @@
-// Time passing over messages: which may be done before they need a place in messages/, and when the sweeper looks at
-// each of the others, within a step of each of its moments.
+// Time passing over messages: which of them may finish before they need a place in messages/, and when the sweeper
+// checks each of the others, within one sweep step of each of its times.
 #pragma once
 #include "daemons/decide/queue/model/step.h"
 #include "daemons/decide/queue/model/terms.h"
@@ -15,7 +15,7 @@ public:
         : settings_(settings), step_(step), terms_(terms), messages_(messages) {}
 
     std::uint32_t expires(const Message& message) const; // s since 1970
-    // Is its sender to hear of the delay, and has not heard yet?
+    // Must its sender get a delay notice, and has not got one yet?
     bool owes_delay_notice(const Message& message) const {
         return !message.delay_notified && !message.null_sender && settings_.delay_notice.count() > 0;
     }
@@ -30,7 +30,7 @@ public:
 
     // The young ones whose time is over leave incoming/.
     void settle();
-    // Whose time has come; none. It must be watched again, or go.
+    // One whose time has come; none. It must be watched again, or removed.
     Slot due() const;
     std::optional<smtp::Monotonic> next() const;
 

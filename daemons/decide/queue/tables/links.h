@@ -1,6 +1,5 @@
-// The links, found by name; what holds for each of them of all that its queues' routes say (of each number the
-// strictest; what belongs to a queue, its ladder, policy and authentication, stays with it); and which are to be given
-// their turn.
+// The links, found by name; the terms of each link, derived from its queues' routes (the strictest of each number; a
+// queue's retry schedule, policy and authentication stay with the queue); and which links are to get their turn.
 #pragma once
 #include "daemons/decide/queue/containers/heap.h"
 #include "daemons/decide/queue/model/gates.h"
@@ -30,16 +29,16 @@ public:
     void join_terms(const Queue& queue);            // of its link
     void leave_terms(const Queue& queue);           // settled when another joins, or by settle_terms()
     void settle_terms(Slot link);
-    bool rate_open(Slot link);                          // may a message go over it now? else its timer is set
+    bool rate_open(Slot link);                          // may a message go over it now? else sets its timer
     smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
     bool may_go_down(const Link& link) const;
 
     // ---- turns ----
-    void schedule(Slot link); // it may have something to do; none: nothing happens
+    void schedule(Slot link); // it may have something to do; none: does nothing
     bool any_scheduled() const { return !scheduled_.empty(); }
-    Slot next_scheduled(); // in the order in which they were; none: that was the last
-    // If no queue uses it any more, and no connection: forgotten after a while. It may be needed again soon, and what
-    // is known of its health with it.
+    Slot next_scheduled(); // in the order of scheduling; none: that was the last
+    // If no queue and no connection uses it any longer, it is forgotten after a while. It may be needed again soon, and
+    // so may what is known about its health.
     void check_unused(Slot link);
     DueHeap<Link, &Link::timer, &Link::heap> timers{*this};
 

@@ -14,7 +14,7 @@ public:
     Slot find(spool::QueueId id) const { return by_id_.find(id.value); }
     // The id must not be known yet.
     Slot add(spool::QueueId id, std::int64_t arrival);
-    // It has no delivery any more.
+    // It must have no delivery left.
     void remove(Slot message);
 
     MessageExtras& extras_of(Slot message); // made where there are none
@@ -23,7 +23,7 @@ public:
     void set_held(Message& message, bool held);
     std::uint64_t held() const { return held_; }
 
-    // That came first; none: there is none. Found again by looking at all when it has gone.
+    // The one that came first; none: there is none. After it is removed, the next one is found by scanning all.
     Slot oldest() const;
     std::size_t bytes() const { return Slab::bytes() + extras.bytes() + by_id_.bytes(); }
 

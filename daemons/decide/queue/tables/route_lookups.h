@@ -1,5 +1,5 @@
-// The queues whose next hop is to be looked up, in order: what was never looked up, or last with success, comes before
-// what failed, and what failed leaves room for the others.
+// The queues whose next hop must be looked up, in order: those never looked up, or last with success, come before those
+// that failed, and failed ones leave room for the others.
 #pragma once
 #include "daemons/decide/queue/model/gates.h"
 #include "daemons/decide/queue/model/names.h"
@@ -15,11 +15,11 @@ public:
         : step_(step), services_(services), pools_(pools), queues_(queues) {}
 
     void add(Slot queue);
-    // Asks the router, as far as it may be asked now. A queue whose domain cannot receive mail: what is due there is to
-    // fail, and this is to be called again; none: there is no more.
+    // Requests lookups from the router, as far as allowed now. Returns a queue whose domain cannot receive mail: what
+    // is due there must fail, then call this again; none: there is no more.
     Slot pump();
     void answered(Queue& queue);
-    // What was asked is asked again when it is back.
+    // Pending requests are repeated when it is back.
     void router_gone();
 
 private:
@@ -29,8 +29,8 @@ private:
     const Services& services_;
     const NumberedNames& pools_;
     Queues& queues_;
-    std::deque<Slot> pending_, repeated_;     // to be looked up; whose last look-up failed
-    std::uint32_t lookups_ = 0, repeats_ = 0; // asked of the router; of these: whose last one failed
+    std::deque<Slot> pending_, repeated_;     // to be looked up; those whose last lookup failed
+    std::uint32_t lookups_ = 0, repeats_ = 0; // requested from the router; of these: whose last one failed
 };
 
 } // namespace decide::queue

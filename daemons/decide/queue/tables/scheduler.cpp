@@ -26,7 +26,7 @@ bool Scheduler::routable(Slot queue) {
         if (q.lanes.count > 0) lookups_.add(queue);
         return false;
     }
-    // Out of date: ask, and go on by what is known until the answer comes.
+    // Out of date: look it up, and keep using the known route until the answer comes.
     if (q.route == RouteState::known && step_.now() >= q.route_until && q.lanes.count > 0) lookups_.add(queue);
     return true;
 }

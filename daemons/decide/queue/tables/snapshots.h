@@ -1,4 +1,4 @@
-// What is remembered over a clean restart of links and queues that were not well, until they are met again.
+// What is remembered across a clean restart about links and queues that were not ready, until they are used again.
 #pragma once
 #include "daemons/decide/queue/listing.h"
 #include "daemons/decide/queue/model/step.h"
@@ -16,13 +16,13 @@ public:
     Snapshots(Step& step, const Terms& terms) : step_(step), terms_(terms) {}
 
     void add(const HealthSnapshot& snapshot);
-    // Not remembered here any more; none: it was well, or was met before.
+    // Removes it from here; none: it was ready, or was taken before.
     std::optional<HealthSnapshot> take_link(std::string_view name) { return take(links_, name); }
     std::optional<HealthSnapshot> take_queue(std::string_view name) { return take(queues_, name); }
     std::optional<HealthSnapshot> take_route(std::string_view queue) { return take(routes_, queue); }
     void restore(HealthState& health, const HealthSnapshot& from);
 
-    // Those that have not been met since the start, and still matter.
+    // Those that have not been used since startup, and still matter.
     void list(std::vector<HealthSnapshot>& out, smtp::Duration retry_interval) const;
 
 private:

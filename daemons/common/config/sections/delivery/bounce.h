@@ -12,8 +12,8 @@ struct Bounce { // [bounce]
     std::uint64_t full_content_limit = 50 * 1024;
     bool over_quota_partial_headers = true;
     std::vector<std::string> postmaster_copy; // of postmaster_copies
-    bool soft_bounce = false;                 // what fails is tried again, and refusals are temporary
-    bool dry_bounce = false;                  // reports are written to bad/ and sent to nobody
+    bool soft_bounce = false;                 // failed mail is retried, and rejections are temporary
+    bool dry_bounce = false;                  // reports are written to bad/ and not sent
 };
 
 } // namespace config

@@ -17,8 +17,8 @@ struct SmtpClient {
     Duration data_timeout = 2min;
     Duration block_timeout = 3min;
     Duration final_dot_timeout = 10min;
-    std::uint64_t minimum_rate = 64; // bytes a second taken of a message; 0 none
-    Duration delivery_timeout = 1h;  // of a transaction, beside its content's time by that rate
+    std::uint64_t minimum_rate = 64; // bytes per second that a server must accept of a message; 0: no minimum
+    Duration delivery_timeout = 1h;  // of a transaction, in addition to the time for its content at that rate
     std::uint32_t addresses_per_attempt = 5;
     Duration connection_attempt_delay = 250ms; // RFC 8305, 5
     bool ipv4 = true, ipv6 = true;
@@ -27,8 +27,8 @@ struct SmtpClient {
     decide::TlsLevel tls = decide::TlsLevel::sts; // never by_default
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;
-    std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // "": nobody's certificate is trusted
-    std::string credentials;                                            // file of our accounts at next hops; "" none
+    std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // PEM; "": no certificate is trusted
+    std::string credentials;                                            // file of our accounts at next hops; "": none
 };
 
 } // namespace config

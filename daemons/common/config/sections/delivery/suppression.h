@@ -8,7 +8,7 @@
 namespace config {
 
 struct Suppression {                            // [suppression]
-    std::vector<decide::SuppressionRule> rules; // none: nobody is put there by itself
+    std::vector<decide::SuppressionRule> rules; // empty: no recipient is added automatically
     std::chrono::microseconds lifetime = std::chrono::hours(24 * 90);
 };
 

@@ -9,7 +9,7 @@ struct TlsReports { // RFC 8460
     bool enabled = false;
     std::string organization;  // never empty after parse(): the hostname
     std::string contact, from; // addresses; never empty after parse(): postmaster of the hostname
-    Duration delay = 4h;       // reports on a day are sent within so long after its end
+    Duration delay = 4h;       // a day's reports are sent within this time after its end
 };
 
 } // namespace config

@@ -15,7 +15,7 @@ enum class MailboxFormat { maildir, mbox };
 struct Mailbox {
     MailboxFormat format = MailboxFormat::mbox;
     std::string path = "/var/mail/{user}"; // with {user}, {home}
-    // The path for one user; both words are put in literally.
+    // The path for one user; both placeholders are replaced literally.
     std::string path_for(std::string_view user, std::string_view home) const;
     std::string to_string() const; // "mbox:/var/mail/{user}"
     bool operator==(const Mailbox&) const = default;
@@ -27,12 +27,12 @@ struct Local {
     Mailbox mailbox;
     bool check_recipients = true;          // unknown users are refused at RCPT, if smtpd.check_recipients
     std::vector<std::string> users;        // only these; empty: the system's users (never empty in single-user mode)
-    std::string postmaster;                // where postmaster goes when no alias says so; never empty after parse()
+    std::string postmaster;                // gets mail for postmaster if there is no alias; never empty after parse()
     std::string recipient_delimiter = "+"; // "" none
-    std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
-    Duration lock_timeout = 30s;           // for an mbox somebody else has locked
+    std::uint32_t minimum_uid = 1;         // mailboxes of lower uids are never written
+    Duration lock_timeout = 30s;           // for an mbox that another process has locked
     std::uint32_t alias_depth = 50;
-    std::uint32_t alias_recipients = 100'000; // one address may become so many
+    std::uint32_t alias_recipients = 100'000; // maximum number that one address may expand to
     LocalDelivery delivery;
     AliasRules alias_rules;
 };

@@ -19,7 +19,7 @@ struct LookupTable { // [table.<name>]
     common::ServiceAddress address;     // socketmap, tcp
     std::string map;                    // socketmap: its name at the server
     std::chrono::microseconds timeout = std::chrono::seconds(10);
-    std::chrono::microseconds cache = std::chrono::seconds(30); // answers of sqlite, socketmap and tcp are kept so long
+    std::chrono::microseconds cache = std::chrono::seconds(30); // how long sqlite, socketmap and tcp answers are kept
     bool operator==(const LookupTable&) const = default;
 };
 

@@ -10,14 +10,14 @@ namespace config {
 
 struct Auth {
     std::string passwords; // file; "" none
-    std::string dovecot;   // socket; "" none. It decides alone
+    std::string dovecot;   // socket; "": none. If set, it alone decides
     std::vector<std::string> mechanisms = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
     Duration failure_delay = 2s;
     std::uint32_t failures_per_network = 20; // within failure_window: 421; 0 no limit
     Duration failure_window = 10min;
-    std::vector<common::Network> lockout_exempt; // beside loopback and relay.networks: no lock-out of all users
-    std::uint32_t checks = 4;                    // passwords or answers looked at at the same time, per process
-    std::uint32_t checks_waiting = 200;          // behind these; more: 454
+    std::vector<common::Network> lockout_exempt; // besides loopback and relay.networks: never locked out as a whole
+    std::uint32_t checks = 4;                    // passwords or answers checked at the same time, per process
+    std::uint32_t checks_waiting = 200;          // queued behind these; more: 454
     bool sender_match = false;                   // the reverse-path must be the user's own
 };
 

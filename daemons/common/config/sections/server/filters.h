@@ -13,10 +13,10 @@
 
 namespace config {
 
-// Where in a session something is asked.
+// The point in a session at which a service is queried.
 enum class Stage : std::uint8_t { connect, helo, mail, rcpt, data, end_of_data, unknown };
 
-// What becomes of mail when a service cannot be asked.
+// What happens to mail when a service is unavailable.
 enum class OnFailure : std::uint8_t { accept, tempfail, reject, quarantine };
 
 struct PolicyService { // [policy.<name>]
@@ -24,7 +24,7 @@ struct PolicyService { // [policy.<name>]
     common::ServiceAddress address;
     Stage stage = Stage::rcpt;
     std::chrono::microseconds timeout = std::chrono::seconds(30);
-    std::chrono::microseconds busy_timeout = std::chrono::seconds(5); // while further questions wait
+    std::chrono::microseconds busy_timeout = std::chrono::seconds(5); // while further requests wait
     OnFailure on_failure = OnFailure::tempfail;
     std::uint32_t connections = 50;     // per process
     std::vector<std::string> listeners; // empty: all whose service is relay
@@ -47,7 +47,7 @@ struct Milter { // [milter.<name>]
     OnFailure on_failure = OnFailure::tempfail;
     std::vector<std::string> listeners; // empty: all; "local": submissions of programs on this host
     bool applies_to(std::string_view listener) const;
-    bool applies_to_local() const; // only where it is said
+    bool applies_to_local() const; // only if listed explicitly
 };
 
 struct Content {                            // [content]
@@ -56,11 +56,11 @@ struct Content {                            // [content]
 
 struct AutomaticBcc {                // [automatic_bcc]
     std::vector<std::string> always; // addresses
-    // "ann@example.org", "@example.org", in lower case → who gets the copy
+    // "ann@example.org", "@example.org", in lower case → recipient of the copy
     std::map<std::string, std::string, std::less<>> by_sender, by_recipient;
 };
 
-// Among a milter's listeners: mail from programs on this host, which comes by none.
+// Among a milter's listeners: mail from programs on this host, which arrives on no listener.
 inline constexpr std::string_view local_submissions = "local";
 
 } // namespace config

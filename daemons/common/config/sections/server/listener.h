@@ -1,4 +1,4 @@
-// One [listen.<name>]: its addresses, TLS, limits and who may do what. Values.
+// One [listen.<name>]: its addresses, TLS, limits and permissions. Values.
 #pragma once
 #include "daemons/common/net/network.h"
 #include <cstdint>
@@ -17,12 +17,12 @@ enum class ListenerTls {
     implicit, // from the first byte
 };
 
-// What may come from one client network (an IPv4 address or an IPv6 /64) or one authenticated user; counted
-// by each process for itself. 0: no limit.
+// Limits for one client network (an IPv4 address or an IPv6 /64) or one authenticated user; each process counts
+// separately. 0: no limit.
 struct ClientLimits {
     std::uint32_t sessions_per_network = 500;      // at a time; never 0
-    std::uint32_t connections_per_minute = 0;      // new ones, of one network
-    std::uint32_t messages_per_minute = 0;         // of one network that may not relay
+    std::uint32_t connections_per_minute = 0;      // new ones, from one network
+    std::uint32_t messages_per_minute = 0;         // from one network that may not relay
     std::uint32_t recipients_per_minute = 0;       // the same
     std::uint32_t user_connections_per_minute = 0; // in which one user authenticates
     std::uint32_t user_messages_per_hour = 0;
@@ -31,7 +31,7 @@ struct ClientLimits {
 
 enum class Vrfy {
     off,          // 502, and not offered
-    noncommittal, // 252, whatever was asked
+    noncommittal, // 252, for every address
     verify,       // as RCPT would answer
 };
 
@@ -43,18 +43,18 @@ struct Listener {
     bool client_certificates = false;               // clients are asked for one
     bool auth = false;                              // never by default on relay; on submission where [auth] can decide
     bool auth_without_tls = false;                  // passwords in plain text
-    std::vector<common::Network> submitters;        // submission: who may send without AUTH
-    std::vector<common::Network> proxy_networks;    // not empty: only from these, and behind a PROXY header
-    std::vector<common::Network> xclient_networks;  // who may say who the client is
-    std::vector<common::Network> xforward_networks; // who may say where mail came from before
+    std::vector<common::Network> submitters;        // submission: may send without AUTH
+    std::vector<common::Network> proxy_networks;    // if not empty: connections only from these, with a PROXY header
+    std::vector<common::Network> xclient_networks;  // may override the client's identity
+    std::vector<common::Network> xforward_networks; // may report where mail came from before
     std::uint64_t message_size = 0;                 // 0 in a file: [smtpd]'s
     std::uint32_t recipients = 0;                   // 0 in a file: [smtpd]'s
     std::uint32_t sessions = 0;                     // 0 in a file: [smtpd]'s
-    ClientLimits limits;                            // what is not in a file: [smtpd]'s
+    ClientLimits limits;                            // those not in a file: [smtpd]'s
     bool smtputf8 = true;                           // RFC 6531
     Vrfy vrfy = Vrfy::noncommittal;
-    std::vector<common::Network> etrn_networks; // RFC 1985: who may; not offered where nobody may
-    bool etrn_users = false;                    // clients that have authenticated, too
+    std::vector<common::Network> etrn_networks; // RFC 1985: may use it; offered if there are any, or with etrn_users
+    bool etrn_users = false;                    // authenticated clients may use it, too
 };
 
 } // namespace config

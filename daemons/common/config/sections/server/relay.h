@@ -8,9 +8,9 @@
 namespace config {
 
 struct Relay {
-    std::vector<common::Network> networks;      // who may relay; loopback by default
-    std::set<std::string, std::less<>> domains; // lower case; accepted from anybody and sent on; ".x": below x
-    std::vector<std::string> recipients;        // tables of those there are; none: everybody
+    std::vector<common::Network> networks;      // may relay; loopback by default
+    std::set<std::string, std::less<>> domains; // lower case; relayed for all clients; ".x": subdomains of x
+    std::vector<std::string> recipients;        // tables of the recipients that exist; empty: all are accepted
 };
 
 } // namespace config

@@ -4,7 +4,7 @@
 
 namespace config {
 
-// Who said what this system is called.
+// Where this system's name comes from.
 enum class NameSource { configuration, mailname, system, hostname };
 
 struct Mta {
@@ -12,7 +12,7 @@ struct Mta {
     std::string origin;   // completes bare names; never empty after parse()
     NameSource hostname_from = NameSource::configuration; // never hostname
     NameSource origin_from = NameSource::configuration;   // never system
-    bool users = true;                                    // false: single-user mode, nobody changes user
+    bool users = true;                                    // false: single-user mode, no process changes its user
     std::string user = "postrider";
     std::string drop_group = "postrider-drop";
     std::string admin_group = "postrider-adm";
