@@ -139,7 +139,11 @@ json as_json(const ImportResult& imported, const std::string& text) {
                             {"value", result.value},
                             {"result", names[static_cast<int>(result.kind)]},
                             {"remarks", result.remarks}});
+    json undecided = json::array();
+    for (const auto& each : imported.undecided)
+        undecided.push_back({{"file", each.file}, {"line", each.line}, {"guard", each.guard}, {"advice", each.advice}});
     return {{"version", 1},
+            {"undecided", undecided},
             {"converted", imported.count(SettingResult::Kind::converted)},
             {"converted_with_remarks", imported.count(SettingResult::Kind::with_remark)},
             {"unsupported", imported.count(SettingResult::Kind::unsupported)},
@@ -178,6 +182,9 @@ int import_from_postfix(const Arguments& arguments) {
                             imported->count(SettingResult::Kind::converted),
                             imported->count(SettingResult::Kind::with_remark),
                             imported->count(SettingResult::Kind::unsupported)));
+    if (!imported->undecided.empty())
+        print_error(fmt::format("protection that is missing: decide about {} {} of [undecided], and delete each",
+                                imported->undecided.size(), imported->undecided.size() == 1 ? "line" : "lines"));
     if (!problems.empty())
         return fail(bad_config, "the result is incomplete: resolve the remarks above, then run postrider check");
     return ok;

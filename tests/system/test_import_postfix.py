@@ -7,7 +7,9 @@ import tomllib
 import pytest
 
 from harness.certificates import make_certificate
+from harness.client import Client
 from harness.mta import BUILD
+from harness.postfix import Postfix
 from harness.sink import Sink
 from harness.stores import DovecotStore
 from harness.unpacked import environment, tree
@@ -39,8 +41,8 @@ def postfix(mta):
             (place / name).chmod(0o600 if "sasl" in name else 0o644)
         said = settings(postconf("-c", place, "-n", "-x"))
         done = mta.run("postrider", "import-postfix", place, "--json")
-        assert done.returncode == 0, done.stdout + done.stderr
         facts = json.loads(done.stdout)
+        assert done.returncode == (78 if facts["undecided"] else 0), done.stdout + done.stderr
         ours = {each["name"]: each["value"] for each in facts["settings"] if each["file"] == "main.cf"}
         for name, value in said.items():
             assert name == "config_directory" or " ".join(ours[name].split()) == value, name  # postconf prints one blank for several
@@ -177,6 +179,7 @@ virtual_transport = lmtp:unix:{store.socket}
 relocated_maps = inline:{{ {{ gone@boxes.example = somewhere else }} }}
 recipient_delimiter = +
 header_checks = pcre:@DIR@/checks
+nested_header_checks =
 smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, reject_rbl_client bl.hub.example
 """, virtual="# a domain of aliases\nlists.example  anything\nteam@lists.example ann@boxes.example,\n  bob@boxes.example\n",
                            boxes="ann@boxes.example x\nbob@boxes.example x\n", checks="/^Subject: lottery/ REJECT no lotteries\n")
@@ -270,6 +273,77 @@ smtpd_soft_error_limit = 123456789012
     out.write_text(text)
     said = mta.run("postrider", "check", "-c", out)
     assert said.returncode == 78 and "/none/recipients" in said.stderr and "/none/certificate.pem" in said.stderr, said.stderr
+
+
+def test_what_guarded_and_is_lost_is_for_the_operator_to_decide(mta):
+    """A virus filter, a table of rejections, a cleanup service that hides clients: the configuration is refused until each
+    line about them was deleted."""
+    place, out = mta.folder / "guarded", mta.folder / "out.toml"
+    place.mkdir()
+    (place / "main.cf").write_text("""myhostname = mx.guarded.example
+content_filter = amavis:[127.0.0.1]:10024
+smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination,
+  check_client_access cidr:/etc/postfix/rejected, reject_rbl_client bl.example
+smtp_generic_maps = hash:/etc/postfix/generic
+""")
+    (place / "master.cf").write_text(DEFAULT_MASTER + "submission inet n - y - - smtpd -o cleanup_service_name=hide -o smtpd_client_restrictions=permit_mynetworks,reject\n"
+                                     "hide unix n - y - 0 cleanup\n  -o header_checks=regexp:/etc/postfix/received\n")
+    done = mta.run("postrider", "import-postfix", place, "-o", out)
+    assert done.returncode == 78 and "decide about 3 lines of [undecided]" in done.stderr, done.stderr
+    expected = ["main.cf:2 content_filter = amavis:[127.0.0.1]:10024",
+                "main.cf:3 smtpd_recipient_restrictions: check_client_access cidr:/etc/postfix/rejected",
+                "master.cf:6 hide unix: header_checks = regexp:/etc/postfix/received"]
+    assert list(tomllib.loads(out.read_text())["undecided"]) == expected
+    facts = json.loads(mta.run("postrider", "import-postfix", place, "--json").stdout)
+    assert [f"{each['file']}:{each['line']} {each['guard']}" for each in facts["undecided"]] == expected
+    assert "not applied to mail of submission inet" in facts["undecided"][2]["advice"]
+    said = mta.run("postrider", "check", "-c", out)
+    assert said.returncode == 78
+    lines = out.read_text().splitlines(keepends=True)
+    for guard in expected:
+        number = next(n for n, line in enumerate(lines, 1) if line.startswith(f'"{guard}"'))
+        assert f"out.toml:{number}:1: undecided: {guard}: " in said.stderr, said.stderr
+    # One decision more at each step; the last one leaves nothing to decide.
+    for left in (2, 1, 0):
+        lines.pop(next(n for n, line in enumerate(lines) if line.startswith('"ma')))
+        out.write_text("".join(lines))
+        said = mta.run("postrider", "check", "-c", out)
+        assert said.stderr.count("undecided: ") == left, said.stderr
+
+
+@pytest.mark.needs("root", "mounts")
+@pytest.mark.parametrize("settings", [
+    {"mydestination": "", "local_recipient_maps": "", "local_transport": "error:no local mail"},
+    {"mydestination": "local.example", "local_recipient_maps": ""},
+    {"mydestination": "local.example", "smtpd_reject_unlisted_recipient": "no",
+     "smtpd_recipient_restrictions": "reject_unauth_destination, reject_unlisted_recipient"},
+    {"mydestination": "local.example", "smtpd_reject_unlisted_recipient": "no"},
+], ids=["gateway", "local", "listed", "unchecked"])
+def test_whom_a_gateway_knows_is_whom_postfix_knows(mta, block, postfix, settings):
+    """Recipients of each class: what Debian's Postfix replies with the same settings, Postrider replies."""
+    main = {"compatibility_level": "3.6", "myhostname": "gate.example", "mynetworks": "127.0.0.99/32", "alias_maps": "",
+            "smtpd_relay_restrictions": "permit_mynetworks, reject_unauth_destination",
+            "relay_domains": "relay.example, open.example", "virtual_alias_domains": "alias.example",
+            "relay_recipient_maps": "inline:{ {ann@relay.example = x} {@open.example = x} }",
+            "virtual_alias_maps": "inline:{ {ann@alias.example = ann@relay.example} }",
+            "virtual_mailbox_domains": "boxes.example", "virtual_mailbox_maps": "inline:{ {ann@boxes.example = x} }",
+            "virtual_transport": "lmtp:inet:127.0.0.1:24", **settings}
+    imported = postfix("".join(f"{name} = {value}\n" for name, value in main.items()))
+    theirs = mta.folder / "theirs"
+    theirs.mkdir()
+    server = Postfix(theirs, block.host(77), block.port(), **{"local_recipient_maps": "proxy:unix:passwd.byname $alias_maps", **main})
+    try:
+        take_over(mta, imported)
+        recipients = [f"{user}@{domain}" for user in ("ann", "nobody-at-all")
+                      for domain in ("relay.example", "open.example", "alias.example", "boxes.example", "local.example", "else.example")]
+        with Client(server.address, server.port) as c:
+            c.say("EHLO client.example")
+            c.say("MAIL FROM:<someone@test.example>")
+            expected = [c.say(f"RCPT TO:<{each}>")[:3] for each in recipients]
+        assert expected[0] == "250" and expected[-1] == "554"
+        assert dict(zip(recipients, [reply[:3] for reply in say(mta, *recipients)])) == dict(zip(recipients, expected))
+    finally:
+        server.stop()
 
 
 def test_a_file_that_is_there_stays(mta):

@@ -141,6 +141,15 @@ Commands that connect to them still work, with a warning: they use the valid
 part of the file, or the configuration that master keeps for them
 .Pq Xr postrider-master 8 .
 .Pp
+A section
+.Li [undecided]
+is written by
+.Xr postrider-from-postfix 7 :
+each of its lines names something that guarded in Postfix and that the imported
+configuration does not have.
+.Ic postrider check
+reports each as an error until the line is deleted.
+.Pp
 Durations are strings of a number and a unit
 .Pq Cm ms , s , m , h , d , w ,
 such as

@@ -41,8 +41,17 @@ private:
     std::map<std::string, Position> rule_places_; // of the routes, by pattern
 };
 
+// What import-postfix could not carry over although it guards something: for the operator to decide.
+Section undecided() {
+    return {"undecided", "", {}, [](std::string_view key, std::string_view text) {
+                text.remove_suffix(text.ends_with('.') ? 1 : 0);
+                return fmt::format("undecided: {}: {}. Delete this line when you have decided", key, text);
+            }};
+}
+
 bool Reader::read(std::string_view text) {
     auto sections = fixed_sections(config_);
+    sections.push_back(undecided());
     const NamedSections named[] = {
         {"listen", "[listen.<name>]", false,
          [this](const auto& word, const auto&, const auto& fill) { listener(word, fill); }},

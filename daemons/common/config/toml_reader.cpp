@@ -205,6 +205,11 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
             value(inner, *known, path);
             continue;
         }
+        if (section.problem_of) {
+            const auto* text = inner.as_string();
+            problem(place_of(key.source()), section.problem_of(key.str(), text ? text->get() : ""), path);
+            continue;
+        }
         const auto kind = name.substr(0, name.find('.'));
         if (const auto present = present_name(fmt::format("{}.{}", kind, key.str())); !present.empty()) {
             problem(place_of(key.source()),
@@ -221,6 +226,7 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         // A key in the wrong section is likelier than a misspelt one.
         auto meant = key_of_any_section(key.str());
         std::vector<std::string> names;
+        names.reserve(section.keys.size());
         for (const auto& k : section.keys) names.emplace_back(k.name);
         const auto close = nearest(key.str(), names);
         if (meant.empty() || distance(key.str(), close) <= 2) meant = close;

@@ -145,6 +145,10 @@ void import_addresses(Import& import) {
     virtual_mailboxes(import);
     canonical(import);
     transport(import);
+    // Only virtual(8) observes this limit.
+    if (const auto* place = import.draft.find("virtual_mailbox.deliver");
+        !place || !(place->value.starts_with("\"maildir:") || place->value.starts_with("\"mbox:")))
+        import.mark_converted("virtual_mailbox_limit");
     if (const auto limit = import.number("virtual_alias_expansion_limit");
         limit && import.given("virtual_alias_expansion_limit")) {
         if (*limit > 10'000)

@@ -7,12 +7,12 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view order[] = {"mta",       "spool",     "log",           "local",           "listen",
-                                      "relay",     "route",     "virtual_alias", "virtual_mailbox", "canonical",
-                                      "relocated", "transport", "sender_relay",  "table",           "tls",
-                                      "auth",      "queue",     "smtpd",         "policy",          "dns_list",
-                                      "milter",    "content",   "automatic_bcc", "smtp_client",     "pool",
-                                      "submit",    "bounce"};
+constexpr std::string_view order[] = {"undecided", "mta",       "spool",     "log",           "local",
+                                      "listen",    "relay",     "route",     "virtual_alias", "virtual_mailbox",
+                                      "canonical", "relocated", "transport", "sender_relay",  "table",
+                                      "tls",       "auth",      "queue",     "smtpd",         "policy",
+                                      "dns_list",  "milter",    "content",   "automatic_bcc", "smtp_client",
+                                      "pool",      "submit",    "bounce"};
 
 std::size_t rank(std::string_view section) {
     const auto word = section.substr(0, section.find('.'));
@@ -71,6 +71,14 @@ std::string comment_text(std::string_view text) {
 
 void ConfigDraft::set(std::string_view path, std::string value, std::string_view origin) {
     const auto [name, key] = split_path(path);
+    set(name, key, std::move(value), origin);
+}
+
+void ConfigDraft::set_quoted(std::string_view section, std::string_view key, std::string value) {
+    set(section, toml(key), std::move(value), "");
+}
+
+void ConfigDraft::set(std::string_view name, std::string_view key, std::string value, std::string_view origin) {
     auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) section = sections_.insert(sections_.end(), {std::string(name), {}});
     auto found = std::ranges::find(section->keys, key, &Key::name);
@@ -85,6 +93,14 @@ const ConfigDraft::Key* ConfigDraft::find(std::string_view path) const {
     if (section == sections_.end()) return nullptr;
     const auto found = std::ranges::find(section->keys, key, &Key::name);
     return found == section->keys.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> ConfigDraft::sections_with(std::string_view key, std::string_view value) const {
+    std::vector<std::string> out;
+    for (const auto& section : sections_)
+        for (const auto& each : section.keys)
+            if (each.name == key && each.value == value) out.push_back(section.name);
+    return out;
 }
 
 bool ConfigDraft::has_section(std::string_view name) const {

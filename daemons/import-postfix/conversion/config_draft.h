@@ -32,7 +32,11 @@ public:
     // Sets the key, or replaces its value. `path`: section and key as TOML writes them, "queue.expiry",
     // "route.\"a.b\".tls": names from the site's files go through toml(). `origin` may be any text.
     void set(std::string_view path, std::string value, std::string_view origin = "");
+    // The same of a key that is not a bare word: it is quoted.
+    void set_quoted(std::string_view section, std::string_view key, std::string value);
     const Key* find(std::string_view path) const; // null: not set
+    // The sections in which that key has that value.
+    std::vector<std::string> sections_with(std::string_view key, std::string_view value) const;
     bool has_section(std::string_view name) const;
     void remove(std::string_view path); // "listen.smtp.": the whole section
     // The key in that line of the last text(), "queue.expiry"; "listen.smtp." for the heading
@@ -43,6 +47,8 @@ public:
     std::string text(const std::vector<std::string>& remarks);
 
 private:
+    void set(std::string_view section, std::string_view key, std::string value, std::string_view origin);
+
     std::vector<Section> sections_;
 };
 

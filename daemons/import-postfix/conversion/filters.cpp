@@ -83,13 +83,24 @@ void milters(Import& import) {
     }
 }
 
+// Does a rule for header fields look for what parts have: names and types of attachments?
+bool concerns_parts(std::string_view rule) {
+    std::string lower(rule);
+    for (auto& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return lower.find("content-") != lower.npos || lower.find("name") != lower.npos;
+}
+
 void header_checks(Import& import) {
     std::vector<std::string> rules;
+    bool keep_mail_out = false;
     for (const auto& word : import.words("header_checks")) {
         const auto type = postfix::parse_typed(word);
         if (!type || (type->type != "regexp" && type->type != "pcre")) {
-            import.mark_unsupported("header_checks",
-                                    fmt::format("{}: only tables of regular expressions have a counterpart", word));
+            import.mark_unguarded("header_checks", word, "only tables of regular expressions have a counterpart");
+            continue;
+        }
+        if (!import.environment.exists(import.resolved_path(type->name))) {
+            import.mark_unguarded("header_checks", word, fmt::format("{}: there is no such file", type->name));
             continue;
         }
         const auto lines =
@@ -103,22 +114,31 @@ void header_checks(Import& import) {
             const bool ends = line.text.starts_with("endif") || line.text.starts_with("ENDIF");
             if (begins || ends || within > 0) {
                 within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
-                import.mark_unsupported(
-                    "header_checks", fmt::format("{} line {}: if, endif and the rules between them have no counterpart",
-                                                 type->name, line.line));
+                if (!ends)
+                    import.mark_unguarded("header_checks", fmt::format("{} line {}", word, line.line),
+                                          "if, endif and the rules between them have no counterpart");
                 continue;
             }
             const std::string rule[] = {line.text};
             const auto read = common::HeaderChecks::parse(rule);
-            if (read)
+            if (read) {
                 rules.push_back(line.text);
-            else
-                import.mark_unsupported("header_checks",
-                                        fmt::format("{} line {}: {}", type->name, line.line, read.error().why));
+                keep_mail_out = keep_mail_out || read->keeps_mail_out();
+            } else
+                import.mark_unguarded("header_checks", fmt::format("{} line {}", word, line.line), read.error().why);
         }
     }
     if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
     import.mark_converted("header_checks");
+    // By default Postfix applies the same rules to the header fields of MIME parts and of attached messages.
+    if (import.value("nested_header_checks") == import.value("header_checks") && keep_mail_out)
+        import.mark_unguarded("header_checks", "as nested_header_checks",
+                              "header fields of attached messages are not examined; a [milter] can do this");
+    if (import.value("mime_header_checks") == import.value("header_checks") &&
+        std::ranges::any_of(rules, concerns_parts))
+        import.mark_unguarded("header_checks", "as mime_header_checks",
+                              "header fields of MIME parts, such as the names of attachments, are not examined; a "
+                              "[milter] can do this");
 }
 
 void copies(Import& import) {

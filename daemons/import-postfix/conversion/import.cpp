@@ -44,6 +44,16 @@ void folded(std::string_view text, std::string_view indent, std::vector<std::str
     out.push_back(line);
 }
 
+// Values with which a setting guards nothing.
+bool is_off(std::string_view value) { return value.empty() || value == "no" || value == "0" || value == "none"; }
+
+// Whole characters only.
+std::string shortened(std::string_view text, std::size_t longest) {
+    if (text.size() <= longest) return std::string(text);
+    while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0) == 0x80) --longest;
+    return std::string(text.substr(0, longest)) + "...";
+}
+
 constexpr struct {
     Conversion conversion;
     char unit;
@@ -202,9 +212,34 @@ void Import::add_remark(std::string_view name, std::string remark) {
         found->remarks.push_back(std::move(remark));
 }
 
-void Import::mark_unsupported(std::string_view name, std::string remark) {
+void Import::mark_unsupported(std::string_view name, std::string remark, std::optional<IfLost> if_lost) {
+    auto* found = result_of(name);
+    if (!found) return;
+    if (!if_lost)
+        if (const auto* row = mapping_of(name)) if_lost = row->if_lost;
+    if (if_lost == IfLost::unguarded)
+        add_undecided("main.cf", found->line, fmt::format("{} = {}", name, value(name)), remark);
     add_remark(name, std::move(remark));
-    if (auto* found = result_of(name)) found->kind = SettingResult::Kind::unsupported;
+    found->kind = SettingResult::Kind::unsupported;
+}
+
+void Import::mark_unguarded(std::string_view name, std::string_view part, std::string remark) {
+    const auto* found = result_of(name);
+    add_undecided("main.cf", found ? found->line : 0, fmt::format("{}: {}", name, part), remark);
+    mark_unsupported(name, fmt::format("{}: {}", part, remark), IfLost::harmless);
+}
+
+void Import::add_undecided(std::string_view file, std::uint32_t line, std::string guard, std::string_view advice) {
+    constexpr std::size_t longest_advice = 300;
+    guard = comment_text(shortened(guard, 100));
+    auto text = comment_text(shortened(advice, longest_advice));
+    for (auto& each : undecided_)
+        if (each.file == file && each.line == line && each.guard == guard) {
+            if (each.advice.find(text) == each.advice.npos && each.advice.size() + text.size() < longest_advice)
+                each.advice += "; " + text;
+            return;
+        }
+    undecided_.push_back({std::string(file), line, std::move(guard), std::move(text)});
 }
 
 void Import::fail(std::string_view name, std::string message) {
@@ -224,11 +259,30 @@ void Import::record_service(const postfix::Service& of, SettingResult::Kind kind
     if (!remark.empty()) results_.back().remarks.push_back(std::move(remark));
 }
 
+void Import::record_unguarded(const postfix::Service& of, const std::string& guard, const std::string& remark) {
+    add_undecided("master.cf", of.line, fmt::format("{} {}: {}", of.name, of.type, guard), remark);
+    record_service(of, SettingResult::Kind::unsupported, fmt::format("{}: {}", guard, remark));
+}
+
+void Import::record_override(const postfix::Service& of, const postfix::Setting& over, std::string_view remark) {
+    const auto* row = mapping_of(over.name);
+    // A name of the site's own is substituted where it is used.
+    if (!row || row->conversion == Conversion::obsolete) return;
+    const auto own = value(values.of(of, environment.directory + "/master.cf"), over.name);
+    const bool same = own == value(over.name) || row->is_equivalent(own);
+    const auto text = row->conversion == Conversion::none && !row->note.empty() ? row->note : remark;
+    if (row->if_lost == IfLost::unguarded && !same && !is_off(own))
+        return record_unguarded(of, fmt::format("{} = {}", over.name, own), std::string(text));
+    record_service(
+        of, row->if_lost == IfLost::unguarded ? SettingResult::Kind::with_remark : SettingResult::Kind::unsupported,
+        fmt::format("-o {}: {}", over.name, text));
+}
+
 std::string Import::file(std::string_view name, const std::string& path) {
     if (error) return "";
     const auto place = resolved_path(path);
     if (!environment.exists(place)) {
-        mark_unsupported(name, fmt::format("{}: there is no such file", path));
+        mark_unsupported(name, fmt::format("{}: there is no such file", path), IfLost::harmless); // the name stays
         return "";
     }
     auto read = environment.read(place);
@@ -273,6 +327,8 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
 // Every setting gets its verdict: that of a part, or of the table.
 ImportResult Import::finish() {
     const auto used = names_used(*this);
+    const bool has_postscreen = std::ranges::any_of(
+        services, [](const auto& each) { return each.type == "inet" && each.command == "postscreen"; });
     for (auto& result : results_) {
         if (result.file == "main.cf") result.value = value(result.name);
         if (result.file != "main.cf" || handled_.contains(result.name)) continue;
@@ -293,10 +349,30 @@ ImportResult Import::finish() {
             continue;
         }
         if (row->is_equivalent(result.value)) continue;
+        const bool no_effect = result.name.starts_with("postscreen_") && !has_postscreen;
         result.kind = SettingResult::Kind::unsupported;
         result.remarks.emplace_back(row->note.empty() ? "no such setting is needed" : row->note);
+        if (row->if_lost == IfLost::unguarded && !is_off(result.value) && !no_effect)
+            add_undecided(result.file, result.line, fmt::format("{} = {}", result.name, result.value), row->note);
     }
-    return {std::move(draft), std::move(results_)};
+    std::ranges::stable_sort(undecided_, {}, [](const auto& each) { return std::pair(each.file, each.line); });
+    for (const auto& each : undecided_)
+        draft.set_quoted("undecided",
+                         each.line == 0 ? fmt::format("{} {}", each.file, each.guard)
+                                        : fmt::format("{}:{} {}", each.file, each.line, each.guard),
+                         toml(each.advice));
+    return {std::move(draft), std::move(results_), std::move(undecided_)};
+}
+
+// Clients of postscreen get to the smtpd of type "pass": what it sets for itself applies to them, beside what
+// postscreen sets.
+static void join_postscreen(std::vector<postfix::Service>& services) {
+    const auto behind =
+        std::ranges::find_if(services, [](const auto& each) { return each.type == "pass" && each.command == "smtpd"; });
+    if (behind == services.end()) return;
+    for (auto& each : services)
+        if (each.type == "inet" && each.command == "postscreen")
+            each.overrides.insert(each.overrides.begin(), behind->overrides.begin(), behind->overrides.end());
 }
 
 Read<ImportResult> import_postfix(const HostEnvironment& environment) {
@@ -313,6 +389,7 @@ Read<ImportResult> import_postfix(const HostEnvironment& environment) {
         if (!read) return std::unexpected(read.error());
         services = *std::move(read);
     }
+    join_postscreen(services);
     auto host = host_defaults(environment, *main);
     postfix::Values values(main_file, *std::move(main), std::move(host));
     Import import(environment, std::move(values), std::move(services));
@@ -320,8 +397,9 @@ Read<ImportResult> import_postfix(const HostEnvironment& environment) {
     for (const auto& subject : setting_map())
         for (const auto& row : subject.rows)
             if (!import.error) carry_over(import, row);
-    for (const auto part : {import_names, import_local, import_addresses, import_security, import_listeners,
-                            import_restrictions, import_filters, import_sending, import_accounts, import_queue})
+    for (const auto part :
+         {import_names, import_local, import_addresses, import_security, import_listeners, import_restrictions,
+          import_filters, import_sending, import_accounts, import_sender_transports, import_queue})
         if (!import.error) part(import);
     if (import.error) return std::unexpected(*import.error);
     return import.finish();

@@ -39,9 +39,19 @@ struct SettingResult {
     std::string value = {}; // of main.cf, expanded
 };
 
+// Something that guarded in Postfix and is not carried over: a line of [undecided], which the operator deletes once
+// they have decided what replaces it.
+struct Undecided {
+    std::string file; // "main.cf"
+    std::uint32_t line = 0;
+    std::string guard;  // "body_checks = pcre:/x", "smtpd_client_restrictions: check_client_access cidr:/x"
+    std::string advice; // what is no longer guarded, and what to do
+};
+
 struct ImportResult {
     ConfigDraft draft;
     std::vector<SettingResult> results; // of all that main.cf and master.cf set, in their order
+    std::vector<Undecided> undecided;   // in the order of the files; they are in `draft`
     std::size_t count(SettingResult::Kind kind) const;
     // The whole file.
     std::string text();
@@ -88,10 +98,17 @@ public:
     // The result of a setting, if it is set. The worst one counts; remarks accumulate.
     void mark_converted(std::string_view name);
     void add_remark(std::string_view name, std::string remark);
-    void mark_unsupported(std::string_view name, std::string remark);
+    // If the setting is one that guards, its loss has to be decided; `if_lost`: what the row of the setting does not
+    // know about this value.
+    void mark_unsupported(std::string_view name, std::string remark, std::optional<IfLost> if_lost = {});
+    // The same for a part of the setting, "check_client_access cidr:/x", whose loss has to be decided.
+    void mark_unguarded(std::string_view name, std::string_view part, std::string remark);
     void fail(std::string_view name, std::string message); // an error at this setting
     // The same of services of master.cf.
     void record_service(const postfix::Service& service, SettingResult::Kind kind, std::string remark = "");
+    void record_unguarded(const postfix::Service& service, const std::string& guard, const std::string& remark);
+    // Does the service set something without effect here that guards? `over`: one of its -o; the loss is recorded.
+    void record_override(const postfix::Service& service, const postfix::Setting& over, std::string_view remark);
 
     // Reads a file that a setting names; an error at that setting.
     std::string file(std::string_view name, const std::string& path);
@@ -106,8 +123,10 @@ public:
 
 private:
     SettingResult* result_of(std::string_view name);
+    void add_undecided(std::string_view file, std::uint32_t line, std::string guard, std::string_view advice);
 
     std::vector<SettingResult> results_;
+    std::vector<Undecided> undecided_;
     std::set<std::string, std::less<>> handled_; // settings that some step has dealt with
     std::size_t tables_made_ = 0;
 };
@@ -119,9 +138,11 @@ void import_addresses(Import& import); // virtual mailboxes, canonical, transpor
 void import_security(Import& import);  // certificates, levels of TLS, AUTH
 void import_listeners(Import& import); // services of type inet
 void import_restrictions(Import& import);
-void import_filters(Import& import);  // milters, header checks, copies
-void import_sending(Import& import);  // routes, limits, accounts
-void import_accounts(Import& import); // at next hops; after them
+void import_filters(Import& import);           // milters, header checks, copies
+void import_sending(Import& import);           // routes, limits, accounts
+void import_tls_policies(Import& import);      // within import_sending: after the routes
+void import_accounts(Import& import);          // at next hops; after them
+void import_sender_transports(Import& import); // after accounts, which have tables of next hops by sender too
 void import_queue(Import& import);
 
 } // namespace postrider

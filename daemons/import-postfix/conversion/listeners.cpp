@@ -1,6 +1,7 @@
 // Services of type inet in master.cf become listeners.
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
+#include "daemons/import-postfix/conversion/sender_transports.h"
 #include "daemons/import-postfix/conversion/tables.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
@@ -52,7 +53,8 @@ std::vector<std::string> usual_addresses(Import& import, const Endpoint& at) {
             } else {
                 import.mark_unsupported(
                     "inet_interfaces",
-                    fmt::format("\"{}\" is not a numeric IP address: set one in listen.NAME.addresses", word));
+                    fmt::format("\"{}\" is not a numeric IP address: set one in listen.NAME.addresses", word),
+                    IfLost::harmless);
             }
         }
     }
@@ -138,7 +140,10 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
                 : flag_is_set(import, listener, "smtpd_use_tls")   ? "may"
                                                                    : "none";
     const bool certificate = import.draft.find("tls.certificates") != nullptr;
-    std::string tls = wrapped ? "implicit" : level == "encrypt" ? "require" : level == "may" ? "offer" : "no";
+    // Postfix takes levels that only make sense for clients as the nearest one that does.
+    const bool required = level == "encrypt" || level == "verify" || level == "secure" || level == "fingerprint";
+    const bool offered = level == "may" || level == "dane" || level == "dane-only";
+    std::string tls = wrapped ? "implicit" : required ? "require" : offered ? "offer" : "no";
     if (!certificate && tls == "offer")
         tls = "no"; // as in Postfix; the requirements stay, and check reports what is missing
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
@@ -155,8 +160,18 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
                               "AUTH is off: smtpd_tls_auth_only requires TLS for it, but TLS is not configured");
         auth = false;
     }
-    if (auth && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" &&
-        tls != "implicit") {
+    const auto options = postfix::words_of(import.value(listener.values, "smtpd_sasl_security_options"));
+    const bool never_plain = std::ranges::find(options, "noplaintext") != options.end(); // without TLS
+    if (auth && tls == "no" && never_plain) {
+        import.draft.set(key + ".auth", "false", "smtpd_sasl_security_options");
+        import.record_service(
+            *listener.service, Kind::with_remark,
+            "AUTH is off: smtpd_sasl_security_options forbids passwords in plain text, but TLS is not "
+            "configured");
+        auth = false;
+    }
+    if (auth && !never_plain && !flag_is_set(import, listener, "smtpd_tls_auth_only") && (only || tls == "no") &&
+        tls != "require" && tls != "implicit") {
         import.draft.set(key + ".auth_without_tls", "true", "smtpd_tls_auth_only");
         if (!only)
             import.record_service(*listener.service, Kind::with_remark,
@@ -166,6 +181,25 @@ void tls(Import& import, const Import::Listener& listener, const std::string& ke
     if (flag_is_set(import, listener, "smtpd_tls_ask_ccert"))
         import.draft.set(key + ".client_certificates", certificate ? "true" : "false", "smtpd_tls_ask_ccert");
     import.mark_converted("smtpd_tls_ask_ccert");
+}
+
+// A cleanup service of master.cf that does not have the usual name: only what its line sets makes a difference.
+const Service* cleanup_called(const Import& import, std::string_view name) {
+    const auto found = std::ranges::find_if(import.services, [&](const auto& each) {
+        return each.type == "unix" && each.command == "cleanup" && each.name == name;
+    });
+    return found == import.services.end() ? nullptr : &*found;
+}
+
+void own_cleanup(Import& import, const Import::Listener& listener) {
+    const auto name = import.value(listener.values, "cleanup_service_name");
+    if (name == "cleanup" || name == import.value("cleanup_service_name")) return;
+    const auto* service = cleanup_called(import, name);
+    if (!service || !service->overrides.empty())
+        import.record_service(*listener.service, Kind::unsupported,
+                              fmt::format("cleanup_service_name = {0}: what the service \"{0}\" sets for itself is not "
+                                          "applied to mail of this listener",
+                                          name));
 }
 
 void access_settings(Import& import, const Import::Listener& listener, const std::string& key) {
@@ -199,15 +233,9 @@ void access_settings(Import& import, const Import::Listener& listener, const std
                 import.draft.set(fmt::format("{}.{}", key, ours), toml(*number), fmt::format("-o {}", name));
     for (const auto& setting : listener.service->overrides) {
         if (std::ranges::find(handled_overrides, setting.name) != std::end(handled_overrides)) continue;
-        const auto* row = mapping_of(setting.name);
-        if (!row || row->conversion == Conversion::obsolete)
-            continue; // a name of the site's own is substituted where it is used
-        import.record_service(*listener.service, Kind::unsupported,
-                              fmt::format("-o {}: {}", setting.name,
-                                          row->conversion == Conversion::none && !row->note.empty()
-                                              ? std::string(row->note)
-                                              : "no counterpart for one listener alone"));
+        import.record_override(*listener.service, setting, "no counterpart for one listener alone");
     }
+    own_cleanup(import, listener);
 }
 
 constexpr std::string_view lists_of_restrictions[] = {"smtpd_client_restrictions", "smtpd_helo_restrictions",
@@ -241,8 +269,8 @@ void import_listener(Import& import, const Service& service) {
             service, Kind::unsupported,
             "mail coming back from a filter behind the queue: run the filter as a [milter] instead");
     else if (filter && !filter->empty())
-        import.record_service(service, Kind::unsupported,
-                              fmt::format("-o content_filter: {}", mapping_of("content_filter")->note));
+        import.record_unguarded(service, fmt::format("content_filter = {}", *filter),
+                                std::string(mapping_of("content_filter")->note));
     // A listener that rejects all strangers accepts mail from the site's own users only, whatever the port.
     listener.submission =
         wrapped || at->port == 587 || at->port == 465 || std::ranges::any_of(lists_of_restrictions, [&](auto name) {
@@ -293,8 +321,25 @@ constexpr std::string_view internal[] = {"pickup",          "cleanup", "qmgr",  
                                          "error",           "discard", "local",   "virtual", "anvil",    "scache",
                                          "postlogd",        "dnsblog", "tlsproxy"};
 
+// What its line sets for itself: whose mail it is about is decided elsewhere.
+void internal_service(Import& import, const Service& service) {
+    std::string users;
+    if (service.command == "cleanup" && service.name != "cleanup")
+        for (const auto& other : import.services)
+            for (const auto& over : other.overrides)
+                if (over.name == "cleanup_service_name" && over.value == service.name)
+                    users += fmt::format("{}{} {}", users.empty() ? "" : ", ", other.name, other.type);
+    for (const auto& over : service.overrides)
+        if (over.name != "syslog_name")
+            import.record_override(service, over,
+                                   users.empty() ? "settings of this service alone have no counterpart"
+                                                 : fmt::format("not applied to mail of {}: content.header_checks and "
+                                                               "milters apply to whole listeners",
+                                                               users));
+}
+
 void other_service(Import& import, const Service& service) {
-    if (std::ranges::find(internal, service.command) != std::end(internal)) return;
+    if (std::ranges::find(internal, service.command) != std::end(internal)) return internal_service(import, service);
     if (service.type == "pass" && service.command == "smtpd") return; // behind postscreen
     const auto is_it = [&](std::string_view value) {
         return value == service.name || value.starts_with(service.name + ":");
@@ -316,19 +361,21 @@ void other_service(Import& import, const Service& service) {
     }();
     if (service.command == "smtp" || service.command == "lmtp") {
         if (service.name == "smtp" || service.name == "relay" || service.name == "lmtp") {
-            for (const auto& over : service.overrides) {
-                const auto* row = mapping_of(over.name);
-                if (row && (row->conversion == Conversion::obsolete || over.name == "syslog_name")) continue;
-                import.record_service(service, Kind::with_remark,
-                                      fmt::format("-o {}: settings of a single transport have no counterpart: use "
-                                                  "[smtp_client] or the [route]",
-                                                  over.name));
-            }
+            for (const auto& over : service.overrides)
+                if (over.name != "syslog_name")
+                    import.record_override(service, over,
+                                           "settings of a single transport have no counterpart: use [smtp_client] or "
+                                           "the [route]");
             return;
         }
-        return import.record_service(service, Kind::unsupported,
-                                     "another SMTP transport: write a [route] for the domains that use it, with its "
-                                     "own tls, connections or pool");
+        if (is_pool_for_senders(import, service)) return import.record_service(service, Kind::converted);
+        import.record_service(service, Kind::unsupported,
+                              "another SMTP transport: write a [route] for the domains that use it, with its own tls, "
+                              "connections or pool; for senders that use it, [pools] by_sender selects a [pool.NAME]");
+        for (const auto& over : service.overrides)
+            if (const auto* row = mapping_of(over.name); row && row->if_lost == IfLost::unguarded)
+                import.record_override(service, over, "set it in the [route] of the domains that use this transport");
+        return;
     }
     if (service.type == "inet")
         return import.record_service(
@@ -362,6 +409,11 @@ void import_listeners(Import& import) {
             other_service(import, service);
     }
     import.mark_converted("master_service_disable");
+    import.mark_converted("cleanup_service_name");
+    if (const auto name = import.value("cleanup_service_name"); name != "cleanup")
+        if (const auto* service = cleanup_called(import, name); !service || !service->overrides.empty())
+            import.add_remark("cleanup_service_name",
+                              fmt::format("what the service \"{}\" sets for itself is not applied", name));
     if (import.listeners.empty() && !import.error) // no service listened, but at least one listener is required
         import.draft.set("listen.smtp.addresses", toml(std::vector<std::string>{"127.0.0.1:25"}),
                          "master.cf has no smtpd service that can be imported");

@@ -49,7 +49,8 @@ void mailboxes(Import& import) {
             import.mark_unsupported("local_transport",
                                     fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
                                                 "the domains in relay.domains and give them a [route]",
-                                                transport));
+                                                transport),
+                                    keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
     } else {
         import.mark_converted("local_transport");
     }
@@ -79,14 +80,30 @@ void forward_files(Import& import) {
     import.set("local.forward", toml(out), "forward_path");
 }
 
-// Users of this system and aliases: those are known without being listed.
+// Users of this system, and aliases: those are known without being listed. A list without users of this system is
+// another one: their addresses would be accepted.
 bool is_usual_recipients(Import& import) {
     const auto aliases = import.words("alias_maps");
+    bool users = false;
+    for (const auto& word : import.words("local_recipient_maps")) {
+        const bool passwd = word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname";
+        users = users || passwd;
+        if (!passwd && std::ranges::find(aliases, word) == aliases.end()) return false;
+    }
+    return users;
+}
+
+// Of local.domains only: Postfix checks recipients of other classes whatever this list says.
+void local_recipients(Import& import) {
+    if (!import.given("local_recipient_maps")) return;
     import.mark_converted("local_recipient_maps");
-    return std::ranges::all_of(import.words("local_recipient_maps"), [&](const auto& word) {
-        return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" ||
-               std::ranges::find(aliases, word) != aliases.end();
-    });
+    if (import.value("local_recipient_maps").empty())
+        import.set("local.check_recipients", "false", "local_recipient_maps");
+    else if (!is_usual_recipients(import))
+        import.mark_unsupported(
+            "local_recipient_maps",
+            "all users of this system, aliases and alias tables are valid recipients, regardless of "
+            "this list: local.users can restrict the users");
 }
 
 void aliases(Import& import) {
@@ -120,14 +137,6 @@ void aliases(Import& import) {
         if (!tables.empty()) import.set("local.alias_tables", toml(tables), "alias_maps");
     }
     import.mark_converted("alias_maps");
-    if (import.given("local_recipient_maps")) {
-        if (import.value("local_recipient_maps").empty())
-            import.set("smtpd.check_recipients", "false", "local_recipient_maps");
-        else if (!is_usual_recipients(import))
-            import.add_remark(
-                "local_recipient_maps",
-                "users, aliases and alias tables determine the valid recipients, regardless of this list");
-    }
 }
 
 void permissions(Import& import) {
@@ -155,6 +164,7 @@ void import_local(Import& import) {
     mailboxes(import);
     forward_files(import);
     aliases(import);
+    local_recipients(import);
     permissions(import);
 }
 

@@ -50,9 +50,11 @@ public:
             if (postfix::parse_typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
                 out.push_back(word);
                 import_.mark_unsupported(
-                    name, fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
-                                      "until its domains are listed",
-                                      word, key));
+                    name,
+                    fmt::format("{} could not be read: it was copied to {}, where postrider check rejects it "
+                                "until its domains are listed",
+                                word, key),
+                    IfLost::harmless);
                 continue;
             }
             if (word.find('@') != word.npos) continue; // an address
@@ -129,11 +131,13 @@ void networks(Import& import) {
                         "mynetworks",
                         fmt::format("\"{}\": exceptions have no counterpart: list the networks around it; postrider "
                                     "check refuses it until then",
-                                    word));
+                                    word),
+                        IfLost::harmless);
             else if (postfix::parse_typed(word) || word.starts_with('/'))
                 out.push_back(word);
             else
-                import.mark_unsupported("mynetworks", fmt::format("\"{}\" is not a numeric network", word));
+                import.mark_unsupported("mynetworks", fmt::format("\"{}\" is not a numeric network", word),
+                                        IfLost::harmless); // fewer may relay
         }
     }
     import.set("relay.networks", toml(without_duplicates(out)),

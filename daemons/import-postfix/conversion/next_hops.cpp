@@ -29,6 +29,11 @@ std::optional<std::string> lmtp_hop(Import& import, std::string_view text) {
     return parsed ? std::optional(parsed->to_string()) : std::nullopt;
 }
 
+bool keeps_mail_from_leaving(std::string_view transport) {
+    const auto name = transport.substr(0, transport.find(':'));
+    return name == "error" || name == "retry" || name == "discard";
+}
+
 std::optional<std::string> service_address(Import& import, std::string_view text) {
     const auto place = postfix::destination_of(text);
     if (!place) return {};

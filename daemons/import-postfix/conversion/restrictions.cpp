@@ -39,6 +39,7 @@ constexpr std::string_view fixed[] = {"permit",
                                       "permit_auth_destination",
                                       "reject_unauth_pipelining",
                                       "reject_unlisted_recipient",
+                                      "check_recipient_maps",
                                       "reject_multi_recipient_bounce",
                                       "permit_inet_interfaces"};
 struct Advice {
@@ -62,7 +63,10 @@ constexpr Advice advice[] = {
     {"reject_plaintext_session", "set tls = \"require\" for the listener"},
     {"permit_mx_backup", "name the domains in relay.domains"},
     {"permit_naked_ip_address", "addresses instead of names are accepted"},
-    {"reject_sender_login", "auth.sender_match"},
+    {"reject_unauthenticated_sender_login",
+     "use a policy service or a milter: auth.sender_match concerns authenticated "
+     "clients only"},
+    {"reject_known_sender_login", "set auth.sender_match, which covers every sender, or use a policy service"},
     {"sleep", "smtpd.greeting_delay makes strangers wait"},
 };
 
@@ -72,10 +76,15 @@ std::string_view advice_on(std::string_view word) {
     return "use a policy service or a milter for this decision";
 }
 
+// Losing one of these rejects no less; any other may be what keeps a client or a message out.
+bool only_permits(std::string_view word) { return word.starts_with("permit_") || word == "sleep"; }
+
 // What is found for one listener after the other, written when all are known.
 struct DnsList {
     std::vector<std::string> answers, listeners;
     bool allow = false;
+    bool any_answer = false;    // of a mention without answers
+    bool rejects_alone = false; // by reject_rbl_client, whatever other lists say
     int weight = 1;
     std::string origin;
 };
@@ -98,16 +107,24 @@ public:
                                    "AUTH is off: no permit_sasl_authenticated allows authenticated clients to relay");
         }
         if (listener.submission) return submitters(listener);
-        if (relays_) some_relay_ = true;
+        if (relays_)
+            some_relay_ = true;
+        else
+            not_for_mynetworks_.push_back(&listener);
+        narrower_networks(listener);
     }
 
     void write() {
         for (auto& [zone, list] : dns_lists_) {
             if (!some_are_left(list.listeners)) continue;
             const auto section = "dns_list." + toml(zone);
-            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)), list.origin);
+            const auto* threshold = import_.draft.find("smtpd.dns_list_threshold");
+            import_.draft.set(section + ".weight",
+                              list.rejects_alone && threshold ? threshold->value
+                                                              : toml(static_cast<std::uint64_t>(list.weight)),
+                              list.origin);
             if (list.allow) import_.draft.set(section + ".allow", "true");
-            if (!list.answers.empty()) import_.draft.set(section + ".answers", toml(list.answers));
+            if (!list.answers.empty() && !list.any_answer) import_.draft.set(section + ".answers", toml(list.answers));
             if (list.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(list.listeners));
         }
         std::size_t number = 0;
@@ -126,10 +143,17 @@ public:
             import_.set("relay.networks", "[]", "mynetworks");
             import_.add_remark("mynetworks", "no permit_mynetworks allows these networks to relay, so none is listed");
         }
+        if (!some_relay_) return;
+        for (const auto* listener : not_for_mynetworks_)
+            if (reachable_from_elsewhere(*listener))
+                import_.record_unguarded(*listener->service, "smtpd_relay_restrictions",
+                                         "clients in relay.networks may relay here too: another listener permits it, "
+                                         "and relay.networks applies to all");
     }
 
     // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is not a domain, or the answers are invalid.
-    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin) {
+    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin,
+                  bool rejects_alone = false) {
         const auto equals = std::min(text.find('='), text.size());
         const auto answers =
             equals < text.size() ? postfix::addresses_of(text.substr(equals + 1)) : std::vector<std::string>{};
@@ -137,7 +161,9 @@ public:
         if (!answers || zone.empty()) return false;
         auto& list = dns_lists_[zone];
         if (list.origin.empty()) list.origin = std::move(origin);
-        list.allow = allow, list.weight = weight;
+        list.rejects_alone = list.rejects_alone || rejects_alone;
+        list.allow = allow, list.weight = std::max(list.weight, weight);
+        list.any_answer = list.any_answer || answers->empty();
         for (const auto& answer : *answers)
             if (std::ranges::find(list.answers, answer) == list.answers.end()) list.answers.push_back(answer);
         if (std::ranges::find(list.listeners, listener) == list.listeners.end()) list.listeners.emplace_back(listener);
@@ -159,15 +185,47 @@ private:
         return !listeners.empty();
     }
 
-    // Of a list the service sets itself, of the service; else of main.cf's setting.
+    static bool sets_itself(const Import::Listener& listener, std::string_view name) {
+        return std::ranges::find(listener.service->overrides, name, &postfix::Setting::name) !=
+               listener.service->overrides.end();
+    }
+
+    // A restriction whose loss has to be decided. Of a list the service sets itself, of the service; else of
+    // main.cf's setting.
+    void unguarded(const Import::Listener& listener, std::string_view list, std::string_view restriction,
+                   std::string remark) {
+        if (sets_itself(listener, list))
+            import_.record_unguarded(*listener.service, fmt::format("{}: {}", list, restriction), remark);
+        else
+            import_.mark_unguarded(list, restriction, std::move(remark));
+    }
+
+    // One that only permits, or logs.
     void say(const Import::Listener& listener, std::string_view list, std::string remark) {
-        const bool own = std::ranges::find(listener.service->overrides, list, &postfix::Setting::name) !=
-                         listener.service->overrides.end();
-        if (own)
+        if (sets_itself(listener, list))
             import_.record_service(*listener.service, SettingResult::Kind::unsupported,
                                    fmt::format("{}: {}", list, remark));
         else
-            import_.mark_unsupported(list, std::move(remark));
+            import_.mark_unsupported(list, std::move(remark), IfLost::harmless);
+    }
+
+    // Programs on this host come to loopback addresses only.
+    bool reachable_from_elsewhere(const Import::Listener& listener) const {
+        const auto* addresses = import_.draft.find(fmt::format("listen.{}.addresses", listener.name));
+        if (!addresses) return false;
+        for (const auto& word : postfix::words_of(addresses->value))
+            if (!word.starts_with("[\"127.") && !word.starts_with("\"127.") && word.find("[::1]:") == word.npos)
+                return true;
+        return false;
+    }
+
+    // A listener with mynetworks of its own: relay.networks are those of all.
+    void narrower_networks(const Import::Listener& listener) {
+        if (!sets_itself(listener, "mynetworks") || !relays_ || !reachable_from_elsewhere(listener)) return;
+        const auto own = import_.value(listener.values, "mynetworks");
+        if (own != import_.value("mynetworks"))
+            import_.record_unguarded(*listener.service, fmt::format("mynetworks = {}", own),
+                                     "clients in relay.networks may relay here too: it applies to all listeners");
     }
 
     void read(const Import::Listener& listener, const List& list) {
@@ -179,39 +237,66 @@ private:
             authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
         }
         std::vector<std::pair<std::string, std::string>> odd; // by advice
+        const auto* auth_key = import_.draft.find(fmt::format("listen.{}.auth", listener.name));
+        const bool auth = auth_key && auth_key->value == "true";
+        bool for_our_domains = false; // permitted so far
         for (const auto& [word, more] : *restrictions) {
+            if ((word == "reject" || word == "defer") && !listener.submission && !for_our_domains)
+                unguarded(listener, list.name, word,
+                          "in Postfix nothing else is accepted, here all mail for local.domains and relay.domains: set "
+                          "service = \"submission\" for the listener, or use a policy service");
+            // The list ends there; on a submission listener also for all clients that may send.
             if (word == "reject" || word == "defer" || word == "permit" ||
-                (word == "permit_sasl_authenticated" && listener.submission))
-                break; // the list ends there; which other clients are there on a submission listener?
+                (listener.submission &&
+                 (word == "permit_sasl_authenticated" || (word == "permit_mynetworks" && !auth))))
+                break;
+            for_our_domains = for_our_domains || word == "permit_auth_destination" || word == "permit_mx_backup";
             if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
             if (word == "reject_rbl_client" || word == "permit_dnswl_client")
                 on_list(listener, list, word, more);
             else if (word == "check_policy_service")
                 policy(listener, list, more);
             else if (word == "reject_sender_login_mismatch" || word == "reject_authenticated_sender_login_mismatch")
-                import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
+                sender_match(listener, list, word);
             else if (word == "warn_if_reject")
                 say(listener, list.name, fmt::format("warn_if_reject {}: only actual rejections are logged", more));
             else {
                 const std::string advice(advice_on(word));
+                auto whole = fmt::format("{}{}{}", word, more.empty() ? "" : " ", more);
+                if (!only_permits(word)) {
+                    unguarded(listener, list.name, whole, fmt::format("no counterpart; {}", advice));
+                    continue;
+                }
                 auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
                 if (same == odd.end()) same = odd.insert(odd.end(), {advice, ""});
-                same->second +=
-                    fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
+                same->second += (same->second.empty() ? "" : ", ") + std::move(whole);
             }
         }
         for (const auto& [advice, words] : odd)
             say(listener, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
+    void sender_match(const Import::Listener& listener, const List& list, std::string_view word) {
+        import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
+        if (word == "reject_sender_login_mismatch" && !listener.submission &&
+            !import_.value(listener.values, "smtpd_sender_login_maps").empty())
+            unguarded(listener, list.name, word,
+                      "only authenticated clients are held to their addresses (auth.sender_match); strangers may use "
+                      "them as sender: use a policy service or a milter");
+    }
+
     void on_list(const Import::Listener& listener, const List& list, std::string_view word, const std::string& more) {
+        const bool permits = word == "permit_dnswl_client";
+        std::string remark;
         if (listener.submission)
-            return say(listener, list.name,
-                       fmt::format("{} {}: lists are queried only for clients of relay listeners", word, more));
-        if (more.empty() ||
-            !dns_list(more, word == "permit_dnswl_client", 1, listener.name, fmt::format("{} in {}", word, list.name)))
-            say(listener, list.name,
-                fmt::format("{} {}: name the zone, and the answers to react to, in a [dns_list.\"ZONE\"]", word, more));
+            remark = "lists are queried only for clients of relay listeners";
+        else if (more.empty() ||
+                 !dns_list(more, permits, 1, listener.name, fmt::format("{} in {}", word, list.name), !permits))
+            remark = "name the zone, and the answers to react to, in a [dns_list.\"ZONE\"]";
+        else
+            return;
+        if (permits) return say(listener, list.name, fmt::format("{} {}: {}", word, more, remark));
+        unguarded(listener, list.name, fmt::format("{} {}", word, more), std::move(remark));
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
@@ -233,8 +318,8 @@ private:
         }
         const auto address = words.empty() ? std::nullopt : service_address(import_, words[0]);
         if (!address)
-            return say(listener, list.name,
-                       fmt::format("check_policy_service {}: write its numeric address in a [policy.NAME]", text));
+            return unguarded(listener, list.name, fmt::format("check_policy_service {}", text),
+                             "write its numeric address in a [policy.NAME]");
         out.address = *address;
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
         out.on_failure = action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
@@ -280,6 +365,7 @@ private:
     Import& import_;
     bool relays_ = false, authenticated_ = false; // of the current listener: mynetworks, authenticated clients
     bool some_relay_ = false;
+    std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;
 };
@@ -297,6 +383,11 @@ void postscreen(Import& import, Restrictions& restrictions) {
     };
     import.mark_converted("postscreen_dnsbl_sites"), import.mark_converted("postscreen_dnsbl_threshold"),
         import.mark_converted("postscreen_greet_wait");
+    const auto denies = [&](std::string_view name) { return import.given(name) && acts(name); };
+    if (import.given("postscreen_access_list") && !denies("postscreen_denylist_action") &&
+        !denies("postscreen_blacklist_action") && import.value("postscreen_access_list") != "permit_mynetworks")
+        import.mark_unsupported("postscreen_access_list", std::string(mapping_of("postscreen_access_list")->note),
+                                IfLost::harmless); // it exempts clients, and rejects none
     if (acts("postscreen_greet_action"))
         if (const auto wait = postfix::seconds_of(import.value(listener->values, "postscreen_greet_wait"), 's'))
             import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
@@ -323,7 +414,26 @@ void postscreen(Import& import, Restrictions& restrictions) {
 
 } // namespace
 
+// Postfix checks recipients by default, and where a list says reject_unlisted_recipient. Off only if no listener
+// checks: there is one setting for all.
+void check_of_recipients(Import& import) {
+    constexpr std::string_view name = "smtpd_reject_unlisted_recipient";
+    import.mark_converted(name);
+    const auto checks = [&](const Import::Listener& listener) {
+        if (postfix::flag_of(import.value(listener.values, name)).value_or(true)) return true;
+        return std::ranges::any_of(lists, [&](const auto& list) {
+            const auto restrictions = postfix::restrictions_of(import.value(listener.values, list.name));
+            return restrictions && std::ranges::any_of(*restrictions, [](const auto& each) {
+                       return each.word == "reject_unlisted_recipient" || each.word == "check_recipient_maps";
+                   });
+        });
+    };
+    if (import.listeners.empty() || std::ranges::any_of(import.listeners, checks)) return;
+    import.set("smtpd.check_recipients", "false", name);
+}
+
 void import_restrictions(Import& import) {
+    check_of_recipients(import);
     Restrictions restrictions(import);
     for (const auto& listener : import.listeners)
         if (!import.error) restrictions.read(listener);
@@ -337,7 +447,8 @@ void import_restrictions(Import& import) {
                                      "smtpd_etrn_restrictions");
             import.mark_converted("smtpd_etrn_restrictions");
         } else {
-            import.mark_unsupported("smtpd_etrn_restrictions", "list the networks in listen.NAME.etrn_networks");
+            import.mark_unsupported("smtpd_etrn_restrictions", "list the networks in listen.NAME.etrn_networks",
+                                    IfLost::harmless); // ETRN is off
         }
     }
     if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))

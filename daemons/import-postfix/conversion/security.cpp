@@ -110,18 +110,27 @@ void client_level(Import& import) {
     if (level.empty() && import.flag("smtp_use_tls")) level = "may", from = "smtp_use_tls";
     for (const auto* name : {"smtp_tls_security_level", "smtp_enforce_tls", "smtp_use_tls"})
         import.mark_converted(name);
+    if (const auto path = import.value("smtp_tls_CApath");
+        !path.empty() && (!level.empty() || import.given("smtp_tls_policy_maps")) && !import.given("smtp_tls_CAfile") &&
+        path != "/etc/ssl/certs" && path != "/etc/ssl/certs/")
+        import.mark_unsupported("smtp_tls_CApath",
+                                "put the certificates of the authorities into one file, smtp_client.tls_ca_file");
+    if (!level.empty()) import.mark_converted("smtp_tls_CApath");
     if (level.empty()) return;
+    const auto hops = import.words("relayhost");
+    const bool to_hosts =
+        !hops.empty() && std::ranges::all_of(hops, [](const auto& hop) { return hop.starts_with('['); });
+    if (level == "secure" && !to_hosts)
+        import.mark_unsupported(from,
+                                "the certificate had to match the next hop or domain; \"verify\" compares it with "
+                                "the host name that the DNS gives: use \"dane-only\", or a [route] to a host in "
+                                "brackets");
     if (level == "secure" || level == "fingerprint") {
         import.add_remark(
             from, fmt::format("\"{}\" is treated as \"verify\": the certificate must match the host name", level));
         level = "verify";
     }
     import.set("smtp_client.tls", toml(level), from);
-    if (const auto path = import.value("smtp_tls_CApath");
-        !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" && path != "/etc/ssl/certs/")
-        import.mark_unsupported("smtp_tls_CApath",
-                                "put the certificates of the authorities into one file, smtp_client.tls_ca_file");
-    import.mark_converted("smtp_tls_CApath");
 }
 
 void authentication(Import& import) {
@@ -157,6 +166,11 @@ void authentication(Import& import) {
                                        "auth-client to its service auth, and name it in auth.dovecot");
     import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)),
                import.given(from) ? from : "smtpd_sasl_auth_enable");
+    for (const auto* name : {"smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"})
+        for (const auto& word : import.given(name) ? import.words(name) : std::vector<std::string>{})
+            if (word != "noanonymous" && word != "noplaintext")
+                import.mark_unsupported(
+                    name, fmt::format("\"{}\": auth.mechanisms lists the mechanisms that are offered", word));
     const auto options = import.words("smtpd_sasl_tls_security_options");
     if (std::ranges::find(options, "noplaintext") != options.end())
         import.set("auth.mechanisms", toml(std::vector<std::string>{"SCRAM-SHA-256"}),

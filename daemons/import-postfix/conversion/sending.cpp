@@ -32,9 +32,10 @@ void relayhost(Import& import) {
         if (bare != "smtp" && bare != "relay")
             import.mark_unsupported("default_transport",
                                     fmt::format("\"{}\" has no counterpart{}", transport,
-                                                bare == "error" || bare == "retry"
-                                                    ? ": use postrider pause all to keep mail from leaving"
-                                                    : ": mail leaves by SMTP"));
+                                                keeps_mail_from_leaving(bare)
+                                                    ? ": mail leaves by SMTP; use postrider pause all to keep it here"
+                                                    : ": mail leaves by SMTP"),
+                                    keeps_mail_from_leaving(bare) ? IfLost::unguarded : IfLost::harmless);
         else if (type && !type->name.empty() && hops.empty())
             from = "default_transport", add("default_transport", type->name);
     }
@@ -84,7 +85,8 @@ void relay_transport(Import& import) {
     if (!hop)
         return import.mark_unsupported(
             "relay_transport",
-            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
+            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport),
+            keeps_mail_from_leaving(transport) ? IfLost::unguarded : IfLost::harmless);
     std::vector<std::string> domains;
     for (const auto& word : expanded_list(import, "relay_domains"))
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
@@ -92,73 +94,6 @@ void relay_transport(Import& import) {
     for (const auto& domain : domains)
         for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
             import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
-}
-
-// Entries "next hop or domain → level". What names our own next hop is about its route.
-void tls_policies(Import& import) {
-    import.mark_converted("smtp_tls_policy_maps");
-    const auto* star = import.draft.find("route.\"*\".next_hop");
-    const auto relay = star ? star->value : "";
-    for (const auto& word : import.words("smtp_tls_policy_maps")) {
-        // In Postfix a service reached through a socketmap provides MTA-STS.
-        if (const auto type = postfix::parse_typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
-            const auto* level = import.draft.find("smtp_client.tls");
-            const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
-            if (welcome) import.draft.set("smtp_client.tls", toml("sts"), "smtp_tls_policy_maps");
-            import.add_remark(
-                "smtp_tls_policy_maps",
-                welcome
-                    ? fmt::format("{}: smtp_client.tls = \"sts\" follows MTA-STS and DANE without such a service", word)
-                    : fmt::format("{}: not queried. If it is for MTA-STS, smtp_client.tls = \"sts\" replaces "
-                                  "it, which sends in plain text if a domain has no policy",
-                                  word));
-            continue;
-        }
-        const auto entries = table_entries(import, "smtp_tls_policy_maps", word);
-        const auto type = postfix::parse_typed(word);
-        if (!entries ||
-            (type && type->type != "inline" && !import.environment.exists(import.resolved_path(type->name)))) {
-            // The table asks for TLS, or for better TLS: it must not get lost.
-            import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
-            import.mark_unsupported(
-                "smtp_tls_policy_maps",
-                fmt::format("{} was written as the name of a [route], which postrider check rejects until "
-                            "there is a [route] for each of its entries",
-                            word));
-            continue;
-        }
-        for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
-            const auto words = postfix::words_of(entry.value);
-            auto level = words.front();
-            if (words.size() > 1)
-                import.add_remark("smtp_tls_policy_maps",
-                                  fmt::format("{}: \"{}\" and similar values have no counterpart", entry.key,
-                                              postfix::excerpt(words[1])));
-            if (level == "secure" || level == "fingerprint")
-                level = "verify", import.add_remark("smtp_tls_policy_maps", fmt::format("{}: {} is treated as verify",
-                                                                                        entry.key, words.front()));
-            const auto hop = next_hop(entry.key);
-            if (hop && toml(*hop) == relay) {
-                import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
-            } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
-                import.mark_unsupported("smtp_tls_policy_maps",
-                                        fmt::format("{}: set it as tls of the [route] with that next hop", entry.key));
-            } else if (const auto domain =
-                           config::domain_name(std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
-                       !domain.empty()) {
-                const auto route = fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
-                if (!relay.empty())
-                    import.add_remark(
-                        "smtp_tls_policy_maps",
-                        fmt::format("{}: Postfix uses it only if mail does not go to relayhost; omitted", entry.key));
-                else {
-                    if (!import.draft.find(route + ".next_hop"))
-                        import.draft.set(route + ".next_hop", toml("mx"), "smtp_tls_policy_maps");
-                    import.set(route + ".tls", toml(level), "smtp_tls_policy_maps");
-                }
-            }
-        }
-    }
 }
 
 void limits(Import& import) {
@@ -214,7 +149,7 @@ void import_sending(Import& import) {
     fallback(import);
     relay_transport(import);
     if (import.error) return;
-    tls_policies(import);
+    import_tls_policies(import);
     limits(import);
     sources(import);
     import.mark_converted("smtp_tls_wrappermode");
@@ -225,7 +160,8 @@ void import_sending(Import& import) {
         else
             import.mark_unsupported(
                 "smtp_tls_wrappermode",
-                "set implicit_tls = true in the [route] with that next hop; it requires hosts in brackets");
+                "set implicit_tls = true in the [route] with that next hop; it requires hosts in brackets",
+                IfLost::harmless); // mail waits
     }
     import.mark_converted("disable_dns_lookups");
     if (import.flag("disable_dns_lookups"))

@@ -205,11 +205,13 @@ std::optional<std::string> converted_table(Import& import, std::string_view name
     }
     // Tables of recipients and destinations: without this one, mail would be accepted or rejected wrongly.
     import.mark_unsupported(
-        name, fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "
-                          "check rejects it until it is replaced or removed",
-                          type,
-                          type == "static" ? "write a regexp: table with one pattern that matches everything"
-                                           : "write the entries to a text file, or use a socketmap"));
+        name,
+        fmt::format("tables of type \"{}\" have no counterpart: {}. It was copied unchanged, and postrider "
+                    "check rejects it until it is replaced or removed",
+                    type,
+                    type == "static" ? "write a regexp: table with one pattern that matches everything"
+                                     : "write the entries to a text file, or use a socketmap"),
+        IfLost::harmless);
     return std::string(word);
 }
 

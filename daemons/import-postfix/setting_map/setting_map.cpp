@@ -11,44 +11,46 @@ namespace postrider {
 namespace {
 
 using enum Conversion;
+using enum IfLost;
 
 // clang-format off
 constexpr SettingMapping rest[] = {
-    {"syslog_name", "log.name", custom, "\"$service_name\" and similar names in it have no counterpart."},
-    {"syslog_facility", "", none, "The facility is always \"mail\"."},
-    {"maillog_file", "log.file", text, ""},
-    {"maillog_*", "", obsolete, "Use logrotate(8), followed by postrider logs reopen."},
-    {"postlog*", "", obsolete, "Every daemon writes to the log itself."},
-    {"default_process_limit", "", obsolete, "Each process serves many connections; smtpd.sessions limits them."},
-    {"max_idle", "", obsolete, "Processes run permanently."},
-    {"max_use", "", obsolete, "Processes run permanently."},
-    {"ipc_*", "", obsolete, "[master] configures the supervision of daemons."},
-    {"daemon_*", "", obsolete, "[master] configures the supervision of daemons."},
-    {"fork_*", "", obsolete, "[master] configures the restart of daemons."},
-    {"service_throttle_time", "", obsolete, "[master] configures the restart of daemons."},
-    {"trigger_timeout", "", obsolete, "[master] configures the supervision of daemons."},
-    {"application_event_drain_time", "", obsolete, ""},
-    {"master_service_disable", "listen.NAME", custom, "Applied to services of type inet."},
-    {"*_service_name", "", obsolete, "Daemons find each other automatically."},
-    {"service_name", "", obsolete, ""},
-    {"process_*", "", obsolete, ""},
-    {"mail_name", "", none, "The name in the greeting is fixed."},
-    {"mail_version", "", obsolete, ""},
-    {"mail_release_date", "", obsolete, ""},
-    {"mailq_path", "", obsolete, "postrider activate links the commands."},
-    {"newaliases_path", "", obsolete, "postrider activate links the commands."},
-    {"sendmail_path", "", obsolete, "postrider activate links the commands."},
-    {"postmulti_*", "", none, "Import each instance separately."},
-    {"alternate_config_directories", "", none, "Users may use any configuration that they can read: postrider -c FILE."},
-    {"debug_peer_*", "", none, "postrider try shows one session; log.level = \"debug\" applies to all."},
-    {"debugger_command", "", obsolete, "Daemons are never run in a debugger."},
-    {"helpful_warnings", "", obsolete, "This is always done."},
-    {"respectful_logging", "", obsolete, "The log has its own wording."},
-    {"info_log_address_format", "", obsolete, "Addresses are logged in the form used in SMTP."},
-    {"delay_logging_resolution_limit", "", obsolete, "Delays are logged as in Postfix."},
-    {"fault_injection_code", "", obsolete, ""},
-    {"enable_idna2003_compatibility", "", obsolete, "Domains follow IDNA 2008."},
-    {"lmtp_*", "", obsolete, "LMTP is configured like SMTP."},
+    {"syslog_name", "log.name", custom, harmless, "\"$service_name\" and similar names in it have no counterpart."},
+    {"syslog_facility", "", none, harmless, "The facility is always \"mail\"."},
+    {"maillog_file", "log.file", text, harmless, ""},
+    {"maillog_*", "", obsolete, harmless, "Use logrotate(8), followed by postrider logs reopen."},
+    {"postlog*", "", obsolete, harmless, "Every daemon writes to the log itself."},
+    {"default_process_limit", "", obsolete, harmless, "Each process serves many connections; smtpd.sessions limits them."},
+    {"max_idle", "", obsolete, harmless, "Processes run permanently."},
+    {"max_use", "", obsolete, harmless, "Processes run permanently."},
+    {"ipc_*", "", obsolete, harmless, "[master] configures the supervision of daemons."},
+    {"daemon_*", "", obsolete, harmless, "[master] configures the supervision of daemons."},
+    {"fork_*", "", obsolete, harmless, "[master] configures the restart of daemons."},
+    {"service_throttle_time", "", obsolete, harmless, "[master] configures the restart of daemons."},
+    {"trigger_timeout", "", obsolete, harmless, "[master] configures the supervision of daemons."},
+    {"application_event_drain_time", "", obsolete, harmless, ""},
+    {"master_service_disable", "listen.NAME", custom, unguarded, "Applied to services of type inet."},
+    {"cleanup_service_name", "", custom, unguarded, "What a cleanup service of master.cf sets for itself has no counterpart; each such setting is reported."},
+    {"*_service_name", "", obsolete, harmless, "Daemons find each other automatically."},
+    {"service_name", "", obsolete, harmless, ""},
+    {"process_*", "", obsolete, harmless, ""},
+    {"mail_name", "", none, harmless, "The name in the greeting is fixed."},
+    {"mail_version", "", obsolete, harmless, ""},
+    {"mail_release_date", "", obsolete, harmless, ""},
+    {"mailq_path", "", obsolete, harmless, "postrider activate links the commands."},
+    {"newaliases_path", "", obsolete, harmless, "postrider activate links the commands."},
+    {"sendmail_path", "", obsolete, harmless, "postrider activate links the commands."},
+    {"postmulti_*", "", none, harmless, "Import each instance separately."},
+    {"alternate_config_directories", "", none, harmless, "Users may use any configuration that they can read: postrider -c FILE."},
+    {"debug_peer_*", "", none, harmless, "postrider try shows one session; log.level = \"debug\" applies to all."},
+    {"debugger_command", "", obsolete, harmless, "Daemons are never run in a debugger."},
+    {"helpful_warnings", "", obsolete, harmless, "This is always done."},
+    {"respectful_logging", "", obsolete, harmless, "The log has its own wording."},
+    {"info_log_address_format", "", obsolete, harmless, "Addresses are logged in the form used in SMTP."},
+    {"delay_logging_resolution_limit", "", obsolete, harmless, "Delays are logged as in Postfix."},
+    {"fault_injection_code", "", obsolete, harmless, ""},
+    {"enable_idna2003_compatibility", "", obsolete, harmless, "Domains follow IDNA 2008."},
+    {"lmtp_*", "", obsolete, harmless, "LMTP is configured like SMTP."},
 };
 // clang-format on
 
@@ -124,7 +126,7 @@ std::string setting_map_manual() {
             else if (row.conversion == obsolete)
                 out += "Not needed.\n";
             else if (row.conversion == none)
-                out += "No counterpart.\n";
+                out += row.if_lost == unguarded ? "No counterpart; listed in [undecided].\n" : "No counterpart.\n";
             out += folded(row.note);
         }
         out += ".El\n";

@@ -22,10 +22,18 @@ enum class Conversion {
     none,     // no counterpart: `note` says what to do instead
 };
 
+// What it means if a setting is not carried over. Each row has one: a test requires it.
+enum class IfLost {
+    unclassified,
+    harmless,  // mail is handled differently, but nothing is protected less
+    unguarded, // a restriction, filter, limit or demand is gone: the operator decides, in [undecided]
+};
+
 struct SettingMapping {
     std::string_view name; // Postfix's; "*" in it stands for any letters
     std::string_view key;  // ours, "queue.expiry"; "" none. Several: "a.b, c.d" (Conversion::custom only)
     Conversion conversion = Conversion::none;
+    IfLost if_lost = IfLost::unclassified;
     std::string_view note = {}; // a sentence or two for the manual, and for comments if obsolete or none
     bool also_if_unset = false; // carried over with Postfix's default where main.cf says nothing: ours is another
     std::string_view equivalent =

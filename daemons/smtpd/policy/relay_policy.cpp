@@ -123,7 +123,9 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
         return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
     const bool listed = where == decide::AddressClass::relay ? !settings.relay.recipients.empty()
                                                              : where != decide::AddressClass::remote;
-    return {listed && settings.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
+    const bool wanted =
+        settings.smtpd.check_recipients && (where != decide::AddressClass::local || settings.local.check_recipients);
+    return {listed && wanted ? Kind::check : Kind::accept, address, {}};
 }
 
 smtp::Reply reply_for(common::Unavailable why) {

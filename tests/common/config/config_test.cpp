@@ -490,6 +490,15 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
     for (const auto& row : rows) CHECK(bad(row.text) == row.problem);
 }
 
+TEST_CASE("what the importer left undecided is refused line by line, until the lines are deleted") {
+    const auto said = bad("[undecided]\n# from Postfix\n\"main.cf:7 body_checks = pcre:/x\" = \"not examined.\"\n"
+                          "other = 1\n");
+    CHECK(said == "f.toml:3:1: undecided: main.cf:7 body_checks = pcre:/x: not examined. Delete this line when you "
+                  "have decided\n"
+                  "f.toml:4:1: undecided: other: . Delete this line when you have decided");
+    good("[undecided]\n");
+}
+
 TEST_CASE("what is not TOML is refused with its place") {
     CHECK(bad("[mta]\nmulti_user = false\nmulti_user = true").starts_with("f.toml:3:"));
     CHECK(bad("[mta]\n[mta]").starts_with("f.toml:2:"));

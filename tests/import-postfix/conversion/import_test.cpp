@@ -1,84 +1,8 @@
-#include "daemons/common/config/config.h"
-#include "daemons/common/config/load.h"
-#include "daemons/import-postfix/conversion/import.h"
 #include "libsmtp/text/utf8.h"
-#include <algorithm>
-#include <doctest/doctest.h>
+#include "tests/import-postfix/conversion/machine.h"
 #include <fmt/format.h>
-#include <map>
-#include <toml++/toml.h>
 
 using namespace postrider;
-
-namespace {
-
-struct Machine {
-    std::map<std::string, std::string> files;
-    HostEnvironment environment() const {
-        HostEnvironment out;
-        out.directory = "/pf";
-        out.hostname = "mx.site.example";
-        out.interfaces = {{*common::IpAddress::parse("127.0.0.1"), 104},
-                          {*common::IpAddress::parse("192.0.2.7"), 120},
-                          {*common::IpAddress::parse("2001:db8::7"), 64}};
-        out.read = [this](const std::string& path) -> std::expected<std::string, std::string> {
-            const auto found = files.find(path);
-            if (found == files.end()) return std::unexpected(std::string("No such file or directory"));
-            if (found->second == "forbidden") return std::unexpected(std::string("Permission denied"));
-            return found->second;
-        };
-        out.exists = [this](const std::string& path) { return files.contains(path); };
-        out.user_name = [](std::uint32_t uid) { return uid == 5000 ? "vmail" : ""; };
-        return out;
-    }
-};
-
-const std::string smtp_line = "smtp inet n - n - - smtpd\n";
-
-// What comes of a main.cf, before the command lets the configuration's parser judge it.
-ImportResult drafted(const std::string& main, std::map<std::string, std::string> files = {},
-                     const std::string& master = smtp_line) {
-    Machine machine{std::move(files)};
-    machine.files["/pf/main.cf"] = "compatibility_level = 3.6\n" + main;
-    machine.files["/pf/master.cf"] = master;
-    auto read = import_postfix(machine.environment());
-    REQUIRE_MESSAGE(read, (read ? "" : read.error().to_string()));
-    return *std::move(read);
-}
-
-// The same; everything in it is accepted by the configuration's own parser.
-ImportResult imported(const std::string& main, std::map<std::string, std::string> files = {},
-                      const std::string& master = smtp_line) {
-    auto read = drafted(main, std::move(files), master);
-    const auto text = read.text();
-    const auto config = config::parse(text, "postrider.toml", {"mx.site.example", "someone", 2});
-    std::string problems;
-    if (!config)
-        for (const auto& problem : config.error()) problems += problem.to_string() + "\n";
-    CHECK_MESSAGE(config, problems << text);
-    return read;
-}
-
-std::string fault(const std::string& main, std::map<std::string, std::string> files = {}) {
-    Machine machine{std::move(files)};
-    machine.files["/pf/main.cf"] = main;
-    const auto read = import_postfix(machine.environment());
-    REQUIRE(!read);
-    return read.error().to_string();
-}
-
-std::string key(const ImportResult& from, std::string_view path) {
-    const auto* found = from.draft.find(path);
-    return found ? found->value : "-";
-}
-
-const SettingResult& result_of(const ImportResult& from, std::string_view name) {
-    const auto found = std::ranges::find(from.results, name, &SettingResult::name);
-    REQUIRE(found != from.results.end());
-    return *found;
-}
-
-} // namespace
 
 TEST_CASE("each setting comes out as one key") {
     struct Row {
@@ -191,7 +115,12 @@ TEST_CASE("each setting comes out as one key") {
         {"recipient_delimiter = -\nforward_path = $home/.forward${recipient_delimiter}${extension}", "local.forward",
          R"(["{home}/.forward-{extension}"])"},
         {"allow_mail_to_commands = alias,include", "local.commands_from", R"(["aliases", "includes"])"},
-        {"local_recipient_maps =", "smtpd.check_recipients", "false"},
+        {"local_recipient_maps =", "local.check_recipients", "false"},
+        {"local_recipient_maps =", "smtpd.check_recipients", "-"}, // recipients of other classes are still checked
+        {"smtpd_reject_unlisted_recipient = no", "smtpd.check_recipients", "false"},
+        {"smtpd_reject_unlisted_recipient = no\nsmtpd_recipient_restrictions = reject_unauth_destination, "
+         "reject_unlisted_recipient",
+         "smtpd.check_recipients", "-"},
         {"virtual_mailbox_domains = b.example\nvirtual_mailbox_maps = hash:/pf/b\nvirtual_mailbox_base = /srv\n"
          "virtual_uid_maps = static:5000",
          "virtual_mailbox.deliver",

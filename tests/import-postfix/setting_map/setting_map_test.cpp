@@ -97,6 +97,57 @@ TEST_CASE("every row is the row of something, and what Postfix does not know has
     CHECK(!mapping_of("smtpd_no_such_thing"));
 }
 
+TEST_CASE("of every setting the table says whether its loss leaves anything unguarded") {
+    // Words of names that usually restrict, filter, limit or demand something.
+    constexpr std::string_view guards[] = {"_restrictions", "_checks",     "reject_", "milters",    "_filter",
+                                           "_access",       "_rate_limit", "forbid",  "strict_",    "security_",
+                                           "authorized_",   "_ciphers",    "enforce", "match",      "login_maps",
+                                           "exceptions",    "_protocols",  "verify",  "policy_maps"};
+    // Those that only look like it: texts, codes and time limits of replies, exemptions, what only programs here
+    // notice.
+    constexpr std::string_view only_look_like_it[] = {"propagate_unmatched_extensions",
+                                                      "smtpd_relay_before_recipient_restrictions",
+                                                      "smtpd_null_access_lookup_key",
+                                                      "duplicate_filter_limit",
+                                                      "authorized_flush_users",
+                                                      "authorized_verp_clients",
+                                                      "smtpd_authorized_verp_clients",
+                                                      "*_reject_code",
+                                                      "relay_domains_reject_code",
+                                                      "reject_code",
+                                                      "smtpd_reject_footer*",
+                                                      "smtpd_client_event_limit_exceptions",
+                                                      "smtpd_client_connection_limit_exceptions",
+                                                      "smtpd_command_filter",
+                                                      "smtpd_dns_reply_filter",
+                                                      "*_delivery_status_filter",
+                                                      "smtp_reply_filter",
+                                                      "address_verify_*",
+                                                      "smtp_address_verify_target",
+                                                      "inet_protocols",
+                                                      "parent_domain_matches_subdomains",
+                                                      "smtpd_log_access_permit_actions",
+                                                      "smtp_bind_address_enforce",
+                                                      "smtpd_forbid_bare_newline_*",
+                                                      "smtp_balance_inet_protocols",
+                                                      "strict_smtputf8",
+                                                      "default_filter_nexthop",
+                                                      "body_checks_size_limit",
+                                                      "internal_mail_filter_classes"};
+    for (const auto& subject : setting_map())
+        for (const auto& row : subject.rows) {
+            CAPTURE(row.name);
+            CHECK(row.if_lost != IfLost::unclassified);
+            const bool looks =
+                std::ranges::any_of(guards, [&](auto word) { return row.name.find(word) != row.name.npos; });
+            const bool only = std::ranges::find(only_look_like_it, row.name) != std::end(only_look_like_it);
+            CHECK_MESSAGE((row.if_lost == IfLost::unguarded || !looks || only), "does it guard nothing?");
+            CHECK((!only || (looks && row.if_lost == IfLost::harmless)));
+            // What the operator reads in [undecided].
+            if (row.if_lost == IfLost::unguarded && row.conversion == Conversion::none) CHECK(!row.note.empty());
+        }
+}
+
 TEST_CASE("the manual's list is that of the table") {
     const std::string path = std::string(SOURCE_ROOT) + "/man/postrider-from-postfix.7";
     std::ifstream file(path);

@@ -56,6 +56,29 @@ TEST_CASE("our own domains are asked about, relay domains are taken") {
     CHECK(to(stranger, "user@Customer.example").kind == Kind::accept);
 }
 
+TEST_CASE("where local recipients are not checked, those of other classes still are") {
+    config::Config config;
+    config.mta.hostname = "mx.test", config.mta.origin = "here.example";
+    config.local.domains = {"here.example"};
+    config.local.check_recipients = false;
+    config.relay.domains = {"customer.example"};
+    config.relay.recipients = {"text:/etc/postrider/relay_recipients"};
+    config.addresses.virtual_alias.domains = {"alias.example"};
+    config.addresses.virtual_mailbox.domains = {"boxes.example"};
+    config::Listener listener;
+    listener.name = "x";
+    listener.service = config::Service::relay;
+    const auto of = [&](std::string_view path) {
+        const auto made = make_rules(std::make_shared<const Settings>(config), listener);
+        return evaluate_recipient(*made, from(stranger), *smtp::ForwardPath::parse(path)).kind;
+    };
+    CHECK(of("nobody@here.example") == Kind::accept);
+    for (const auto* path : {"nobody@customer.example", "nobody@alias.example", "nobody@boxes.example"})
+        CHECK_MESSAGE(of(path) == Kind::check, path);
+    config.smtpd.check_recipients = false; // of no class
+    CHECK(of("nobody@customer.example") == Kind::accept);
+}
+
 TEST_CASE("bare addresses") {
     CHECK(to(stranger, "postmaster").kind == Kind::accept);
     CHECK(to(stranger, "root").kind == Kind::reject);

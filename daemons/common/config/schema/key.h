@@ -65,6 +65,8 @@ struct Section {
     std::string name; // "smtpd"; "listen.<name>" and "route.\"<domain>\"" for the named ones
     std::string_view meaning;
     std::vector<Key> keys;
+    // Of a section in which every key is a problem: its text for the administrator. Null: unknown keys are.
+    std::function<std::string(std::string_view key, std::string_view text)> problem_of = {};
 };
 
 } // namespace config

@@ -80,6 +80,13 @@ std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const
     return checks;
 }
 
+bool HeaderChecks::keeps_mail_out() const {
+    return std::ranges::any_of(rules_, [](const Rule& rule) {
+        return rule.action == Action::reject || rule.action == Action::discard || rule.action == Action::hold ||
+               rule.action == Action::redirect;
+    });
+}
+
 HeaderChecks::Findings HeaderChecks::check(std::span<const std::string> fields) const {
     Findings out;
     if (rules_.empty()) return out;

@@ -42,6 +42,8 @@ public:
     static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines);
 
     bool empty() const { return rules_.empty(); }
+    // Is there a rule that rejects, discards, holds or redirects messages?
+    bool keeps_mail_out() const;
     // Each of `fields` is one whole field with its line ends. For each field the first rule that matches applies.
     Findings check(std::span<const std::string> fields) const;
 

@@ -182,8 +182,9 @@ Section section_for(Smtpd& s) {
              "that Bcc is removed from those signed here; neither are messages passed on with XFORWARD.",
              ""},
             {"check_recipients", BoolKey{&s.check_recipients},
-             "Whether to reject unknown local users at RCPT (550 5.1.1) instead of accepting the mail and reporting "
-             "them later.",
+             "Whether to reject unknown recipients in our own domains of every kind at RCPT (550 5.1.1) instead of "
+             "accepting the mail and reporting them later. For users of this system alone, see local.check_recipients; "
+             "recipients in relay.domains are known if relay.recipients lists them.",
              ""},
             {"reverse_lookup", BoolKey{&s.reverse_names},
              "Whether to look up the client's name (PTR, confirmed by A or AAAA) for the log and the Received "

@@ -31,7 +31,7 @@ struct Smtpd {
     // Whose, on relay listeners, too.
     std::vector<common::Network> complete_headers = {*common::Network::parse("127.0.0.0/8"),
                                                      *common::Network::parse("::1")};
-    bool check_recipients = true; // unknown local users are refused at RCPT
+    bool check_recipients = true; // unknown recipients are refused at RCPT
     bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;
     Duration proxy_timeout = 5s;          // for the header of the PROXY protocol

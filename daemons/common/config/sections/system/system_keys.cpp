@@ -163,6 +163,10 @@ Section section_for(Local& s) {
              "Users to whom mail is delivered. If empty: all users of the system, or, in single-user mode, the user "
              "who runs Postrider.",
              ""},
+            {"check_recipients", BoolKey{&s.check_recipients},
+             "Whether to reject unknown users of these domains at RCPT (550 5.1.1), if smtpd.check_recipients is on. "
+             "Recipients in other domains are not affected.",
+             ""},
             {"postmaster", any_text(s.postmaster),
              "User or address that gets mail for postmaster if there is no alias for it. The default is root, or, in "
              "single-user mode, the first user in users. Mail for mailer-daemon goes to postmaster too, unless there "

@@ -1,0 +1,347 @@
+// What guarded in Postfix is carried over, or a line of [undecided] says that it is not: never neither.
+#include "tests/import-postfix/conversion/machine.h"
+
+using namespace postrider;
+
+namespace {
+
+std::string all(const std::vector<std::string>& lines) {
+    std::string out;
+    for (const auto& line : lines) out += line + "\n";
+    return out;
+}
+
+const std::string sasl = "smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = private/auth\n";
+const std::string open_list = "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, ";
+
+} // namespace
+
+TEST_CASE("a guard of main.cf that has no counterpart is a line to decide about, at its line") {
+    struct Row {
+        std::string main, guard, advice;
+        std::map<std::string, std::string> files = {};
+    };
+    const Row rows[] = {
+        // Filters and checks of content.
+        {"content_filter = amavis:[127.0.0.1]:10024", "content_filter = amavis:[127.0.0.1]:10024", "[milter]"},
+        {"smtpd_proxy_filter = 127.0.0.1:10024", "smtpd_proxy_filter = 127.0.0.1:10024", "[milter]"},
+        {"smtpd_milters = inet:milter.example:8891", "smtpd_milters", "numeric address"},
+        {"non_smtpd_milters = inet:milter.example:8891", "non_smtpd_milters", "numeric address"},
+        {"smtpd_milter_maps = cidr:/x", "smtpd_milter_maps = cidr:/x", "listener"},
+        {"body_checks = pcre:/x", "body_checks = pcre:/x", "[milter]"},
+        {"mime_header_checks = pcre:/x", "mime_header_checks = pcre:/x", "[milter]"},
+        {"nested_header_checks = pcre:/x", "nested_header_checks = pcre:/x", "[milter]"},
+        {"smtp_header_checks = pcre:/x", "smtp_header_checks = pcre:/x", "Outgoing mail"},
+        {"milter_header_checks = pcre:/x", "milter_header_checks = pcre:/x", "milter"},
+        {"header_checks = pcre:/no/such", "header_checks: pcre:/no/such", "there is no such file"},
+        {"header_checks = hash:/pf/h", "header_checks: hash:/pf/h", "regular expressions", {{"/pf/h", "x y\n"}}},
+        {"header_checks = pcre:/pf/h",
+         "header_checks: pcre:/pf/h line 2",
+         "FILTER",
+         {{"/pf/h", "/^X-A:/ IGNORE\n/^X-B:/ FILTER smtp:[127.0.0.1]:10024\n"}}},
+        {"header_checks = pcre:/pf/h",
+         "header_checks: pcre:/pf/h line 2",
+         "no counterpart",
+         {{"/pf/h", "if /^X-/\n/^X-B:/ REJECT\nendif\n"}}},
+        {"header_checks = pcre:/pf/h", // Postfix's mime_header_checks are the same by default
+         "mime_header_checks",
+         "[milter]",
+         {{"/pf/h", "/name=.*\\.exe/ REJECT\n"}}},
+        {"header_checks = pcre:/pf/h", // and its nested_header_checks
+         "nested_header_checks",
+         "attached messages",
+         {{"/pf/h", "/^X-A:/ IGNORE\n/^Subject: lottery/ REJECT\n"}}},
+        {"message_reject_characters = \\0", "message_reject_characters", "[milter]"},
+        {"strict_8bitmime = yes", "strict_8bitmime = yes", ""},
+        // Who may send, and what.
+        {"smtpd_client_restrictions = check_client_access cidr:/x",
+         "smtpd_client_restrictions: check_client_access cidr:/x", "policy service"},
+        {"smtpd_helo_restrictions = reject_unknown_helo_hostname",
+         "smtpd_helo_restrictions: reject_unknown_helo_hostname", "milter"},
+        {"smtpd_sender_restrictions = permit_mynetworks, check_sender_access hash:/x",
+         "smtpd_sender_restrictions: check_sender_access hash:/x", "policy service"},
+        {open_list + "check_recipient_access hash:/x, permit",
+         "smtpd_recipient_restrictions: check_recipient_access hash:/x", "policy service"},
+        {open_list + "reject_rhsbl_sender dbl.example", "reject_rhsbl_sender dbl.example", "milter"},
+        {open_list + "reject_unverified_recipient", "reject_unverified_recipient", "relay.recipients"},
+        {open_list + "reject_non_fqdn_sender", "reject_non_fqdn_sender", "milter"},
+        {open_list + "reject_rbl_client bl\"x.example", "reject_rbl_client", "name the zone"},
+        {open_list + "check_policy_service inet:policy.example:10023", "check_policy_service", "numeric address"},
+        {"smtpd_restriction_classes = strict\nstrict = reject_unknown_client_hostname\n" + open_list + "strict",
+         "smtpd_recipient_restrictions: strict", "policy service"},
+        {"smtpd_data_restrictions = check_sender_access hash:/x", "smtpd_data_restrictions: check_sender_access", ""},
+        // Who else than the few that are permitted.
+        {"smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:/x, reject",
+         "smtpd_client_restrictions: reject", "submission"},
+        {"smtpd_reject_unlisted_sender = yes", "smtpd_reject_unlisted_sender = yes", ""},
+        {"smtpd_sender_login_maps = hash:/x\nsmtpd_sender_restrictions = reject_sender_login_mismatch",
+         "smtpd_sender_restrictions: reject_sender_login_mismatch", "authenticated"},
+        {"smtpd_sender_restrictions = reject_known_sender_login_mismatch", "reject_known_sender_login_mismatch",
+         "auth.sender_match"},
+        {"local_login_sender_maps = hash:/x", "local_login_sender_maps", "any sender"},
+        {"authorized_submit_users = !www-data, static:all", "authorized_submit_users", "Every user"},
+        {"authorized_mailq_users = root", "authorized_mailq_users", "Every user"},
+        {"local_recipient_maps = hash:/x", "local_recipient_maps = hash:/x", "users"},
+        {"local_recipient_maps = $alias_maps", "local_recipient_maps", "users"},
+        {"postscreen_access_list = cidr:/x\npostscreen_denylist_action = drop", "", ""}, // no postscreen: see below
+        // Limits.
+        {"smtpd_client_auth_rate_limit = 5", "smtpd_client_auth_rate_limit = 5", "auth.failures_per_network"},
+        {"smtpd_client_new_tls_session_rate_limit = 5", "smtpd_client_new_tls_session_rate_limit = 5", ""},
+        {"smtpd_forbidden_commands = CONNECT GET POST USER", "smtpd_forbidden_commands", ""},
+        // TLS and SASL.
+        {"smtpd_tls_req_ccert = yes", "smtpd_tls_req_ccert = yes", "certificates"},
+        {"smtp_tls_fingerprint_cert_match = ab:cd", "smtp_tls_fingerprint_cert_match = ab:cd", "not pinned"},
+        {"smtp_tls_secure_cert_match = nexthop", "smtp_tls_secure_cert_match = nexthop", "host name"},
+        {"smtp_tls_trust_anchor_file = /x", "smtp_tls_trust_anchor_file = /x", "tls_ca_file"},
+        {"smtp_tls_security_level = verify\nsmtp_tls_CApath = /x", "smtp_tls_CApath = /x", "tls_ca_file"},
+        {"smtp_tls_security_level = secure", "smtp_tls_security_level = secure", "DNS"},
+        {"smtp_tls_mandatory_exclude_ciphers = ECDHE-RSA-AES128-SHA", "smtp_tls_mandatory_exclude_ciphers",
+         "tls_ciphers"},
+        {"smtpd_tls_exclude_ciphers = ECDHE-RSA-AES128-SHA", "smtpd_tls_exclude_ciphers", "tls.ciphers"},
+        {"tls_medium_cipherlist = ECDHE-RSA-AES128-GCM-SHA256", "tls_medium_cipherlist", "tls.ciphers"},
+        {"smtp_tls_CApath = /x\nsmtp_tls_policy_maps = inline:{a.example=verify}", "smtp_tls_CApath = /x",
+         "tls_ca_file"},
+        {"smtp_tls_per_site = hash:/x", "smtp_tls_per_site = hash:/x", "route"},
+        {"lmtp_tls_security_level = encrypt", "lmtp_tls_security_level = encrypt", "route"},
+        {"smtp_tls_policy_maps = inline:{{a.example=secure match=x}}", "smtp_tls_policy_maps: a.example", "match=x"},
+        {"smtp_tls_policy_maps = inline:{[a.example]:587=encrypt}", "smtp_tls_policy_maps: [a.example]:587", "[route]"},
+        {"smtp_tls_security_level = encrypt\nsmtp_tls_policy_maps = socketmap:inet:127.0.0.1:8461:postfix",
+         "smtp_tls_policy_maps: socketmap:inet:127.0.0.1:8461:postfix", "MTA-STS"},
+        {sasl + "smtpd_sasl_security_options = noanonymous, nodictionary",
+         "smtpd_sasl_security_options = noanonymous, nodictionary", "auth.mechanisms"},
+        {sasl + "smtpd_sasl_exceptions_networks = !10.0.0.0/8, static:all", "smtpd_sasl_exceptions_networks",
+         "listener"},
+        {sasl + "smtpd_sasl_mechanism_filter = scram-sha-256", "smtpd_sasl_mechanism_filter", "auth.mechanisms"},
+        {"smtp_sasl_mechanism_filter = scram-sha-256", "smtp_sasl_mechanism_filter", ".auth"},
+        // Mail that does not leave.
+        {"default_transport = error:this host sends no mail", "default_transport", "postrider pause all"},
+        {"default_transport = discard:", "default_transport", "mail leaves"},
+        {"relay_domains = r.example\nrelay_transport = discard:", "relay_transport", "[route]"},
+        {"mydestination = a.example\nlocal_transport = error:no local mail", "local_transport", "users"},
+        // A limit that Postfix's virtual(8) sets.
+        {"virtual_mailbox_domains = b.example\nvirtual_mailbox_base = /srv\nvirtual_uid_maps = "
+         "static:5000\nvirtual_mailbox_limit = 1000000",
+         "virtual_mailbox_limit", "quotas"},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.main);
+        const auto lines = undecided(drafted(row.main + "\n", row.files));
+        if (row.guard.empty()) {
+            CHECK_MESSAGE(lines.empty(), all(lines));
+            continue;
+        }
+        const auto found = std::ranges::find_if(lines, [&](const auto& line) {
+            return line.starts_with("main.cf:") && line.find(row.guard) != line.npos &&
+                   line.find(row.advice) != line.npos;
+        });
+        CHECK_MESSAGE(found != lines.end(), "none of: " << all(lines));
+        for (const auto& line : lines) CHECK(line.size() < 450);
+    }
+}
+
+TEST_CASE("what guards nothing, or no less than before, is no line") {
+    for (
+        const auto* main :
+        {"",
+         "smtpd_banner = hello",
+         "append_dot_mydomain = yes",
+         "body_checks =",
+         "content_filter =",
+         "smtpd_client_auth_rate_limit = 0",
+         "smtpd_tls_req_ccert = no",
+         "smtpd_tls_exclude_ciphers = aNULL, MD5",
+         "smtpd_client_restrictions = permit_mynetworks, permit_tls_clientcerts, sleep 1, permit",
+         "smtpd_client_restrictions = warn_if_reject reject_unknown_client_hostname",
+         "smtpd_recipient_restrictions = permit_mynetworks, permit_auth_destination, reject",
+         "smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination, permit, check_client_access x:y",
+         "smtpd_recipient_restrictions = permit_mynetworks, permit_sasl_authenticated, reject_unauth_destination, "
+         "reject_unlisted_recipient, reject_unauth_pipelining, reject_rbl_client bl.example",
+         "smtpd_client_restrictions = permit_mynetworks, reject",
+         "smtpd_client_restrictions = permit_mynetworks, reject\nsmtpd_recipient_restrictions = permit_mynetworks, "
+         "check_client_access cidr:/x",
+         "postscreen_access_list = permit_mynetworks",
+         "default_transport = uucp",
+         "virtual_mailbox_limit = 1000000",
+         "local_recipient_maps =",
+         "local_recipient_maps = proxy:unix:passwd.byname $alias_maps",
+         "smtp_tls_security_level = verify",
+         "relayhost = [r.example]\nsmtp_tls_security_level = secure",
+         "smtp_generic_maps = hash:/x",
+         "smtpd_etrn_restrictions = reject",
+         "smtp_tls_mandatory_ciphers = high"}) {
+        CAPTURE(main);
+        const auto lines = undecided(drafted(std::string(main) + "\n"));
+        CHECK_MESSAGE(lines.empty(), all(lines));
+    }
+}
+
+TEST_CASE("every setting of which the table says that it guards is carried over or a line") {
+    for (const auto& subject : setting_map())
+        for (const auto& row : subject.rows) {
+            if (row.conversion != Conversion::none || row.if_lost != IfLost::unguarded) continue;
+            if (row.name.find('*') != row.name.npos || row.name.starts_with("postscreen_")) continue;
+            CAPTURE(row.name);
+            const bool files = row.name == "virtual_mailbox_limit"; // of virtual(8)
+            const auto lines = undecided(drafted(fmt::format(
+                "{}{} = 77\n", files ? "virtual_mailbox_domains = b.example\nvirtual_mailbox_base = /srv\n" : "",
+                row.name)));
+            CHECK_MESSAGE(
+                std::ranges::any_of(lines, [&](const auto& line) { return line.find(row.name) != line.npos; }),
+                all(lines));
+        }
+}
+
+TEST_CASE("what services of master.cf guard themselves") {
+    struct Row {
+        std::string main, master, guard;
+    };
+    const Row rows[] = {
+        {"", "smtp inet n - n - - smtpd -o content_filter=spam:x\n", "smtp inet: content_filter = spam:x"},
+        {"", "smtp inet n - n - - smtpd -o smtpd_proxy_filter=x:1\n", "smtp inet: smtpd_proxy_filter = x:1"},
+        {"", "smtp inet n - n - - smtpd -o smtpd_client_connection_rate_limit=5\n",
+         "smtp inet: smtpd_client_connection_rate_limit = 5"},
+        {"", "smtp inet n - n - - smtpd -o smtpd_sender_restrictions=reject_unknown_sender_domain\n",
+         "smtp inet: smtpd_sender_restrictions: reject_unknown_sender_domain"},
+        // Restrictions of the smtpd to which postscreen hands its clients.
+        {"",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd -o "
+         "smtpd_client_restrictions=reject_unknown_client_hostname\n",
+         "smtpd_client_restrictions: reject_unknown_client_hostname"},
+        {"postscreen_access_list = cidr:/x\npostscreen_denylist_action = drop\n",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list = cidr:/x"},
+        {"postscreen_access_list = cidr:/x\npostscreen_blacklist_action = enforce\n",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_access_list = cidr:/x"},
+        {"postscreen_dnsbl_sites = bl\"x.example\npostscreen_dnsbl_action = enforce\n",
+         "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n", "postscreen_dnsbl_sites"},
+        // Of clients and of cleanup.
+        {"", smtp_line + "smtp unix - - n - - smtp -o smtp_tls_security_level=encrypt\n",
+         "smtp unix: smtp_tls_security_level = encrypt"},
+        {"", smtp_line + "secure unix - - n - - smtp -o smtp_tls_security_level=encrypt\n",
+         "secure unix: smtp_tls_security_level = encrypt"},
+        {"", smtp_line + "cleanup unix n - n - 0 cleanup -o header_checks=pcre:/x\n",
+         "cleanup unix: header_checks = pcre:/x"},
+        {"", smtp_line + "pickup unix n - n 60 1 pickup -o content_filter=x:y\n", "pickup unix: content_filter = x:y"},
+        // One listener relays for mynetworks, the other does not.
+        {"mynetworks = 10.0.0.0/8\n",
+         "smtp inet n - n - - smtpd -o smtpd_relay_restrictions=reject_unauth_destination\n"
+         "10.0.0.1:2525 inet n - n - - smtpd\n",
+         "smtp inet: smtpd_relay_restrictions"},
+        {"mynetworks = 10.0.0.0/8\n",
+         "smtp inet n - n - - smtpd -o mynetworks=10.1.0.0/16\n2525 inet n - n - - smtpd\n",
+         "smtp inet: mynetworks = 10.1.0.0/16"},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.master);
+        const auto lines = undecided(drafted(row.main, {}, row.master));
+        CHECK_MESSAGE(std::ranges::any_of(lines, [&](const auto& line) { return line.find(row.guard) != line.npos; }),
+                      "none of: " << all(lines));
+    }
+    for (const auto* master : {"smtp inet n - n - - smtpd -o smtpd_client_connection_rate_limit=0 -o header_checks=\n",
+                               "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n",
+                               "smtp inet n - n - - smtpd\ncleanup unix n - n - 0 cleanup -o header_checks=\n",
+                               "127.0.0.1:25 inet n - n - - smtpd -o mynetworks=127.0.0.0/8\n",
+                               "smtp inet n - n - - smtpd\nsmtp unix - - n - - smtp -o syslog_name=x\n"}) {
+        CAPTURE(master);
+        const auto lines =
+            undecided(drafted("mynetworks = 10.0.0.0/8\npostscreen_access_list = permit_mynetworks\n", {}, master));
+        CHECK_MESSAGE(lines.empty(), all(lines));
+    }
+}
+
+TEST_CASE("a cleanup service of a listener's own is named, with what it does to the listener's mail") {
+    const std::string master = smtp_line + "submission inet n - y - - smtpd -o smtpd_tls_security_level=encrypt -o "
+                                           "smtpd_client_restrictions=permit_sasl_authenticated,reject -o "
+                                           "cleanup_service_name=hide\n"
+                                           "hide unix n - y - 0 cleanup\n -o header_checks=regexp:/pf/received\n";
+    const auto from =
+        drafted(sasl + "smtpd_tls_cert_file = /pf/c\n", {{"/pf/c", "x"}, {"/pf/received", "/x/ IGNORE\n"}}, master);
+    const auto lines = all(undecided(from));
+    CHECK_MESSAGE(lines.find("hide unix: header_checks = regexp:/pf/received") != lines.npos, lines);
+    CHECK_MESSAGE(lines.find("submission inet") != lines.npos, lines);
+    CHECK(result_of(from, "hide unix").kind == SettingResult::Kind::unsupported);
+    CHECK(all(result_of(from, "submission inet").remarks).find("cleanup_service_name = hide") != std::string::npos);
+    // The same for all, from main.cf; and one that does nothing of its own.
+    const auto everywhere = drafted("cleanup_service_name = hide\n", {}, master);
+    CHECK(result_of(everywhere, "cleanup_service_name").kind != SettingResult::Kind::converted);
+    const auto plain =
+        drafted("", {}, "smtp inet n - n - - smtpd -o cleanup_service_name=same\nsame unix n - n - 0 cleanup\n");
+    CHECK(undecided(plain).empty());
+}
+
+TEST_CASE("levels of TLS for servers keep their demands") {
+    const auto level = [](const std::string& main, std::map<std::string, std::string> files = {}) {
+        return key(drafted(main + "smtp_tls_policy_maps = inline:{partner.example=encrypt}\n", std::move(files)),
+                   "route.\"partner.example\".tls");
+    };
+    CHECK(level("") == "\"encrypt\"");
+    CHECK(level("smtp_fallback_relay = [f.example]\n") == "\"encrypt\"");
+    CHECK(level("relayhost = [r.example]\n") == "-"); // its mail goes to the relay host
+    const std::map<std::string, std::string> past = {{"/pf/t", "partner.example smtp:\nother.example :[o.example]\n"}};
+    CHECK(level("relayhost = [r.example]\ntransport_maps = hash:/pf/t\n", past) == "\"encrypt\"");
+    CHECK(level("relayhost = [r.example]\ntransport_maps = hash:/pf/t\n", {{"/pf/t", "* smtp:\n"}}) == "\"encrypt\"");
+    // Next hops of transport_maps and relay_transport.
+    const auto by_hop = drafted("relayhost = [r.example]\ntransport_maps = hash:/pf/t\nsmtp_tls_policy_maps = "
+                                "inline:{[o.example]=verify}\n",
+                                past);
+    CHECK(key(by_hop, "route.\"other.example\".tls") == "\"verify\"");
+    CHECK(key(by_hop, "route.\"other.example\".next_hop") == "\"[o.example]\"");
+    CHECK(undecided(by_hop).empty());
+    const auto relayed =
+        drafted("relay_domains = d.example\nrelay_transport = relay:[in.example]\nsmtp_tls_policy_maps = "
+                "inline:{[in.example]=encrypt}\n");
+    CHECK(key(relayed, "route.\"d.example\".tls") == "\"encrypt\"");
+    // Whether mail goes past the relay host is in a table that cannot be read.
+    const auto unknown = drafted("relayhost = [r.example]\ntransport_maps = pcre:/pf/t\nsmtp_tls_policy_maps = "
+                                 "inline:{partner.example=encrypt}\n",
+                                 {{"/pf/t", "/x/ smtp:\n"}});
+    CHECK(all(undecided(unknown)).find("smtp_tls_policy_maps: partner.example") != std::string::npos);
+}
+
+TEST_CASE("levels of TLS for clients keep their demands") {
+    for (const auto* level : {"encrypt", "verify", "secure", "fingerprint"})
+        CHECK(key(drafted(fmt::format("smtpd_tls_security_level = {}\n", level)), "listen.smtp.tls") == "\"require\"");
+    const std::string plain_only_with_tls =
+        sasl + "smtpd_tls_cert_file = /pf/c\nsmtpd_tls_security_level = may\nsmtpd_tls_auth_only = no\n";
+    CHECK(key(drafted(plain_only_with_tls, {{"/pf/c", "x"}}), "listen.smtp.auth_without_tls") == "true");
+    const auto never = drafted(plain_only_with_tls + "smtpd_sasl_security_options = noanonymous, noplaintext\n"
+                                                     "smtpd_sasl_tls_security_options = noanonymous\n",
+                               {{"/pf/c", "x"}});
+    CHECK(key(never, "listen.smtp.auth_without_tls") == "-");
+    CHECK(key(never, "auth.mechanisms") == "-");
+}
+
+TEST_CASE("a DNS list that rejects by itself still does beside postscreen's threshold") {
+    const auto from = drafted("postscreen_dnsbl_sites = a.example*2, b.example*2\npostscreen_dnsbl_threshold = "
+                              "3\npostscreen_dnsbl_action = enforce\n" +
+                                  open_list + "reject_rbl_client c.example, reject_rbl_client a.example\n",
+                              {}, "smtp inet n - n - 1 postscreen\nsmtpd pass - - n - - smtpd\n");
+    CHECK(key(from, "smtpd.dns_list_threshold") == "3");
+    CHECK(key(from, "dns_list.\"a.example\".weight") == "3");
+    CHECK(key(from, "dns_list.\"b.example\".weight") == "2");
+    CHECK(key(from, "dns_list.\"c.example\".weight") == "3");
+    const auto any = drafted(open_list + "reject_rbl_client z.example, reject_rbl_client z.example=127.0.0.9\n");
+    CHECK(key(any, "dns_list.\"z.example\".answers") == "-"); // any answer
+}
+
+TEST_CASE("transports by sender that are only source addresses are pools") {
+    const auto from = imported(
+        "sender_dependent_default_transport_maps = inline:{ {@news.example=bulk:} {ann@a.example=vip} "
+        "{@b.example=smtp:[relay.example]:587} {@c.example=slow:} {@d.example=bulk:[out.example]} }\n",
+        {},
+        smtp_line + "bulk unix - - n - - smtp -o smtp_bind_address=192.0.2.7 -o smtp_helo_name=bulk.example -o "
+                    "syslog_name=x\nvip unix - - n - - smtp -o smtp_bind_address=192.0.2.8 -o "
+                    "smtp_bind_address6=2001:db8::8\nslow unix - - n - 1 smtp -o smtp_destination_rate_delay=5s\n");
+    CHECK(key(from, "pool.bulk.addresses") == R"(["192.0.2.7 bulk.example"])");
+    CHECK(key(from, "pool.vip.addresses") == R"(["192.0.2.8", "2001:db8::8"])");
+    CHECK(key(from, "pools.by_sender") == R"(["@news.example bulk", "ann@a.example vip", "@d.example bulk"])");
+    CHECK(key(from, "sender_relay.tables") == R"(["table:sender_transports"])");
+    CHECK(key(from, "table.sender_transports.entries") ==
+          R"(["@b.example [relay.example]:587", "@d.example [out.example]"])");
+    CHECK(result_of(from, "bulk unix").kind == SettingResult::Kind::converted);
+    const auto& found = result_of(from, "sender_dependent_default_transport_maps");
+    CHECK(found.kind == SettingResult::Kind::unsupported); // slow:
+    CHECK(all(found.remarks).find("@c.example") != std::string::npos);
+    const auto table = drafted("sender_dependent_default_transport_maps = pcre:/x\n");
+    CHECK(all(result_of(table, "sender_dependent_default_transport_maps").remarks).find("[pools] by_sender") !=
+          std::string::npos);
+}
