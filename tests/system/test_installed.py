@@ -138,3 +138,11 @@ def test_names_that_were_ours_are_missed(installed, mta, then, said):
         assert said in done.stderr
     else:
         assert "postrider activate" not in done.stderr
+
+
+def test_completion_and_the_manual_are_where_they_are_looked_for(as_built):
+    share = as_built.place / as_built.prefix.lstrip("/") / "share"
+    for name in ("bash-completion/completions/postrider", "zsh/site-functions/_postrider", "fish/vendor_completions.d/postrider.fish",
+                 "doc/postrider/html/index.html", "doc/postrider/html/postcat.1.html", "doc/postrider/html/manual.css",
+                 "man/man7/postrider-recipes.7", "man/man7/postrider-rspamd.7"):
+        assert (share / name).stat().st_size > 0, name

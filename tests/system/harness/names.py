@@ -22,8 +22,10 @@ class Names:
         self.tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.tcp.bind((address, port))
         self.tcp.listen(16)
-        threading.Thread(target=self.serve_udp, daemon=True).start()
-        threading.Thread(target=self.serve_tcp, daemon=True).start()
+        self.stopped = False
+        self.threads = [threading.Thread(target=serve, daemon=True) for serve in (self.serve_udp, self.serve_tcp)]
+        for each in self.threads:
+            each.start()
 
     # -- what tests say
 
@@ -70,6 +72,8 @@ class Names:
             try:
                 query, peer = self.udp.recvfrom(4096)
             except OSError:
+                return
+            if self.stopped:
                 return
             answer = self.answer(query, over_tcp=False)
             if answer is not None:
@@ -135,9 +139,13 @@ class Names:
         return packed
 
     def stop(self):
-        self.udp.close()
-        try:
-            self.tcp.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.tcp.close()
+        """The address is free then: a thread that waits at a socket keeps it until it is woken."""
+        self.stopped = True
+        for each in (self.udp, self.tcp):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            each.close()
+        for each in self.threads:
+            each.join(5)
