@@ -101,6 +101,12 @@ std::optional<config::Config> parse_config(const Invocation& invocation) {
     return or_print_problems(invocation, config::parse_file(file_of(invocation)));
 }
 
+std::optional<std::vector<config::LookupTable>> parse_tables(const Invocation& invocation) {
+    auto config = parse_config(invocation);
+    if (!config) return {};
+    return std::move(config->tables);
+}
+
 std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation) {
     auto found = common::effective_config(file_of(invocation));
     if (found && !found->warning.empty()) warning(invocation, found->warning);

@@ -6,6 +6,7 @@
 #pragma once
 #include "daemons/common/commands/effective_config.h"
 #include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -47,6 +48,8 @@ bool may_be_queue_id(std::string_view text);
 
 // -c names a directory with a postrider.toml, or the file itself. nullopt: the error was printed.
 std::optional<config::Config> parse_config(const Invocation& invocation);
+// Its [table.NAME] sections, in the same way.
+std::optional<std::vector<config::LookupTable>> parse_tables(const Invocation& invocation);
 // The same for commands that talk to the MTA or its spool: from an invalid file they take the settings they need where
 // that is possible (common/commands/effective_config.h), with a warning.
 std::optional<common::EffectiveConfig> load_effective_config(const Invocation& invocation);

@@ -1,7 +1,7 @@
 // postmap(1): compiles a lookup table, asks tables, lists and changes a compiled one. Postfix's names for kinds of
 // files are taken for what is here instead: "hash:FILE" and the like for FILE.lmdb, or for the text itself where that
 // is newer.
-#include "daemons/common/config/config.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
 #include "daemons/common/lookup/format/compile.h"
 #include "daemons/common/lookup/format/key_value.h"
 #include "daemons/common/lookup/tables/blocking_tables.h"
@@ -68,9 +68,9 @@ std::vector<std::string> keys_of(const std::string& value) {
 int query(const Invocation& invocation, const std::vector<MapName>& maps) {
     std::vector<config::LookupTable> sections;
     if (std::ranges::any_of(maps, [](const MapName& map) { return map.kind == "table"; })) {
-        auto config = parse_config(invocation);
-        if (!config) return invocation.failure_status;
-        sections = std::move(config->tables);
+        auto known = parse_tables(invocation);
+        if (!known) return invocation.failure_status;
+        sections = *std::move(known);
     }
     tables::BlockingTables asker(sections);
     const bool many = invocation.value('q') == "-";

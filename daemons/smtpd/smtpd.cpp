@@ -100,10 +100,22 @@ void Smtpd::reconfigure(common::DaemonConfig daemon_config) {
     worker_.resolver = std::make_shared<dns::Resolver>(context_.loop, config.dns);
     worker_.policy_sources =
         make_policy_sources(context_.loop, log_, config.policies, config.content, problems_->new_reporter("advisers"));
+    configure_access(config);
     spool_writer_->reconfigure(config.spool);
     keys_.reconfigure(config.idempotency);
     checker_.clear_cache();
     worker_.lockouts.clear();
+}
+
+void Smtpd::configure_access(const config::Config& config) {
+    auto& access = worker_.policy_sources->access;
+    for (const auto& listener : config.listeners)
+        if (const auto* rules = config::access_rules_for(config.access, listener))
+            access.rules.emplace(listener.name,
+                                 config::rule_set(*rules, config.access_classes, config.local.recipient_delimiter));
+    if (access.rules.empty()) return;
+    access.policy_services = config::policy_services_in(config.access, config.access_classes);
+    access.lookups = std::make_shared<common::AccessLookups>(context_.loop, log_, worker_.resolver, config.tables);
 }
 
 void Smtpd::update_gauges(common::Metrics& metrics) {

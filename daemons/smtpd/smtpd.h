@@ -31,6 +31,7 @@ private:
     Smtpd(common::DaemonContext& context, const config::Config& config, std::unique_ptr<common::Problems> problems,
           std::unique_ptr<common::SpoolWriter> spool_writer);
     std::shared_ptr<const auth::PasswordFile> read_passwords(const common::DaemonConfig& daemon_config);
+    void configure_access(const config::Config& config);
     void stopped_if_done();
 
     common::DaemonContext& context_;

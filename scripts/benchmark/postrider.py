@@ -32,6 +32,7 @@ class Postrider:
         self.build = build
         self.certificate = None  # (certificate, key): STARTTLS is offered
         self.connections = None  # to each next hop; None: the default
+        self.access = 0          # the entries of the largest of ten access tables; 0: no access rules
         self.recorder = None
 
     def configure(self, disk, routes):
@@ -45,6 +46,9 @@ class Postrider:
         self.programs = programs
         self.config = disk / "postrider.toml"
         self.config.write_text(bench_configuration(disk, routes, self.port, self.certificate, self.connections))
+        if self.access:
+            with self.config.open("a") as config:
+                config.write(access_rules(disk / "access", self.access, programs / "postrider"))
         if os.geteuid() == 0:
             self.spool.mkdir()
             shutil.chown(self.spool, "postrider", "postrider")
@@ -101,6 +105,26 @@ class Postrider:
             self.recorder.stop()
             self.recorder = None
             Path("/dev/log").unlink(missing_ok=True)
+
+
+def access_rules(folder, entries, postrider):
+    """Ten access tables, none of which says anything about the mail of the cases: the most that they can cost."""
+    folder.mkdir()
+    large = folder / "large"
+    large.write_text("".join(f"user{n}@d{n}.example REJECT\n" for n in range(entries)))
+    run(postrider, "map", large)
+    text = "".join(f"{name}{n}.example REJECT\n" for name in ("host", "bad") for n in range(500))
+    for name in ("clients", "names", "helos", "senders", "more_senders", "recipients", "more_recipients"):
+        (folder / name).write_text(text)
+    (folder / "networks").write_text("".join(f"198.51.{n}.0/24 REJECT\n" for n in range(100)))
+    (folder / "patterns").write_text("".join(f"/^spam{n}@/ REJECT\n" for n in range(20)))
+    rules = {"client": ["check_client_access cidr:networks", "check_client_access text:clients", "check_client_access text:names"],
+             "helo": ["check_helo_access text:helos"],
+             "sender": ["check_sender_access lmdb:large", "check_sender_access text:senders", "check_sender_access text:more_senders",
+                        "check_sender_access regexp:patterns"],
+             "recipient": ["check_recipient_access text:recipients", "check_recipient_access text:more_recipients"]}
+    return "[access.bench]\n" + "".join(
+        f"{key} = {json.dumps([rule.replace(':', f':{folder}/') for rule in each])}\n" for key, each in rules.items())
 
 
 def bench_configuration(disk, routes, port, certificate=None, connections=None):

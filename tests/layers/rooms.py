@@ -66,6 +66,8 @@ ROOMS = {
         "daemons/decide/tls"},
     # expansion of addresses into recipients
     "daemons/decide/addressing": {"daemons/decide/routing"},
+    # access rules for clients and their mail: what they are, and what they decide
+    "daemons/decide/access": {"daemons/decide/addressing"},
     # decisions about one message: DSN, idempotency, signing, suppression
     "daemons/decide/message": {"daemons/decide/queue"},
     # event loop, timers, descriptors, files, randomness, crash points
@@ -95,7 +97,7 @@ ROOMS = {
     # sections for accepting mail: listeners, TLS, AUTH, filters
     "daemons/common/config/sections/server": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/lookup/format", "daemons/common/net",
-        "daemons/common/text"},
+        "daemons/common/text", "daemons/decide/access"},
     # the messages between daemons, as values
     "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls"},
     # TLS contexts, sessions and the verification of servers
@@ -126,7 +128,7 @@ ROOMS = {
     # alias files, included files, and a check of them
     "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/config/sections/recipients",
         "daemons/common/lookup/format", "daemons/common/lookup/tables", "daemons/common/runtime",
-        "daemons/common/text", "daemons/decide/addressing"},
+        "daemons/common/text", "daemons/decide/access", "daemons/decide/addressing"},
     # the key-value store on LMDB, and the suppression list
     "daemons/common/store": {"daemons/common/runtime", "daemons/common/text", "daemons/decide/message"},
     # idempotency keys: reservations, their store and owner
@@ -151,6 +153,9 @@ ROOMS = {
     # the DNS resolver and its answers
     "daemons/common/net/dns": {"daemons/common/config/sections/delivery", "daemons/common/net",
         "daemons/common/runtime", "daemons/decide/hosts", "daemons/decide/tls"},
+    # what access rules ask: tables and the DNS
+    "daemons/common/access": {"daemons/common/config/sections/recipients", "daemons/common/logging",
+        "daemons/common/lookup/tables", "daemons/common/net/dns", "daemons/common/runtime", "daemons/decide/access"},
     # what all writers share: spool access, limits, pools, copies
     "daemons/common/submission": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",

@@ -61,8 +61,10 @@ def take_over(mta, imported):
     assert doors["smtp"]["service"] == "relay" and doors["smtp"]["addresses"][0].endswith(":25")
     mine = mta.config
     for section, keys in imported.items():
-        if section in ("route", "table", "milter", "policy", "dns_list", "pool"):
+        if section in ("route", "table", "milter", "policy", "dns_list", "pool", "access", "access_class"):
             for name, inner in keys.items():
+                if section == "access":
+                    inner["listeners"] = ["relay"]
                 mine[f'{section}."{name}"'] = inner
         else:
             mine[section] = mine.get(section, {}) | keys
@@ -276,14 +278,14 @@ smtpd_soft_error_limit = 123456789012
 
 
 def test_what_guarded_and_is_lost_is_for_the_operator_to_decide(mta):
-    """A virus filter, a table of rejections, a cleanup service that hides clients: the configuration is refused until each
+    """A virus filter, a restriction that is not here, a cleanup service that hides clients: the configuration is refused until each
     line about them was deleted."""
     place, out = mta.folder / "guarded", mta.folder / "out.toml"
     place.mkdir()
     (place / "main.cf").write_text("""myhostname = mx.guarded.example
 content_filter = amavis:[127.0.0.1]:10024
 smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination,
-  check_client_access cidr:/etc/postfix/rejected, reject_rbl_client bl.example
+  reject_unverified_recipient, reject_rbl_client bl.example
 smtp_generic_maps = hash:/etc/postfix/generic
 """)
     (place / "master.cf").write_text(DEFAULT_MASTER + "submission inet n - y - - smtpd -o cleanup_service_name=hide -o smtpd_client_restrictions=permit_mynetworks,reject\n"
@@ -291,7 +293,7 @@ smtp_generic_maps = hash:/etc/postfix/generic
     done = mta.run("postrider", "import-postfix", place, "-o", out)
     assert done.returncode == 78 and "decide about 3 lines of [undecided]" in done.stderr, done.stderr
     expected = ["main.cf:2 content_filter = amavis:[127.0.0.1]:10024",
-                "main.cf:3 smtpd_recipient_restrictions: check_client_access cidr:/etc/postfix/rejected",
+                "main.cf:3 smtpd_recipient_restrictions: reject_unverified_recipient",
                 "master.cf:6 hide unix: header_checks = regexp:/etc/postfix/received"]
     assert list(tomllib.loads(out.read_text())["undecided"]) == expected
     facts = json.loads(mta.run("postrider", "import-postfix", place, "--json").stdout)

@@ -64,7 +64,7 @@ def place(tmp_path_factory):
 @pytest.mark.parametrize("text", configurations())
 def test_check_takes_the_example(place, tmp_path, text):
     """But for where its files are, and that it runs without root."""
-    for name in re.findall(r'"text:/etc/postrider/([a-z_-]+)"', text):
+    for name in re.findall(r'(?:text|cidr):/etc/postrider/([a-z_-]+)"', text):
         (place / name).touch()
     text = text.replace("/etc/postrider", str(place)).replace("/var/lib/mail", str(place)).replace("/run/dovecot", str(place))
     needed = {"mta": ("multi_user = false", 'hostname = "mail.example.com"'), "spool": (f'directory = "{tmp_path}/spool"',), "local": ("aliases = []",)}

@@ -13,6 +13,7 @@
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/recipients/local_delivery.h"
 #include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/config/sections/server/access.h"
 #include "daemons/common/config/sections/server/auth.h"
 #include "daemons/common/config/sections/server/filters.h"
 #include "daemons/common/config/sections/server/idempotency.h"
@@ -56,6 +57,8 @@ struct Config {
     Addresses addresses;
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
+    std::vector<AccessRules> access; // in the order of their names
+    std::vector<AccessClass> access_classes;
     std::vector<Milter> milters; // in the order of their names
     Content content;
     AutomaticBcc automatic_bcc;

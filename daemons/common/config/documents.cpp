@@ -91,6 +91,8 @@ template <class F> void each_section(F&& take) {
     decide::queue::RetryPolicy retry{.kind = decide::queue::RetryPolicy::Kind::exponential};
     PolicyService policy;
     DnsList dns_list;
+    AccessRules access;
+    AccessClass access_class;
     Milter milter;
     Pool pool;
     LookupTable lookup;
@@ -101,6 +103,8 @@ template <class F> void each_section(F&& take) {
         if (section.name == "smtpd") {
             take(section_for(policy));
             take(section_for(dns_list));
+            take(section_for(access));
+            take(section_for(access_class));
             take(section_for(milter));
         }
         if (section.name == "relay") take(section_for(rule));
@@ -241,6 +245,7 @@ addresses = ["127.0.0.1:2525"]
 .Sh SEE ALSO
 .Xr postrider 1 ,
 .Xr aliases 5 ,
+.Xr postrider-access 5 ,
 .Xr postrider-credentials 5 ,
 .Xr postrider-tables 5 ,
 .Xr postrider 7 ,
@@ -270,6 +275,8 @@ std::string sample() {
         std::string name = section.name;
         const bool named = name.find('<') != name.npos;
         if (name.starts_with("listen")) name = "listen.smtp";
+        if (name.starts_with("access.")) name = "access.strangers";
+        if (name.starts_with("access_class")) name = "access_class.insiders_only";
         if (name.starts_with("policy")) name = "policy.greylisting";
         if (name.starts_with("milter")) name = "milter.opendkim";
         if (name.starts_with("table")) name = "table.users";

@@ -31,6 +31,7 @@ private:
     void route(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_route(const decide::RouteRule& rule, const std::string& path);
@@ -78,6 +79,14 @@ bool Reader::read(std::string_view text) {
              if (list.zone.empty()) toml_.problem_at(path, fmt::format("{}: not a valid domain", path));
              filter(std::move(list), config_.dns_lists, path, fill);
          }},
+        {"access", "[access.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) {
+             AccessRules rules;
+             rules.name = word;
+             filter(std::move(rules), config_.access, path, fill);
+         }},
+        {"access_class", "[access_class.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { access_class(word, path, fill); }},
         {"table", "[table.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { table(word, path, fill); }},
         {"pool", "[pool.<name>]", false,
@@ -130,6 +139,18 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
                                  fmt::format("{}.domains: {} is also in [dkim.\"{}\"]", path, domain, other.domain));
     }
     config_.signing.push_back(std::move(rule));
+}
+
+void Reader::access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    AccessClass made;
+    made.name = word;
+    fill(section_for(made));
+    const auto as_rule = decide::access::Rule::parse(word);
+    if (!as_rule || as_rule->check != decide::access::Check::rule_class || as_rule->argument != word)
+        toml_.problem_at(path, fmt::format("{}: not a valid name of a class: expected lower-case letters, digits, "
+                                           "\"-\" and \"_\", and not the name of a rule",
+                                           path));
+    config_.access_classes.push_back(std::move(made));
 }
 
 void Reader::table(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 namespace config {
 
@@ -30,12 +31,15 @@ public:
     void check_loops();
     void settle_pools();
     void check_tables();
+    void check_access();
     void check_dane();
     void check_ciphers();
     void check_addresses();
     void settle_files();
 
 private:
+    template <class F> void for_each_access_list(F take) const;
+    void check_access_classes();
     void settle_tls(Listener& listener, const std::string& path);
     void settle_auth(Listener& listener, const std::string& path);
     void settle_limits(Listener& listener, const std::string& path);
@@ -249,6 +253,11 @@ void Settlement::settle_pools() {
 // Every table that is named there is.
 void Settlement::check_tables() {
     config_.table_references = toml_.table_references();
+    for_each_access_list([&](const std::string& key, const auto& rules) {
+        const auto place = toml_.position(key);
+        for (auto& table : tables_of(rules))
+            config_.table_references.push_back({std::move(table), key, place.line, place.column});
+    });
     for (const auto& [text, key, line, column] : config_.table_references) {
         const auto what = tables::Specification::parse(text);
         if (!what) continue; // said already
@@ -258,6 +267,65 @@ void Settlement::check_tables() {
         } else if (what->address == common::ServiceAddress{}) {
             config_.files.push_back({what->name, key, line, column});
         }
+    }
+}
+
+template <class F> void Settlement::for_each_access_list(F take) const {
+    for (const auto& rules : config_.access)
+        for (const auto list : access_lists)
+            take(fmt::format("access.{}.{}", rules.name, name_of(list)), rules.list(list));
+    for (const auto& each : config_.access_classes) take(fmt::format("access_class.{}.rules", each.name), each.rules);
+}
+
+// Every class and policy service that rules name is there, and a listener has the rules of one section.
+void Settlement::check_access() {
+    using decide::access::Check;
+    for_each_access_list([&](const std::string& key, const auto& rules) {
+        for (const auto& rule : rules) {
+            const bool known =
+                rule.check == Check::rule_class ? std::ranges::find(config_.access_classes, rule.argument,
+                                                                    &AccessClass::name) != config_.access_classes.end()
+                : rule.check == Check::policy_service
+                    ? std::ranges::find(config_.policies, rule.argument, &PolicyService::name) != config_.policies.end()
+                    : true;
+            if (known) continue;
+            toml_.problem_at(key, rule.check == Check::rule_class
+                                      ? fmt::format("{0}: \"{1}\" is not a rule, and there is no [access_class.{1}]",
+                                                    key, rule.argument)
+                                      : fmt::format("{}: there is no [policy.{}]", key, rule.argument));
+        }
+    });
+    check_access_classes();
+    std::map<std::string, std::string, std::less<>> owners;
+    for (const auto& rules : config_.access) {
+        const auto key = fmt::format("access.{}.listeners", rules.name);
+        for (const auto& name : rules.listeners.empty() ? std::vector<std::string>{""} : rules.listeners)
+            if (const auto [other, fresh] = owners.emplace(name, rules.name); !fresh)
+                toml_.problem_at(toml_.is_set(key) ? key : "access." + rules.name,
+                                 name.empty()
+                                     ? fmt::format("access.{}: listeners is missing: [access.{}] has none either",
+                                                   rules.name, other->second)
+                                     : fmt::format("{}: {} has the rules of [access.{}]", key, name, other->second));
+    }
+}
+
+// A class that contains itself would never end.
+void Settlement::check_access_classes() {
+    const auto& classes = config_.access_classes;
+    for (const auto& each : classes) {
+        std::set<std::string_view> reached;
+        std::vector<std::string_view> open = {each.name};
+        while (!open.empty()) {
+            const auto found = std::ranges::find(classes, open.back(), &AccessClass::name);
+            open.pop_back();
+            if (found == classes.end()) continue;
+            for (const auto& rule : found->rules)
+                if (rule.check == decide::access::Check::rule_class && reached.insert(rule.argument).second)
+                    open.push_back(rule.argument);
+        }
+        if (reached.contains(each.name))
+            toml_.problem_at(fmt::format("access_class.{}.rules", each.name),
+                             fmt::format("access_class.{}.rules: the class contains itself", each.name));
     }
 }
 
@@ -368,6 +436,7 @@ void validate(Config& config, TomlReader& toml, const ListenersByKey& listeners_
     settlement.check_loops();
     settlement.settle_pools();
     settlement.check_tables();
+    settlement.check_access();
     settlement.check_dane();
     settlement.check_ciphers();
     settlement.check_addresses();

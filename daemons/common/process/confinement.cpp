@@ -28,6 +28,27 @@ static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) 
     return ports;
 }
 
+// The directories of the tables that access rules name: files there are replaced as they change.
+static void add_access_tables(const config::Config& config, std::vector<std::string>& directories) {
+    const auto add = [&](const std::string& file) {
+        const auto slash = file.rfind('/');
+        if (slash == file.npos) return;
+        auto directory = slash == 0 ? "/" : file.substr(0, slash);
+        if (std::ranges::find(directories, directory) == directories.end()) directories.push_back(std::move(directory));
+    };
+    for (const auto& named : config.table_references) {
+        if (!named.key.starts_with("access.") && !named.key.starts_with("access_class.")) continue;
+        const auto what = tables::Specification::parse(named.table);
+        if (!what) continue;
+        if (what->kind == tables::Kind::section) {
+            const auto section = std::ranges::find(config.tables, what->name, &config::LookupTable::name);
+            if (section != config.tables.end()) add(section->database);
+        } else if (what->address == common::ServiceAddress{}) {
+            add(what->name);
+        }
+    }
+}
+
 AccessRights access_rights_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
     const auto own = [&] {
@@ -45,6 +66,7 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
     case Role::smtpd:
         a.write.push_back(own());
         a.write.push_back(idempotency::directory_in(spool));
+        add_access_tables(config, a.read);
         break;
     case Role::pickup:
         a.write.push_back(own());

@@ -3,9 +3,11 @@
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/net/network.h"
+#include "daemons/import-postfix/conversion/access_rules.h"
 #include "daemons/import-postfix/conversion/import.h"
 #include "daemons/import-postfix/conversion/networks.h"
 #include "daemons/import-postfix/conversion/next_hops.h"
+#include "daemons/import-postfix/conversion/restriction_advice.h"
 #include "daemons/import-postfix/postfix/lists.h"
 #include "daemons/import-postfix/postfix/restriction_lists.h"
 #include <algorithm>
@@ -20,15 +22,16 @@ namespace {
 
 struct List {
     std::string_view name, stage; // when a policy server in it is asked
+    std::string_view key;         // of an [access.NAME]
 };
 // With smtpd_delay_reject, as it is by default, the first ones are all judged at RCPT.
-constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt"},
-                          {"smtpd_helo_restrictions", "rcpt"},
-                          {"smtpd_sender_restrictions", "rcpt"},
-                          {"smtpd_relay_restrictions", "rcpt"},
-                          {"smtpd_recipient_restrictions", "rcpt"},
-                          {"smtpd_data_restrictions", "data"},
-                          {"smtpd_end_of_data_restrictions", "end_of_data"}};
+constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt", "client"},
+                          {"smtpd_helo_restrictions", "rcpt", "helo"},
+                          {"smtpd_sender_restrictions", "rcpt", "sender"},
+                          {"smtpd_relay_restrictions", "rcpt", "relay"},
+                          {"smtpd_recipient_restrictions", "rcpt", "recipient"},
+                          {"smtpd_data_restrictions", "data", "data"},
+                          {"smtpd_end_of_data_restrictions", "end_of_data", "end_of_data"}};
 
 // What Postrider does anyway, or what only orders the list.
 constexpr std::string_view fixed[] = {"permit",
@@ -42,43 +45,6 @@ constexpr std::string_view fixed[] = {"permit",
                                       "check_recipient_maps",
                                       "reject_multi_recipient_bounce",
                                       "permit_inet_interfaces"};
-struct Advice {
-    std::string_view begin, text;
-};
-constexpr Advice advice[] = {
-    {"check_recipient_access",
-     "relocated.tables reject single recipients with 5.1.6; for the rest use a policy service"},
-    {"check_client_access", "use a [dns_list] of your own, relay.networks, or a policy service"},
-    {"check_sender_access", "use a policy service, or content.header_checks on Return-Path and From"},
-    {"check_", "use a policy service, which can query such a table"},
-    {"reject_unverified_",
-     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list the valid recipients"},
-    {"reject_rhsbl_", "use a milter, such as rspamd, which can query lists of domains"},
-    {"permit_rhswl_", "use a milter, such as rspamd, which can query lists of domains"},
-    {"reject_unknown_", "use a milter, such as rspamd, which can score names that are not in the DNS"},
-    {"reject_non_fqdn_",
-     "addresses without a domain are completed for programs on this host; use a milter for the rest"},
-    {"reject_invalid_", "use a milter, such as rspamd, which can score invalid names"},
-    {"permit_tls_", "certificates do not permit relaying: let those clients authenticate"},
-    {"reject_plaintext_session", "set tls = \"require\" for the listener"},
-    {"permit_mx_backup", "name the domains in relay.domains"},
-    {"permit_naked_ip_address", "addresses instead of names are accepted"},
-    {"reject_unauthenticated_sender_login",
-     "use a policy service or a milter: auth.sender_match concerns authenticated "
-     "clients only"},
-    {"reject_known_sender_login", "set auth.sender_match, which covers every sender, or use a policy service"},
-    {"sleep", "smtpd.greeting_delay makes strangers wait"},
-};
-
-std::string_view advice_on(std::string_view word) {
-    for (const auto& [begin, text] : advice)
-        if (word.starts_with(begin)) return text;
-    return "use a policy service or a milter for this decision";
-}
-
-// Losing one of these rejects no less; any other may be what keeps a client or a message out.
-bool only_permits(std::string_view word) { return word.starts_with("permit_") || word == "sleep"; }
-
 // What is found for one listener after the other, written when all are known.
 struct DnsList {
     std::vector<std::string> answers, listeners;
@@ -89,17 +55,22 @@ struct DnsList {
     std::string origin;
 };
 struct Policy {
+    std::string name;
+    bool by_rule = false; // asked by an access rule, not at a stage of its own
     std::string address, stage, timeout, on_failure, origin;
     std::vector<std::string> listeners;
 };
 
 class Restrictions {
 public:
-    explicit Restrictions(Import& import) : import_(import) {}
+    explicit Restrictions(Import& import) : import_(import), access_(import) {}
 
     void read(const Import::Listener& listener) {
         relays_ = authenticated_ = true;
-        for (const auto& list : lists) read(listener, list);
+        if (needs_rules(listener))
+            read_as_rules(listener);
+        else
+            for (const auto& list : lists) read(listener, list);
         const auto key = fmt::format("listen.{}.auth", listener.name);
         if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
             import_.draft.set(key, "false", auth->origin);
@@ -127,15 +98,16 @@ public:
             if (!list.answers.empty() && !list.any_answer) import_.draft.set(section + ".answers", toml(list.answers));
             if (list.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(list.listeners));
         }
-        std::size_t number = 0;
+        access_.write([this](const std::string& listener) { return listens(listener); });
         for (auto& policy : policies_) {
             if (!some_are_left(policy.listeners)) continue;
-            const auto section = fmt::format("policy.postfix_{}", ++number);
+            const auto section = "policy." + policy.name;
             import_.draft.set(section + ".address", toml(policy.address), policy.origin);
             import_.draft.set(section + ".stage", toml(policy.stage));
             import_.draft.set(section + ".timeout", toml(policy.timeout));
             if (!policy.on_failure.empty()) import_.draft.set(section + ".on_failure", toml(policy.on_failure));
-            if (policy.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(policy.listeners));
+            if (!policy.by_rule && policy.listeners != all_relays())
+                import_.draft.set(section + ".listeners", toml(policy.listeners));
         }
         const bool any =
             std::ranges::any_of(import_.listeners, [](const auto& listener) { return !listener.submission; });
@@ -228,29 +200,88 @@ private:
                                      "clients in relay.networks may relay here too: it applies to all listeners");
     }
 
-    void read(const Import::Listener& listener, const List& list) {
-        const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
+    // The words of a list, and what they say about relaying; empty after an error.
+    std::vector<postfix::Restriction> words_of(const Import::Listener& listener, const List& list) {
+        auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
         import_.mark_converted(list.name);
-        if (!restrictions) return import_.fail(list.name, restrictions.error());
+        if (!restrictions) {
+            import_.fail(list.name, restrictions.error());
+            return {};
+        }
         if (list.stage == "rcpt") {
             relays_ = relays_ && postfix::permits_relay(*restrictions, "permit_mynetworks");
             authenticated_ = authenticated_ && postfix::permits_relay(*restrictions, "permit_sasl_authenticated");
         }
+        return *std::move(restrictions);
+    }
+
+    // Does the list end there, on a submission listener also for all clients that may send?
+    bool ends_list(const Import::Listener& listener, std::string_view word) const {
+        if (word == "reject" || word == "defer" || word == "permit") return true;
+        if (!listener.submission) return false;
+        const auto* auth = import_.draft.find(fmt::format("listen.{}.auth", listener.name));
+        return word == "permit_sasl_authenticated" || (word == "permit_mynetworks" && !(auth && auth->value == "true"));
+    }
+
+    bool needs_rules(const Import::Listener& listener) {
+        for (const auto& list : lists) {
+            const auto restrictions = postfix::restrictions_of(import_.value(listener.values, list.name));
+            bool for_our_domains = false; // permitted so far
+            for (const auto& each : restrictions ? *restrictions : std::vector<postfix::Restriction>{}) {
+                if (access_.only_as_rule(each)) return true;
+                if ((each.word == "reject" || each.word == "defer") && !listener.submission && !for_our_domains)
+                    return true;
+                for_our_domains =
+                    for_our_domains || each.word == "permit_auth_destination" || each.word == "permit_mx_backup";
+                if (ends_list(listener, each.word)) break;
+            }
+        }
+        return false;
+    }
+
+    void read_as_rules(const Import::Listener& listener) {
+        std::vector<AccessRules::List> all;
+        bool named = false; // permit_mynetworks, which needs relay.networks; what these may is in the lists
+        for (const auto& list : lists) {
+            auto restrictions = words_of(listener, list);
+            for (const auto& each : restrictions) named = named || each.word == "permit_mynetworks";
+            std::erase_if(restrictions, [&](const auto& each) {
+                const bool match = each.word == "reject_sender_login_mismatch" ||
+                                   each.word == "reject_authenticated_sender_login_mismatch";
+                if (match) sender_match(listener, list, each.word);
+                return match;
+            });
+            const bool plain = std::ranges::all_of(
+                restrictions, [](const auto& each) { return std::ranges::find(fixed, each.word) != std::end(fixed); });
+            if (!plain || !postfix::permits_relay(restrictions, "permit_mynetworks") || list.key != "relay")
+                all.push_back({list.name, list.key, std::move(restrictions)});
+        }
+        relays_ = relays_ || named;
+        access_.add(listener, all,
+                    {[&](std::string_view list, const postfix::Restriction& each) { missing(listener, list, each); },
+                     [&](std::string_view list, const std::string& part, const std::string& why) {
+                         unguarded(listener, list, part, why);
+                     },
+                     [&](std::string_view argument) {
+                         return policy(listener, {"smtpd_recipient_restrictions", "rcpt", ""}, argument, true);
+                     }});
+    }
+
+    // A restriction that is not an access rule here.
+    void missing(const Import::Listener& listener, std::string_view list, const postfix::Restriction& each) {
+        const auto whole = fmt::format("{}{}{}", each.word, each.more.empty() ? "" : " ", each.more);
+        const auto remark = fmt::format("no counterpart; {}", advice_on(each.word));
+        if (only_permits(each.word) || each.word == "warn_if_reject")
+            say(listener, list, fmt::format("{}: {}", whole, remark));
+        else
+            unguarded(listener, list, whole, remark);
+    }
+
+    void read(const Import::Listener& listener, const List& list) {
+        const auto restrictions = words_of(listener, list);
         std::vector<std::pair<std::string, std::string>> odd; // by advice
-        const auto* auth_key = import_.draft.find(fmt::format("listen.{}.auth", listener.name));
-        const bool auth = auth_key && auth_key->value == "true";
-        bool for_our_domains = false; // permitted so far
-        for (const auto& [word, more] : *restrictions) {
-            if ((word == "reject" || word == "defer") && !listener.submission && !for_our_domains)
-                unguarded(listener, list.name, word,
-                          "in Postfix nothing else is accepted, here all mail for local.domains and relay.domains: set "
-                          "service = \"submission\" for the listener, or use a policy service");
-            // The list ends there; on a submission listener also for all clients that may send.
-            if (word == "reject" || word == "defer" || word == "permit" ||
-                (listener.submission &&
-                 (word == "permit_sasl_authenticated" || (word == "permit_mynetworks" && !auth))))
-                break;
-            for_our_domains = for_our_domains || word == "permit_auth_destination" || word == "permit_mx_backup";
+        for (const auto& [word, more] : restrictions) {
+            if (ends_list(listener, word)) break;
             if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
             if (word == "reject_rbl_client" || word == "permit_dnswl_client")
                 on_list(listener, list, word, more);
@@ -300,8 +331,11 @@ private:
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
-    void policy(const Import::Listener& listener, const List& list, std::string_view text) {
+    // The name of its section; nothing: there is none, which was reported.
+    std::optional<std::string> policy(const Import::Listener& listener, const List& list, std::string_view text,
+                                      bool by_rule = false) {
         Policy out;
+        out.by_rule = by_rule;
         out.stage = list.stage, out.origin = fmt::format("check_policy_service in {}", list.name);
         auto words = postfix::words_of(postfix::unbraced(text));
         auto timeout = import_.value("smtpd_policy_service_timeout"),
@@ -317,9 +351,11 @@ private:
                 action = value;
         }
         const auto address = words.empty() ? std::nullopt : service_address(import_, words[0]);
-        if (!address)
-            return unguarded(listener, list.name, fmt::format("check_policy_service {}", text),
-                             "write its numeric address in a [policy.NAME]");
+        if (!address) {
+            unguarded(listener, list.name, fmt::format("check_policy_service {}", text),
+                      "write its numeric address in a [policy.NAME]");
+            return {};
+        }
         out.address = *address;
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
         out.on_failure = action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
@@ -327,15 +363,17 @@ private:
                          : action.starts_with('5') || action.starts_with("REJECT") ? "reject"
                                                                                    : "tempfail";
         for (auto& same : policies_)
-            if (same.address == out.address && same.stage == out.stage) {
+            if (same.address == out.address && same.stage == out.stage && same.by_rule == by_rule) {
                 if (std::ranges::find(same.listeners, listener.name) == same.listeners.end())
                     same.listeners.push_back(listener.name);
-                return;
+                return same.name;
             }
         out.listeners = {listener.name};
+        out.name = fmt::format("postfix_{}", policies_.size() + 1);
         policies_.push_back(std::move(out));
         import_.mark_converted("smtpd_policy_service_timeout"),
             import_.mark_converted("smtpd_policy_service_default_action");
+        return policies_.back().name;
     }
 
     // Who may send over a submission listener without AUTH.
@@ -368,6 +406,7 @@ private:
     std::vector<const Import::Listener*> not_for_mynetworks_;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;
+    AccessRules access_;
 };
 
 // postscreen's lists and its pause before the greeting.

@@ -3,6 +3,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/queue/try_client.h"
 #include <fmt/format.h>
 
 namespace postrider {
@@ -35,6 +36,10 @@ void print_step(const json& line) {
 } // namespace
 
 int try_address(const Arguments& arguments) {
+    if (arguments.has("--client")) return try_client(arguments);
+    for (const auto* other : {"--helo", "--name", "--user", "--to", "--tls", "--listener"})
+        if (arguments.has(other)) return fail(usage, fmt::format("{} needs --client", other));
+    if (arguments.words.empty()) return fail(usage, "expected an address");
     const auto& address = arguments.words[0];
     if (address.find('@') == address.npos)
         return fail(usage, fmt::format("\"{}\" is not a valid address: it has no @", address));

@@ -74,7 +74,14 @@ constexpr std::string_view message_selection = "ID...|WORD...|-", pause_scope = 
 constexpr Option try_options[] = {{"--from", "SENDER", "sender to use instead of the null sender"},
                                   {"--host", "HOST[:PORT]", "try only this host"},
                                   {"--all", "", "try every host, even after one has answered"},
-                                  {"-v", "", "also show the SMTP conversation"}};
+                                  {"-v", "", "also show the SMTP conversation"},
+                                  {"--client", "IP", "instead: show what the access rules say to this client"},
+                                  {"--name", "NAME", "the client's name, instead of that in the DNS"},
+                                  {"--helo", "NAME", "the name it greets with"},
+                                  {"--to", "ADDRESS", "the recipient"},
+                                  {"--user", "NAME", "the user it authenticates as"},
+                                  {"--tls", "", "its session is encrypted"},
+                                  {"--listener", "NAME", "the listener it connects to"}};
 constexpr Option passwd_options[] = {{"--addresses", "LIST", "other addresses the user may send as: a@b,@c"},
                                      {"--remove", "", "remove the user"}};
 
@@ -139,7 +146,8 @@ constexpr Command table[] = {
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
     {"explain", "ID|ADDRESS", 1, 1, {}, "explain why a message waits, or where mail for an address would go", explain},
-    {"try", "ADDRESS", 1, 1, try_options, "connect to the next hop of an address, up to RCPT, and show each step",
+    {"try", "[ADDRESS]", 0, 1, try_options,
+     "connect to the next hop of an address, up to RCPT, and show each step; or show which access rule decides",
      try_address},
     {"suppress add", "ADDRESS|DOMAIN...", 1, unlimited, suppress_options,
      "send no more mail to these recipients; return waiting mail", suppress_add},

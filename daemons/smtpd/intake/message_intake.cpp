@@ -39,6 +39,7 @@ void MessageIntake::add_recipient(std::string address, smtp::event::Rcpt& rcpt) 
 void MessageIntake::apply(const PolicyVerdict& verdict) {
     for (const auto& field : verdict.fields) fields_ += field + "\r\n";
     added_recipients_.insert(added_recipients_.end(), verdict.added_recipients.begin(), verdict.added_recipients.end());
+    if (!verdict.redirect.empty()) redirect_ = verdict.redirect;
     if (discard_.empty()) discard_ = verdict.discard;
     if (!verdict.hold.empty() && envelope_.verdict == spool::Verdict::accept) {
         envelope_.verdict = spool::Verdict::hold;
@@ -223,6 +224,10 @@ bool MessageIntake::is_kept() {
 
 void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>)> done) {
     done_ = std::move(done);
+    if (!redirect_.empty()) {
+        envelope_.recipients.assign(1, {});
+        envelope_.recipients.front().address = redirect_;
+    }
     const bool copied = common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     if (milter_message_)
         milter_message_->seal();

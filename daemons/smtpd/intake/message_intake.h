@@ -49,7 +49,7 @@ public:
     void add_recipient(std::string address, smtp::event::Rcpt& rcpt);
     // "QID: client=" was logged, with the first recipient: rejections carry the id from then on.
     bool has_begun() const { return begun_; }
-    // The fields, copies, hold or discard that a policy asks for.
+    // The fields, copies, other recipient, hold or discard that a policy asks for.
     void apply(const PolicyVerdict& verdict);
 
     // DATA was accepted: content comes. `resumed` is called whenever paused() ends.
@@ -113,6 +113,7 @@ private:
     std::optional<smtp::Reply> rejection_;      // found in the content; replied at its end
     std::string fields_;                        // that policies put at the head of the header
     std::vector<std::string> added_recipients_; // recipients that policies added
+    std::string redirect_;                      // not empty: the only recipient
     std::string discard_;                       // not empty: accepted and discarded, and why
     std::string hint_;                          // the envelope as it is committed
     std::function<void(std::optional<common::Unavailable>)> done_;

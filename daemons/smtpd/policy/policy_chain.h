@@ -41,7 +41,7 @@ struct PolicyContext {
 };
 
 // Whose verdict something is: log lines distinguish it.
-enum class PolicySource : std::uint8_t { policy, milter, header_check };
+enum class PolicySource : std::uint8_t { policy, milter, header_check, access };
 
 // Something that gets a line in the log, apart from rejections: "QID: hold: RCPT from …".
 struct LogNote {
@@ -63,6 +63,7 @@ struct PolicyVerdict {
     smtp::Reply reply;                         // reject
     std::vector<std::string> fields;           // to go at the head of the message: "Name: value"
     std::vector<std::string> added_recipients; // further recipients
+    std::string redirect;                      // not empty: the only recipient
     std::string hold;                          // not empty: keep the message, and why
     std::string discard;                       // not empty: accept and discard it, and why
     std::string warning;                       // for the log

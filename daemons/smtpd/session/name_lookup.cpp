@@ -18,8 +18,8 @@ bool wants_name(const Settings& settings, const common::IpAddress& address) {
 
 NameLookup::NameLookup(std::shared_ptr<dns::Resolver> resolver, common::Deadlines& deadlines,
                        const common::IpAddress& address, smtp::Monotonic until, Done done)
-    : done_(std::move(done)), resolver_(std::move(resolver)), deadline_(deadlines, [this] { finish(""); }),
-      lookup_(*resolver_, address, [this](const std::string& name) { finish(name); }) {
+    : done_(std::move(done)), resolver_(std::move(resolver)), deadline_(deadlines, [this] { finish({}); }),
+      lookup_(*resolver_, address, [this](const dns::ClientName::Names& names) { finish(names); }) {
     if (pending()) deadline_.set(until);
 }
 
@@ -28,9 +28,9 @@ void NameLookup::abandon() {
     deadline_.clear();
 }
 
-void NameLookup::finish(const std::string& name) {
+void NameLookup::finish(const dns::ClientName::Names& names) {
     deadline_.clear();
-    if (const auto done = std::exchange(done_, nullptr)) done(name); // may destroy this
+    if (const auto done = std::exchange(done_, nullptr)) done(names); // may destroy this
 }
 
 } // namespace smtpd

@@ -16,8 +16,8 @@ bool wants_name(const Settings& settings, const common::IpAddress& address);
 
 class NameLookup {
 public:
-    // Once, unless abandoned; "": it has none, or none in time.
-    using Done = std::function<void(const std::string& name)>;
+    // Once, unless abandoned; names that it has not, or not in time, are "".
+    using Done = dns::ClientName::Done;
     NameLookup(std::shared_ptr<dns::Resolver> resolver, common::Deadlines& deadlines, const common::IpAddress& address,
                smtp::Monotonic until, Done done);
     NameLookup(const NameLookup&) = delete;
@@ -26,7 +26,7 @@ public:
     void abandon();
 
 private:
-    void finish(const std::string& name);
+    void finish(const dns::ClientName::Names& names);
 
     Done done_;
     std::shared_ptr<dns::Resolver> resolver_; // outlives the lookup

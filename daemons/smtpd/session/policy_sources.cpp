@@ -317,7 +317,8 @@ std::unique_ptr<PolicyChain> make_policy_chain(WorkerContext& worker, const Rule
         if (delay > 0s && rules.listener.service == config::Service::relay)
             checks.push_back(std::make_unique<GreetingDelay>(worker.deadlines, delay));
         for (auto& policy : worker.policy_sources->policies)
-            if (concerns(policy->service().listeners, rules.listener))
+            if (concerns(policy->service().listeners, rules.listener) &&
+                !worker.policy_sources->access.policy_services.contains(policy->service().name))
                 checks.push_back(std::make_unique<PolicyServiceCheck>(worker.policy_sources, *policy, worker.log));
     }
     if (!worker.policy_sources->header_checks.empty())

@@ -1,15 +1,27 @@
 // The checks for the clients of a listener, by its configuration: builds the PolicyChain of a session. The checks
 // themselves are a few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
+#include "daemons/common/access/access_lookups.h"
 #include "daemons/common/filters/milter/client.h"
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/decide/access/rule.h"
 #include "daemons/smtpd/policy/policy_chain.h"
 #include "daemons/smtpd/policy/policy_client.h"
 #include "daemons/smtpd/policy/rules.h"
 #include "daemons/smtpd/session/worker_context.h"
+#include <map>
+#include <set>
 
 namespace smtpd {
+
+// Access rules, and what they ask.
+struct AccessSources {
+    std::map<std::string, decide::access::RuleSet, std::less<>> rules; // by listener
+    std::shared_ptr<common::AccessLookups> lookups;                    // null: there are no rules
+    std::set<std::string, std::less<>> policy_services;                // asked by rules, not at a stage of their own
+    bool failing = false;                                              // a table could not be asked
+};
 
 // All that can be asked, by one configuration; lives until its last session has gone.
 struct PolicySources {
@@ -17,6 +29,7 @@ struct PolicySources {
     common::Problems problems; // those that do not answer
     std::vector<std::unique_ptr<PolicyClient>> policies;
     common::HeaderChecks header_checks;
+    AccessSources access;
 };
 // `tell`: which of them do not answer, in one line for status; "" all do.
 std::shared_ptr<PolicySources> make_policy_sources(common::Loop& loop, common::Log& log,

@@ -36,7 +36,10 @@ void SessionHandler::handle(smtp::ServerEvent& event) {
     std::visit([this](auto& each) { on(each); }, event);
 }
 
-void SessionHandler::answer(const Reply& reply) { session_.answer(reply, common::Loop::now().monotonic); }
+void SessionHandler::answer(const Reply& reply) {
+    using enum smtp::ServerSession::AfterReply;
+    session_.answer(reply, common::Loop::now().monotonic, reply.code == 521 ? close : proceed); // RFC 7504
+}
 
 void SessionHandler::reject(Verb command, const Reply& reply, std::string_view to) {
     const bool of_mail = command == Verb::mail || command == Verb::rcpt || command == Verb::end_of_message;
@@ -54,13 +57,17 @@ void SessionHandler::answer_or_reject(Verb command, const Reply& reply) {
 
 void SessionHandler::on(smtp::event::Connect&) {
     if (named_by_proxy_ || !wants_name(*rules_.config, client_.address)) return greet();
-    name_lookup_ = std::make_unique<NameLookup>(
-        worker_.resolver, worker_.deadlines, client_.address,
-        common::Loop::now().monotonic + rules_.config->smtpd.reverse_name_timeout, [this](const std::string& name) {
-            if (!name.empty()) client_.name = smtp::printable(name, 255);
-            greet();
-            driver_.resume();
-        });
+    name_lookup_ =
+        std::make_unique<NameLookup>(worker_.resolver, worker_.deadlines, client_.address,
+                                     common::Loop::now().monotonic + rules_.config->smtpd.reverse_name_timeout,
+                                     [this](const dns::ClientName::Names& names) {
+                                         if (!names.confirmed.empty())
+                                             client_.name = smtp::printable(names.confirmed, 255);
+                                         if (client_.reverse_name.empty())
+                                             client_.reverse_name = smtp::printable(names.reverse, 255);
+                                         greet();
+                                         driver_.resume();
+                                     });
 }
 
 void SessionHandler::greet() {
@@ -75,10 +82,8 @@ void SessionHandler::greet() {
         return answer(reply);
     }
     policy_chain_ = make_policy_chain(worker_, rules_, client_);
-    if (policy_chain_ && session_.greeted()) { // by the proxy
-        policy_chain_->context.helo = smtp::printable(session_.helo(), 255);
-        policy_chain_->context.protocol = session_.protocol();
-    }
+    access_ = make_access_control(worker_, rules_, client_);
+    if (session_.greeted()) set_greeting(session_.helo(), session_.protocol()); // by the proxy
     if (rules_.listener.tls == config::ListenerTls::implicit && !tls_) return driver_.start_tls();
     send_banner();
 }
@@ -93,19 +98,26 @@ void SessionHandler::greet_unnamed() {
     greet();
 }
 
+void SessionHandler::set_greeting(std::string_view helo, std::string_view protocol) {
+    const auto describe = [&](PolicyContext& context) {
+        context.helo = smtp::printable(helo, 255);
+        context.protocol = protocol;
+    };
+    if (policy_chain_) describe(policy_chain_->context);
+    if (access_) describe(access_->context);
+}
+
 void SessionHandler::drop_greeting() {
     if (naming()) log_.lines().info("connect from {}", client_.peer());
     name_lookup_.reset();
     policy_chain_.reset();
+    access_.reset();
 }
 
 void SessionHandler::on(smtp::event::Helo& helo) {
     xforward_.reset();
     session_.apply_settings(worker_.settings_of(rules_), common::Loop::now().monotonic);
-    if (policy_chain_) {
-        policy_chain_->context.helo = smtp::printable(helo.name, 255);
-        policy_chain_->context.protocol = helo.extended ? "ESMTP" : "SMTP";
-    }
+    set_greeting(helo.name, helo.extended ? "ESMTP" : "SMTP");
     with_policy_checks(
         Stage::helo, [this] { answer({250, {}, dynamic_capabilities(session_.offered(), common::Loop::now().wall)}); });
 }
@@ -187,6 +199,7 @@ void SessionHandler::on(smtp::event::Xclient& xclient) {
     named_by_proxy_ = xclient.attributes.name || !xclient.attributes.address;
     if (name_lookup_) worker_.loop.defer([gone = std::shared_ptr(std::move(name_lookup_))] {}); // it may be the caller
     worker_.loop.defer([gone = std::shared_ptr(std::move(policy_chain_))] {}); // a check of it may be the caller
+    worker_.loop.defer([gone = std::shared_ptr(std::move(access_))] {});
     xforward_.reset();
     log_.begin_row();
     const auto& limits = rules_.listener.limits;
@@ -207,6 +220,15 @@ void SessionHandler::on(smtp::event::Xforward& xforward) {
 }
 
 // --- policy
+
+void SessionHandler::apply_access_rules(Stage stage, std::optional<Reply> relaying, std::function<void()> then) {
+    describe_session(stage, access_->context);
+    auto verdict = access_->ask(stage, std::move(relaying), [this, stage, then](const PolicyVerdict& late) {
+        apply_verdict(stage, late, then);
+        driver_.resume();
+    });
+    if (verdict) apply_verdict(stage, *verdict, then);
+}
 
 void SessionHandler::run_policy_chain(Stage stage, std::function<void()> then) {
     describe_session(stage, policy_chain_->context);
@@ -254,12 +276,12 @@ void SessionHandler::describe_session(Stage stage, PolicyContext& context) const
 
 void SessionHandler::apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then) {
     const auto command = verb_of(stage);
-    for (const auto& note : verdict.notes) log_.note(command, note, message_.get());
+    const auto to = stage == Stage::rcpt ? rcpt_.path.text() : std::string();
+    for (const auto& note : verdict.notes) log_.note(command, note, message_.get(), to);
     if (verdict.kind == PolicyVerdict::Kind::reject) {
         const Reply said = with_soft_bounce(verdict.reply, rules_);
         if (verdict.by != PolicySource::header_check) // its note has it
-            log_.rejected(command, said, message_.get(), stage == Stage::rcpt ? rcpt_.path.text() : std::string(),
-                          verdict.by);
+            log_.rejected(command, said, message_.get(), to, verdict.by);
         answer(said);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
@@ -312,9 +334,20 @@ void SessionHandler::on(smtp::event::Rcpt& rcpt) {
         worker_.spool_writer.check_memory();
         return reject(Verb::rcpt, reply_for(common::Unavailable::memory), rcpt.path.text());
     }
-    auto decision = evaluate_recipient(rules_, client_, rcpt.path);
-    if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
+    auto decision = smtpd::evaluate_recipient(rules_, client_, rcpt_.path);
+    if (!access_ || rcpt_.path.bare_postmaster()) return evaluate_recipient(std::move(decision));
+    std::optional<Reply> relaying;
+    if (decision.kind == RelayDecision::Kind::reject) relaying = decision.reply;
+    apply_access_rules(Stage::rcpt, std::move(relaying), [this, decision] {
+        if (access_->discards()) return add_recipient(rcpt_.path.text());
+        evaluate_recipient(decision);
+    });
+}
+
+// What relay control, the recipient check and policies decide, once access rules have not rejected it.
+void SessionHandler::evaluate_recipient(RelayDecision decision) {
+    if (decision.kind == RelayDecision::Kind::reject) return reject(Verb::rcpt, decision.reply, rcpt_.path.text());
     const bool elsewhere = decision.kind == RelayDecision::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !worker_.checker.any_suppressed()) return take_recipient(std::move(decision.address));
     check_recipient({decision.address, message_->envelope().reverse_path},
@@ -339,16 +372,14 @@ void SessionHandler::check_recipient(RecipientChecker::Subject subject,
 }
 
 void SessionHandler::take_recipient(std::string address) {
-    with_policy_checks(Stage::rcpt, [this, address = std::move(address)] {
-        static const Reply ok{250, {2, 1, 5}, "Ok"};
-        if (!message_->has_begun())
-            log_.lines().info("{}: client={}{}{}{}{}{}", message_->id_text(), client_.peer(),
-                              client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
-                              client_.user.empty() ? "" : ", sasl_username=", client_.user,
-                              forwarded_text(xforward_.get()));
-        message_->add_recipient(address, rcpt_);
-        answer(ok);
-    });
+    with_policy_chain(Stage::rcpt, [this, address = std::move(address)] { add_recipient(address); });
+}
+
+void SessionHandler::add_recipient(const std::string& address) {
+    static const Reply ok{250, {2, 1, 5}, "Ok"};
+    if (!message_->has_begun()) log_.message_begun(*message_, forwarded_text(xforward_.get()));
+    message_->add_recipient(address, rcpt_);
+    answer(ok);
 }
 
 // --- content
@@ -390,7 +421,10 @@ void SessionHandler::check_message() {
     const auto id = message_->message_id();
     log_.lines_of_message().info("{}: message-id={}", message_->id_text(),
                                  id.empty() ? "<>" : id); // also of a message that is refused
-    if (policy_chain_) policy_chain_->context.message = &message_->open_for_filters();
+    if (policy_chain_ || access_) {
+        auto& whole = message_->open_for_filters();
+        if (policy_chain_) policy_chain_->context.message = &whole;
+    }
     with_policy_checks(Stage::end_of_data, [this] { commit_message(); });
 }
 
@@ -416,6 +450,7 @@ void SessionHandler::end_transaction() {
     message_.reset();
     xforward_.reset();
     if (policy_chain_) policy_chain_->transaction_over();
+    if (access_) access_->transaction_over();
 }
 
 void SessionHandler::on(smtp::event::Reset&) { end_transaction(); }

@@ -10,6 +10,7 @@
 #include "daemons/smtpd/policy/recipient_checker.h"
 #include "daemons/smtpd/policy/relay_policy.h"
 #include "daemons/smtpd/policy/rules.h"
+#include "daemons/smtpd/session/access_control.h"
 #include "daemons/smtpd/session/name_lookup.h"
 #include "daemons/smtpd/session/session_log.h"
 #include "daemons/smtpd/session/worker_context.h"
@@ -87,20 +88,29 @@ private:
     void answer_or_reject(smtp::Verb command, const smtp::Reply& reply);
 
     void greet();
+    void set_greeting(std::string_view helo, std::string_view protocol);
     void send_banner();
     void authenticated(const AuthExchange::Answer& answer);
-    // Calls `then` unless a policy rejects; then the client has been answered.
+    // Calls `then` unless access rules or a policy reject; then the client has been answered.
     template <class Then> void with_policy_checks(Stage stage, Then then) {
+        if (!access_) return with_policy_chain(stage, std::move(then));
+        apply_access_rules(stage, {}, [this, stage, then = std::move(then)] { with_policy_chain(stage, then); });
+    }
+    template <class Then> void with_policy_chain(Stage stage, Then then) {
         if (!policy_chain_) return then();
         run_policy_chain(stage, std::move(then));
     }
+    // `relaying`: relay control's rejection of the recipient, if any.
+    void apply_access_rules(Stage stage, std::optional<smtp::Reply> relaying, std::function<void()> then);
     void run_policy_chain(Stage stage, std::function<void()> then);
     void describe_session(Stage stage, PolicyContext& context) const;
     void apply_verdict(Stage stage, const PolicyVerdict& verdict, const std::function<void()>& then);
     // Calls `then` with the categorizer's answer about an address: at once, or later.
     void check_recipient(RecipientChecker::Subject subject, std::function<void(const RecipientChecker::Answer&)> then);
     bool room_for_recipient() const;
+    void evaluate_recipient(RelayDecision decision);
     void take_recipient(std::string address);
+    void add_recipient(const std::string& address);
     Reception reception() const;
     void check_message();
     void commit_message();
@@ -119,6 +129,7 @@ private:
     const std::uint64_t number_;                       // in the log
     SessionLog log_;
     std::unique_ptr<MessageIntake> message_;    // most sessions that wait have none
+    std::unique_ptr<AccessControl> access_;     // null: no access rules apply
     std::unique_ptr<PolicyChain> policy_chain_; // null: no policy applies
     const tls::Session* tls_ = nullptr;         // null: plain text
     tls::ConnectionInfo tls_facts_;

@@ -21,7 +21,8 @@ std::string SessionLog::envelope_text(const MessageIntake* message, std::string_
 
 common::LogContext SessionLog::lines_of(PolicySource by, Verb command) const {
     const bool whole = command == Verb::end_of_message;
-    return whole && by != PolicySource::policy ? lines_of_message() : lines();
+    const bool by_session = by == PolicySource::policy || by == PolicySource::access;
+    return whole && !by_session ? lines_of_message() : lines();
 }
 
 void SessionLog::rejected(Verb command, const Reply& reply, const MessageIntake* message, std::string_view to,
@@ -57,7 +58,17 @@ void SessionLog::refused_by_session(smtp::event::Refused& refused, const Message
     last_refusal_ = std::move(refused.reply);
 }
 
-void SessionLog::note(Verb command, const LogNote& note, const MessageIntake* message) {
+void SessionLog::message_begun(const MessageIntake& message, std::string_view forwarded) {
+    lines().info("{}: client={}{}{}{}{}{}", message.id_text(), client_.peer(),
+                 client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
+                 client_.user.empty() ? "" : ", sasl_username=", client_.user, forwarded);
+}
+
+void SessionLog::note(Verb command, const LogNote& note, const MessageIntake* message, std::string_view to) {
+    if (note.by == PolicySource::access)
+        return lines().info("{}: {}: {} from {}: {}; {}",
+                            message && message->has_begun() ? std::string_view(message->id_text()) : "NOQUEUE",
+                            note.verb, name_of(command), client_.peer(), note.text, envelope_text(message, to));
     const auto id = message ? std::string_view(message->id_text()) : "NOQUEUE";
     const auto log = lines_of(note.by, command);
     if (note.by == PolicySource::header_check)

@@ -39,7 +39,9 @@ public:
     // Ends such a row.
     void begin_row() { last_refusal_ = {}; }
 
-    void note(smtp::Verb command, const LogNote& note, const MessageIntake* message);
+    // "QID: client=", with the first recipient; `forwarded`: where it came from before.
+    void message_begun(const MessageIntake& message, std::string_view forwarded);
+    void note(smtp::Verb command, const LogNote& note, const MessageIntake* message, std::string_view to = {});
     void disconnected(smtp::event::Disconnect::Cause cause);
 
 private:

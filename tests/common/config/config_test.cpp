@@ -2,6 +2,7 @@
 #include "daemons/common/config/load.h"
 #include "daemons/common/text/units.h"
 #include "tests/common/config/reading.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 using namespace std::chrono_literals;
@@ -19,6 +20,40 @@ TEST_CASE("keys to sign with: selector and file, from the configuration's direct
     CHECK(rule.sign == (decide::MailOrigin::local | decide::MailOrigin::reports));
     CHECK(rule.lifetime == 240h);
     CHECK(c.files.back().path == "/k2");
+}
+
+TEST_CASE("access rules: lists in the words of Postfix, for the listeners that they name or for all that relay") {
+    const auto c = good("[access.b]\nlisteners = [\"other\"]\nclient = [\"reject\"]\ndelay_reject = false\n"
+                        "[access.a]\nclient = [\"permit_mynetworks\", \"check_client_access text:/t\"]\n"
+                        "recipient = [\"strict\", \"check_policy_service grey\"]\n"
+                        "[access_class.strict]\nrules = [\"check_sender_access regexp:/r\", \"reject\"]\n"
+                        "[policy.grey]\naddress = \"unix:/g\"\n[local]\nrecipient_delimiter = \"-\"\n"
+                        "[listen.smtp]\naddresses = [\"[::]:25\"]\n[listen.other]\naddresses = [\"[::]:26\"]\n"
+                        "[listen.users]\naddresses = [\"[::]:27\"]\nservice = \"submission\"\ntls = \"no\"\n"
+                        "submission_networks = [\"127.0.0.1\"]\n");
+    const auto rules_of = [&](std::string_view name) {
+        const auto found = std::ranges::find(c.listeners, name, &config::Listener::name);
+        REQUIRE(found != c.listeners.end());
+        return config::access_rules_for(c.access, *found);
+    };
+    REQUIRE(rules_of("smtp"));
+    CHECK(rules_of("smtp")->name == "a");
+    REQUIRE(rules_of("other"));
+    CHECK(rules_of("other")->name == "b");
+    CHECK(!rules_of("users"));
+    const auto set = config::rule_set(*rules_of("smtp"), c.access_classes, c.local.recipient_delimiter);
+    using decide::access::List;
+    CHECK(set.list(List::client).size() == 2);
+    CHECK(set.list(List::helo).empty());
+    CHECK(set.classes.at("strict").size() == 2);
+    CHECK(set.recipient_delimiter == '-');
+    CHECK(set.delay_reject);
+    CHECK(!config::rule_set(*rules_of("other"), {}, "").delay_reject);
+    REQUIRE(c.table_references.size() == 2);
+    CHECK(c.table_references[0].table == "text:/t");
+    CHECK(c.table_references[1].key == "access_class.strict.rules");
+    CHECK(c.files.size() == 2); // which must be there
+    CHECK(config::policy_services_in(c.access, c.access_classes) == std::set<std::string, std::less<>>{"grey"});
 }
 
 TEST_CASE("files that smtp-client reads are found from the configuration's directory, and looked for") {
@@ -374,6 +409,31 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: required key \"addresses\" is missing"},
         {"[listen.local]\naddresses = \"*:25\"",
          "f.toml:1:9: listen.local: \"local\" is reserved for mail from programs on this host: choose another name"},
+        {"[access.a]\nclient = [\"permit\", \"rejct\"]",
+         "f.toml:2:1: access.a.client: \"rejct\" is not a rule, and there is no [access_class.rejct]"},
+        {"[access.a]\nclient = [\"check_client_access hash:/x\"]",
+         "f.toml:2:11: access.a.client: check_client_access hash:/x: \"hash:/x\": table type hash is not supported; "
+         "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
+        {"[access.a]\nclient = [\"check_client_access table:none\"]",
+         "f.toml:2:1: access.a.client: there is no [table.none]"},
+        {"[access.a]\nclient = [\"reject_unverified_sender\"]",
+         "f.toml:2:11: access.a.client: reject_unverified_sender is not supported: addresses are not verified by "
+         "probes: list the valid recipients in relay.recipients or virtual_mailbox.recipients"},
+        {"[access.a]\nclient = [\"check_policy_service b\"]", "f.toml:2:1: access.a.client: there is no [policy.b]"},
+        {"[access.a]\nlisteners = [\"b\"]", "f.toml:2:1: access.a.listeners: there is no [listen.b]"},
+        {"[access.a]\n[access.b]", "f.toml:2:9: access.b: listeners is missing: [access.a] has none either"},
+        {"[access.a]\nlisteners = [\"smtp\"]\n[access.b]\nlisteners = [\"smtp\"]\n"
+         "[listen.smtp]\naddresses = [\"[::]:25\"]",
+         "f.toml:4:1: access.b.listeners: smtp has the rules of [access.a]"},
+        {"[access_class.a]\nrules = [\"b\"]\n[access_class.b]\nrules = [\"a\"]",
+         "f.toml:2:1: access_class.a.rules: the class contains itself\n"
+         "f.toml:4:1: access_class.b.rules: the class contains itself"},
+        {"[access_class.reject]\nrules = []",
+         "f.toml:1:15: access_class.reject: not a valid name of a class: expected lower-case letters, digits, "
+         "\"-\" and \"_\", and not the name of a rule"},
+        {"[access_class.A]\nrules = []",
+         "f.toml:1:15: access_class.A: not a valid name of a class: expected lower-case letters, digits, "
+         "\"-\" and \"_\", and not the name of a rule"},
         {"[policy.a]\naddress = \"unix:/x\"\nlisteners = \"local\"",
          "f.toml:3:1: policy.a.listeners: there is no [listen.local]"},
         {"[milter.a]\naddress = \"unix:/x\"\nlisteners = [\"local\", \"b\"]",

@@ -27,13 +27,16 @@ std::set<std::string> all_names() {
     decide::queue::RetryPolicy retry;
     config::PolicyService policy;
     config::DnsList dns_list;
+    config::AccessRules access;
+    config::AccessClass access_class;
     config::Milter milter;
     config::Pool pool;
     config::LookupTable table;
     auto sections = config::fixed_sections(config);
     for (const auto& each : {config::section_for(listener), config::section_for(route), config::section_for(signing),
                              config::section_for(retry), config::section_for(policy), config::section_for(dns_list),
-                             config::section_for(milter), config::section_for(pool), config::section_for(table)})
+                             config::section_for(milter), config::section_for(pool), config::section_for(table),
+                             config::section_for(access), config::section_for(access_class)})
         sections.push_back(each);
     std::set<std::string> out;
     for (const auto& section : sections) {
@@ -45,8 +48,8 @@ std::set<std::string> all_names() {
 
 // "listen" is [listen.x] in a file.
 std::string heading(const std::string& section) {
-    const std::set<std::string> named = {"listen",   "route",  "dkim", "retry", "policy",
-                                         "dns_list", "milter", "pool", "table"};
+    const std::set<std::string> named = {"listen", "route", "dkim",  "retry",  "policy",      "dns_list",
+                                         "milter", "pool",  "table", "access", "access_class"};
     return named.contains(section) ? section + ".x" : section;
 }
 

@@ -168,6 +168,27 @@ TEST_CASE("what a process can never reach once it is confined") {
     }
 }
 
+// Files of tables are replaced as they change: it is their directory that is read.
+TEST_CASE("smtpd reads the tables of access rules, wherever they are, and nothing beside them") {
+    config::Config config;
+    config.spool.directory = "/spool";
+    config.table_references = {{"text:/srv/tables/clients", "access.a.client"},
+                               {"regexp:/srv/patterns/senders", "access_class.b.rules"},
+                               {"table:sql", "access.a.sender"},
+                               {"socketmap:unix:/run/x:y", "access.a.sender"},
+                               {"text:/home/aliases", "virtual_alias.tables"}};
+    config::LookupTable table;
+    table.name = "sql";
+    table.database = "/var/lib/users/base";
+    config.tables = {table};
+    const auto rights = common::access_rights_of(Role::smtpd, 0x10, config);
+    for (const std::string place : {"/srv/tables", "/srv/patterns", "/var/lib/users"})
+        CHECK_MESSAGE(std::ranges::find(rights.read, place) != rights.read.end(), place);
+    for (const std::string place : {"/home", "/run", "/srv", "/var/lib"})
+        CHECK_MESSAGE(std::ranges::find(rights.read, place) == rights.read.end(), place);
+    CHECK(common::missing_rights(common::access_rights_of(Role::smtpd, 0x10, {}), rights).size() >= 3);
+}
+
 TEST_CASE("system calls: no programs, no tracing; no network where there is nothing to talk to") {
     Place place;
     if (!has_seccomp(place)) return;

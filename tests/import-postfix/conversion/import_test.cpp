@@ -179,8 +179,9 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
     const std::pair<std::string, std::string> rows[] = {
         {"smtpd_banner = hello", "the greeting is"},
         {"content_filter = amavis:[127.0.0.1]:10024", "Run the filter as a [milter]"},
-        {"smtpd_sender_restrictions = check_sender_access hash:/x",
-         "check_sender_access hash:/x: no counterpart; use a policy service"},
+        {"smtpd_sender_restrictions = check_sender_access hash:/x", "/x: there is no such file"},
+        {"smtpd_sender_restrictions = reject_unverified_sender",
+         "reject_unverified_sender: no counterpart; addresses are not verified"},
         {"smtpd_client_restrictions = reject_rbl_client bl\"x.example", "name the zone"},
         {"smtpd_client_restrictions = reject_rbl_client bl.example\x1b[2J", "name the zone"},
         {"mailbox_transport = cyrus", "only lmtp has a counterpart"},

@@ -19,6 +19,8 @@ namespace config {
 struct AliasRules;
 struct LocalDelivery;
 
+struct AccessClass;
+struct AccessRules;
 struct Auth;
 struct Bounce;
 struct Canonical;
@@ -62,6 +64,8 @@ std::vector<Key> alias_keys(AliasRules&);       // more of [local]
 Section section_for(Listener&);
 Section section_for(PolicyService&);
 Section section_for(DnsList&);
+Section section_for(AccessRules&);
+Section section_for(AccessClass&);
 Section section_for(Milter&);
 Section section_for(Content&);
 Section section_for(AutomaticBcc&);

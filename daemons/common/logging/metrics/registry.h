@@ -15,7 +15,7 @@ namespace common {
 enum class MetricId : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
-    sessions, sessions_open, session_ends, rejects, tls_sessions, tls_failures, authentications,
+    sessions, sessions_open, session_ends, rejects, access_results, tls_sessions, tls_failures, authentications,
     lockouts, content_memory,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
@@ -36,6 +36,7 @@ enum class MailSource : std::uint8_t { smtp, local, report };
 enum class SessionEnd : std::uint8_t { quit, lost, timeout, errors, other };
 enum class RejectStage : std::uint8_t { connect, helo, mail, rcpt, data, message, auth, other };
 enum class RejectClass : std::uint8_t { temporary, permanent };
+enum class AccessResult : std::uint8_t { passed, rejected, deferred, discarded, held, redirected };
 enum class TlsUsed : std::uint8_t { tls_1_2, tls_1_3, other };
 enum class AuthResult : std::uint8_t { succeeded, failed, unavailable };
 enum class LockoutTarget : std::uint8_t { user, network };

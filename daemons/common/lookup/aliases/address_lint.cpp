@@ -5,6 +5,7 @@
 #include "daemons/common/lookup/aliases/include_file.h"
 #include "daemons/common/lookup/format/specification.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/decide/access/result_lint.h"
 #include "daemons/decide/addressing/address_keys.h"
 #include <algorithm>
 #include <cerrno>
@@ -88,6 +89,15 @@ std::optional<std::string> wrong_addresses(std::string_view key, const std::stri
 // The check for values of that configuration key; empty: its values are not addresses.
 using Judge = std::function<std::optional<std::string>(std::string_view key, const std::string& value)>;
 Judge judge_of(std::string_view key, const config::Config& config) {
+    if (key.starts_with("access.") || key.starts_with("access_class."))
+        return [&config](std::string_view, const std::string& value) -> std::optional<std::string> {
+            auto wrong = decide::access::wrong_result(value, [&config](std::string_view name) {
+                return std::ranges::find(config.access_classes, name, &config::AccessClass::name) !=
+                       config.access_classes.end();
+            });
+            if (!wrong) return {};
+            return std::move(wrong->why);
+        };
     if (key == "local.alias_tables")
         return [](std::string_view, const std::string& value) { return wrong_targets(value); };
     const bool canonical = key.starts_with("canonical.");

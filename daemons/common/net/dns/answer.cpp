@@ -82,7 +82,7 @@ void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
         if (!target || (canonical_name(*target).empty() && !target->empty())) return;
         out.srv.push_back({static_cast<std::uint16_t>(ns_get16(data)), static_cast<std::uint16_t>(ns_get16(data + 2)),
                            static_cast<std::uint16_t>(ns_get16(data + 4)), canonical_name(*target)});
-    } else if (type == Type::ptr && size >= 1) {
+    } else if ((type == Type::ptr || type == Type::ns) && size >= 1) {
         const auto name = packet.name_at(data);
         if (!name || canonical_name(*name).empty()) return;
         out.names.push_back(canonical_name(*name));

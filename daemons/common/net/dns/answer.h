@@ -19,7 +19,17 @@ using decide::MxRecord;
 using decide::SrvRecord;
 using decide::TlsaRecord;
 
-enum class Type : std::uint16_t { a = 1, cname = 5, ptr = 12, mx = 15, txt = 16, aaaa = 28, srv = 33, tlsa = 52 };
+enum class Type : std::uint16_t {
+    a = 1,
+    ns = 2,
+    cname = 5,
+    ptr = 12,
+    mx = 15,
+    txt = 16,
+    aaaa = 28,
+    srv = 33,
+    tlsa = 52
+};
 
 struct Answer {
     LookupStatus said = LookupStatus::failed;
@@ -27,7 +37,7 @@ struct Answer {
     std::vector<MxRecord> mx;                 // Type::mx
     std::vector<SrvRecord> srv;               // Type::srv
     std::vector<common::IpAddress> addresses; // Type::a, Type::aaaa
-    std::vector<std::string> names;           // Type::ptr, Type::cname
+    std::vector<std::string> names;           // Type::ns, Type::ptr, Type::cname
     std::vector<std::string> texts;           // Type::txt: each record's strings put together; any bytes
     std::vector<TlsaRecord> tlsa;             // Type::tlsa
     std::string canonical;                    // records: whose they are, at the end of all aliases

@@ -291,31 +291,32 @@ void Resolver::rearm_timer() {
                  std::chrono::milliseconds(1));
 }
 
-ClientName::ClientName(Resolver& resolver, const common::IpAddress& address,
-                       std::function<void(const std::string&)> done)
+ClientName::ClientName(Resolver& resolver, const common::IpAddress& address, Done done)
     : resolver_(resolver), address_(address), done_(std::move(done)) {
     lookup_ = resolver_.look_up(reverse_name(address), Type::ptr, [this](const Answer& answer) {
         names_ = answer.names;
         if (names_.size() > 3) names_.resize(3);
+        if (!names_.empty()) reverse_ = names_.front();
         std::reverse(names_.begin(), names_.end());
         next();
     });
 }
 
 void ClientName::next() {
-    if (names_.empty()) {
-        const auto done = std::move(done_);
-        return done("");
-    }
+    if (names_.empty()) return finish("");
     const auto type = address_.is_v4() ? Type::a : Type::aaaa;
     lookup_ = resolver_.look_up(names_.back(), type, [this](const Answer& answer) {
-        const auto name = std::move(names_.back());
+        auto name = std::move(names_.back());
         names_.pop_back();
         if (std::find(answer.addresses.begin(), answer.addresses.end(), address_) == answer.addresses.end())
             return next();
-        const auto done = std::move(done_);
-        done(name); // may destroy this
+        finish(std::move(name));
     });
+}
+
+void ClientName::finish(std::string confirmed) {
+    const auto done = std::move(done_);
+    done({std::move(confirmed), std::move(reverse_)}); // may destroy this
 }
 
 } // namespace dns

@@ -107,19 +107,26 @@ private:
     Resolver::Waiters::iterator place_;
 };
 
-// The name of a client: its PTR record, if that name's addresses (A, AAAA) include the client's; else "".
+// The name of a client: its PTR record, if that name's addresses (A, AAAA) include the client's.
 // Calls done once, unless destroyed before.
 class ClientName {
 public:
-    ClientName(Resolver& resolver, const common::IpAddress& address, std::function<void(const std::string&)> done);
+    struct Names {
+        std::string confirmed; // "" none
+        std::string reverse;   // the first one its address has, confirmed or not; "" none
+    };
+    using Done = std::function<void(const Names&)>;
+    ClientName(Resolver& resolver, const common::IpAddress& address, Done done);
     ClientName(const ClientName&) = delete;
     ClientName& operator=(const ClientName&) = delete;
 
 private:
     void next();
     Resolver& resolver_;
+    void finish(std::string confirmed);
     common::IpAddress address_;
-    std::function<void(const std::string&)> done_;
+    Done done_;
+    std::string reverse_;
     std::vector<std::string> names_; // not yet confirmed, at most three
     Lookup lookup_;
 };

@@ -2,6 +2,7 @@
 #include "tests/common/net/dns/name_server.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <optional>
 
 using dns::Answer;
 using dns::Lookup;
@@ -125,14 +126,19 @@ TEST_CASE("a client's name counts only if its addresses include the client") {
         return m.bytes();
     };
     Resolver resolver(loop, server.settings());
-    for (auto [address, expected] : {std::pair("127.0.0.1", "good.example"), std::pair("127.0.0.2", "")}) {
-        std::string found = "never told";
-        dns::ClientName name(resolver, *common::IpAddress::parse(address), [&](const std::string& told) {
-            found = told;
-            loop.stop();
-        });
-        while (found == "never told") loop.run();
-        CHECK(found == expected);
+    struct Row {
+        const char *address, *confirmed, *reverse;
+    };
+    for (const auto& row : {Row{"127.0.0.1", "good.example", "good.example"}, Row{"127.0.0.2", "", "liar.example"}}) {
+        std::optional<dns::ClientName::Names> found;
+        dns::ClientName name(resolver, *common::IpAddress::parse(row.address),
+                             [&](const dns::ClientName::Names& names) {
+                                 found = names;
+                                 loop.stop();
+                             });
+        while (!found) loop.run();
+        CHECK(found->confirmed == row.confirmed);
+        CHECK(found->reverse == row.reverse);
     }
 }
 

@@ -1,0 +1,42 @@
+// What is known about a session when access rules are evaluated, and how replies name it. A value.
+#pragma once
+#include "daemons/decide/access/rule.h"
+#include "libsmtp/protocol/reply.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace decide::access {
+
+inline constexpr std::string_view unknown_name = "unknown";
+
+struct Facts {
+    std::string client_name{unknown_name};  // confirmed by its address
+    std::string reverse_name{unknown_name}; // confirmed or not
+    std::string client_address;             // "192.0.2.1"; "unknown"
+    bool trusted = false;                   // may relay by its address
+    bool encrypted = false;
+    std::string login; // the authenticated user; "" none
+    std::string helo;
+    std::optional<std::string> sender, recipient; // none: not there yet, or several recipients
+    bool sender_ours = false, recipient_ours = false;
+    std::uint32_t recipients = 0;               // accepted so far
+    bool held = false;                          // the message will be held already
+    std::optional<smtp::Reply> relaying;        // the rejection by relay control, if any; it comes before `relay`
+    std::optional<smtp::Reply> defer_if_permit; // from the lists before, when they are not evaluated together
+};
+
+// What a reply is about: "<name>: kind rejected: …".
+struct About {
+    std::string name;
+    std::string_view kind; // "Sender address"
+};
+inline constexpr std::string_view sender_kind = "Sender address", recipient_kind = "Recipient address";
+
+About about(const Facts& facts, List list, Subject subject);
+// Null: not there (yet).
+const std::string* text_of(const Facts& facts, Subject subject);
+std::string rejection_text(const About& about, std::string_view why);
+
+} // namespace decide::access

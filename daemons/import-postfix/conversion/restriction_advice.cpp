@@ -1,0 +1,35 @@
+#include "daemons/import-postfix/conversion/restriction_advice.h"
+
+namespace postrider {
+
+namespace {
+
+struct Advice {
+    std::string_view begin, text;
+};
+constexpr Advice advice[] = {
+    {"reject_unverified_",
+     "addresses are not verified by probes: relay.recipients and virtual_mailbox.recipients list the valid recipients"},
+    {"reject_unlisted_sender", "senders are not looked up"},
+    {"permit_tls_", "certificates do not permit relaying: let those clients authenticate"},
+    {"check_ccert_access", "certificates do not permit relaying: let those clients authenticate"},
+    {"permit_mx_backup", "name the domains in relay.domains"},
+    {"permit_naked_ip_address", "addresses instead of names are accepted"},
+    {"reject_unauthenticated_sender_login",
+     "use a policy service or a milter: auth.sender_match concerns authenticated "
+     "clients only"},
+    {"reject_known_sender_login", "set auth.sender_match, which covers every sender, or use a policy service"},
+    {"sleep", "smtpd.greeting_delay makes strangers wait"},
+};
+
+} // namespace
+
+std::string_view advice_on(std::string_view word) {
+    for (const auto& [begin, text] : advice)
+        if (word.starts_with(begin)) return text;
+    return "use a policy service or a milter for this decision";
+}
+
+bool only_permits(std::string_view word) { return word.starts_with("permit_") || word == "sleep"; }
+
+} // namespace postrider

@@ -1,0 +1,219 @@
+// try --client: evaluates the access rules as smtpd does, with the same tables and the DNS, and prints each rule. No
+// server is asked, policy services neither.
+#include "daemons/postrider/queue/try_client.h"
+#include "daemons/common/access/access_lookups.h"
+#include "daemons/common/commands/config_file.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/decide/access/evaluation.h"
+#include "daemons/postrider/command/command.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+using decide::access::Evaluation;
+using decide::access::Facts;
+using decide::access::List;
+using nlohmann::json;
+
+namespace {
+
+// The listener that is named, else the first with access rules. Nothing: an error was printed.
+const config::Listener* listener_of(const config::Config& config, const Arguments& arguments) {
+    const auto name = arguments.option("--listener");
+    const auto found = std::ranges::find_if(config.listeners, [&](const auto& each) {
+        return name ? each.name == *name : config::access_rules_for(config.access, each) != nullptr;
+    });
+    if (found != config.listeners.end()) return &*found;
+    if (name)
+        print_error(fmt::format("there is no [listen.{}]", *name));
+    else
+        print_error("no listener has access rules: there is no [access.NAME] in the configuration");
+    return nullptr;
+}
+
+// "" is the null sender. Nothing: an error was printed.
+std::optional<std::string> address_of(std::string_view option, std::string text) {
+    if (option == "--from" && (text.empty() || text == "<>")) return "";
+    const auto mailbox = smtp::Mailbox::parse(text);
+    if (mailbox && !mailbox->bare()) return mailbox->text();
+    print_error(fmt::format("{} {}: expected an address with a domain", option, text));
+    return {};
+}
+
+bool is_ours(const config::Config& config, const std::string& address) {
+    const auto at = address.rfind('@');
+    if (at == address.npos) return true;
+    const auto domain = idn::ascii_domain(std::string_view(address).substr(at + 1));
+    return !domain.empty() && config.class_of(domain) != decide::AddressClass::remote;
+}
+
+class Trial {
+public:
+    Trial(const config::Config& config, const config::Listener& listener)
+        : config_(config), listener_(listener), log_(loop_, "postrider"),
+          resolver_(std::make_shared<dns::Resolver>(loop_, config.dns)),
+          lookups_(std::make_shared<common::AccessLookups>(loop_, log_, resolver_, config.tables)) {}
+
+    // Nothing: an error was printed.
+    std::optional<Facts> facts(const Arguments& arguments);
+    decide::access::Decision decide(const decide::access::RuleSet& rules, const Facts& facts);
+    // Those the rules would have asked.
+    const std::vector<std::string>& unasked() const { return unasked_; }
+
+private:
+    dns::ClientName::Names names_of(const common::IpAddress& address);
+
+    const config::Config& config_;
+    const config::Listener& listener_;
+    common::Loop loop_;
+    common::Log log_; // to nowhere
+    std::shared_ptr<dns::Resolver> resolver_;
+    std::shared_ptr<common::AccessLookups> lookups_;
+    std::vector<std::string> unasked_;
+};
+
+dns::ClientName::Names Trial::names_of(const common::IpAddress& address) {
+    dns::ClientName::Names names;
+    if (address.is_loopback()) return {"localhost", "localhost"};
+    dns::ClientName lookup(*resolver_, address, [&](const dns::ClientName::Names& found) {
+        names = found;
+        loop_.stop();
+    });
+    loop_.run();
+    return names;
+}
+
+std::optional<Facts> Trial::facts(const Arguments& arguments) {
+    const auto given = *arguments.option("--client");
+    const auto address = common::IpAddress::parse(given);
+    if (!address) {
+        print_error(fmt::format("--client {}: expected a numeric IP address", given));
+        return {};
+    }
+    Facts facts;
+    facts.client_address = address->to_string();
+    auto names = dns::ClientName::Names{};
+    if (const auto name = arguments.option("--name"))
+        names = {*name, *name};
+    else
+        names = names_of(*address);
+    if (!names.confirmed.empty()) facts.client_name = names.confirmed;
+    facts.reverse_name = names.reverse.empty() ? facts.client_name : names.reverse;
+    facts.trusted = common::contains(
+        listener_.service == config::Service::submission ? listener_.submitters : config_.relay.networks, *address);
+    facts.encrypted = arguments.has("--tls");
+    facts.login = arguments.option("--user").value_or("");
+    facts.helo = arguments.option("--helo").value_or(facts.client_name);
+    facts.sender = address_of("--from", arguments.option("--from").value_or(""));
+    if (!facts.sender) return {};
+    facts.sender_ours = is_ours(config_, *facts.sender);
+    const auto to = arguments.words.empty() ? arguments.option("--to") : std::optional(arguments.words[0]);
+    if (!to) return facts;
+    facts.recipient = address_of("--to", *to);
+    if (!facts.recipient) return {};
+    facts.recipient_ours = is_ours(config_, *facts.recipient);
+    if (!facts.recipient_ours && !facts.trusted && facts.login.empty())
+        facts.relaying = smtp::Reply{554, {5, 7, 1}, fmt::format("<{}>: Relay access denied", *facts.recipient)};
+    return facts;
+}
+
+decide::access::Decision Trial::decide(const decide::access::RuleSet& rules, const Facts& facts) {
+    std::vector<List> lists = {List::client, List::helo, List::sender};
+    if (facts.recipient) lists.insert(lists.end(), {List::relay, List::recipient});
+    common::AccessAnswers answers(lookups_, [this](const std::string& service, common::AccessAnswers::Action done) {
+        unasked_.push_back(service);
+        done("DUNNO");
+    });
+    Evaluation evaluation(rules, facts, std::move(lists), Evaluation::Tracing::on);
+    while (!evaluation.run(answers)) {
+        bool answered = false;
+        answers.fetch(evaluation.needed(), [&] {
+            answered = true;
+            loop_.stop();
+        });
+        if (!answered) loop_.run();
+    }
+    return evaluation.take();
+}
+
+std::string result_of(const decide::access::Decision& decision) {
+    if (decision.rejection) return decision.rejection->line();
+    if (decision.defer_if_permit) return decision.defer_if_permit->line();
+    if (!decision.discard.empty()) return "accepted and discarded";
+    std::string out = "accepted";
+    if (!decision.hold.empty()) out += ", held";
+    if (!decision.redirect.empty()) out += ", redirected to " + decision.redirect;
+    for (const auto& copy : decision.copies) out += ", copied to " + copy;
+    for (const auto& field : decision.fields) out += ", with " + smtp::printable(field, 200);
+    return out;
+}
+
+void print_trial(const Facts& facts, const decide::access::Decision& decision,
+                 const std::vector<std::string>& unasked) {
+    fmt::print("session    {}[{}]{}\n", facts.client_name, facts.client_address, facts.trusted ? ", may relay" : "");
+    std::string_view last;
+    for (const auto& each : decision.trace) {
+        const auto list = name_of(each.list);
+        fmt::print("{:<10} {}{}{}{}{}\n", list == last ? "" : list, std::string(2 * each.depth, ' '), each.rule,
+                   each.found.empty() ? "" : "\n" + std::string(13 + 2 * each.depth, ' ') + each.found,
+                   each.result.empty() ? "" : "  => ", each.result);
+        last = list;
+    }
+    for (const auto& note : decision.notes) fmt::print("log        {}: {}\n", note.verb, note.text);
+    for (const auto& service : unasked) fmt::print("note       policy service {} was not asked\n", service);
+    for (const auto& warning : decision.warnings) fmt::print("warning    {}\n", warning);
+    fmt::print("result     {}\n", result_of(decision));
+}
+
+void print_trial_json(const config::Listener& listener, const Facts& facts, const decide::access::Decision& decision,
+                      const std::vector<std::string>& unasked) {
+    auto rules = json::array(), log = json::array();
+    for (const auto& each : decision.trace)
+        rules.push_back({{"list", name_of(each.list)},
+                         {"depth", each.depth},
+                         {"rule", each.rule},
+                         {"found", each.found},
+                         {"result", each.result}});
+    for (const auto& note : decision.notes) log.push_back({{"action", note.verb}, {"text", note.text}});
+    print_json({{"version", 1},
+                {"listener", listener.name},
+                {"client", fmt::format("{}[{}]", facts.client_name, facts.client_address)},
+                {"rules", std::move(rules)},
+                {"log", std::move(log)},
+                {"warnings", decision.warnings},
+                {"policy_services_not_asked", unasked},
+                {"result", result_of(decision)}});
+}
+
+} // namespace
+
+int try_client(const Arguments& arguments) {
+    for (const auto* other : {"--host", "--all", "-v"})
+        if (arguments.has(other)) return fail(usage, fmt::format("{} cannot be combined with --client", other));
+    auto config = parse_config(arguments);
+    if (!config) return bad_config;
+    const auto* listener = listener_of(*config, arguments);
+    if (!listener) return bad_config;
+    const auto* access = config::access_rules_for(config->access, *listener);
+    if (!access)
+        return fail(bad_config,
+                    fmt::format("listen.{} has no access rules: no [access.NAME] applies to it", listener->name));
+    Trial trial(*config, *listener);
+    const auto facts = trial.facts(arguments);
+    if (!facts) return usage;
+    const auto rules = config::rule_set(*access, config->access_classes, config->local.recipient_delimiter);
+    const auto decision = trial.decide(rules, *facts);
+    if (arguments.json)
+        print_trial_json(*listener, *facts, decision, trial.unasked());
+    else
+        print_trial(*facts, decision, trial.unasked());
+    const auto& reply = decision.rejection ? decision.rejection : decision.defer_if_permit;
+    if (!reply) return ok;
+    return reply->permanent() ? refused : try_again;
+}
+
+} // namespace postrider

@@ -1,0 +1,186 @@
+#include "daemons/smtpd/session/access_control.h"
+#include "daemons/common/text/idn.h"
+#include <algorithm>
+
+namespace smtpd {
+
+using decide::access::Decision;
+using decide::access::Evaluation;
+using decide::access::Facts;
+using decide::access::List;
+
+AccessControl::AccessControl(WorkerContext& worker, const Rules& rules, const decide::access::RuleSet& access)
+    : worker_(worker), sources_(worker.policy_sources), rules_(rules), access_(access) {}
+
+AccessControl::~AccessControl() { drop_questions(); }
+
+void AccessControl::drop_questions() {
+    for (const auto& [client, question] : questions_) client->cancel(question);
+    questions_.clear();
+}
+
+// --- evaluation
+
+std::vector<List> AccessControl::lists_of(Stage stage) const {
+    const bool delayed = access_.delay_reject;
+    switch (stage) {
+    case Stage::connect: return delayed ? std::vector<List>{} : std::vector{List::client};
+    case Stage::helo: return delayed ? std::vector<List>{} : std::vector{List::helo};
+    case Stage::mail: return delayed ? std::vector<List>{} : std::vector{List::sender};
+    case Stage::rcpt:
+        if (!delayed) return {List::relay, List::recipient};
+        return {List::client, List::helo, List::sender, List::relay, List::recipient};
+    case Stage::data: return {List::data};
+    case Stage::end_of_data: return {List::end_of_data};
+    case Stage::unknown: break;
+    }
+    return {};
+}
+
+bool AccessControl::is_ours(std::string_view address) const {
+    const auto at = address.rfind('@');
+    if (at == address.npos) return true;
+    const auto domain = idn::ascii_domain(address.substr(at + 1));
+    return !domain.empty() && rules_.config->class_of(domain) != decide::AddressClass::remote;
+}
+
+Facts AccessControl::facts_of(Stage stage) const {
+    const auto& client = context.client;
+    Facts facts;
+    facts.client_name = client.name;
+    facts.reverse_name = client.reverse_name.empty() ? client.name : client.reverse_name;
+    facts.client_address = client.address_text;
+    facts.trusted =
+        common::contains(rules_.listener.service == config::Service::submission ? rules_.listener.submitters
+                                                                                : rules_.config->relay.networks,
+                         client.address);
+    facts.encrypted = !context.tls_version.empty();
+    facts.login = context.sasl_user;
+    facts.helo = context.helo;
+    facts.recipients = context.recipients;
+    facts.held = holds_;
+    if (stage >= Stage::mail) {
+        facts.sender = context.sender;
+        facts.sender_ours = is_ours(context.sender);
+    }
+    if (stage >= Stage::rcpt && !context.recipient.empty()) {
+        facts.recipient = context.recipient;
+        facts.recipient_ours = is_ours(context.recipient);
+    }
+    if (stage <= Stage::rcpt)
+        for (const auto& each : defer_if_permit_)
+            if (each && !facts.defer_if_permit) facts.defer_if_permit = each;
+    return facts;
+}
+
+std::optional<PolicyVerdict> AccessControl::ask(Stage stage, std::optional<smtp::Reply> relaying,
+                                                PolicyCheck::Done done) {
+    auto lists = lists_of(stage);
+    if (lists.empty() || (discards_ && stage >= Stage::rcpt)) return PolicyVerdict{};
+    if (evaluation_ && !questions_.empty()) drop_questions();
+    stage_ = stage;
+    if (stage <= Stage::mail) defer_if_permit_[static_cast<std::size_t>(stage)].reset();
+    facts_ = facts_of(stage);
+    facts_.relaying = std::move(relaying);
+    if (answers_) worker_.loop.defer([gone = std::shared_ptr(std::move(answers_))] {}); // it may be the caller
+    auto answers = std::make_unique<common::AccessAnswers>(
+        sources_->access.lookups, [this](const std::string& service, common::AccessAnswers::Action action) {
+            ask_policy(service, std::move(action));
+        });
+    evaluation_ = std::make_unique<Evaluation>(access_, facts_, std::move(lists));
+    if (evaluation_->run(*answers)) return verdict();
+    answers_ = std::move(answers);
+    done_ = std::move(done);
+    fetch();
+    return {};
+}
+
+void AccessControl::fetch() {
+    answers_->fetch(evaluation_->needed(), [this] {
+        if (!evaluation_->run(*answers_)) return fetch();
+        const auto done = std::move(done_);
+        done(verdict());
+    });
+}
+
+void AccessControl::ask_policy(const std::string& service, common::AccessAnswers::Action done) {
+    const auto found =
+        std::ranges::find_if(sources_->policies, [&](const auto& client) { return client->service().name == service; });
+    if (found == sources_->policies.end()) return done("451 4.3.5 Server configuration error"); // check has found it
+    auto& client = **found;
+    const auto question = client.ask(
+        policy_request(stage_, context), [this, &client, done = std::move(done)](std::optional<std::string> action) {
+            questions_.clear(); // one at a time
+            if (action) return done(*std::move(action));
+            switch (client.service().on_failure) {
+            case config::OnFailure::accept: return done("DUNNO");
+            case config::OnFailure::reject: return done("554 5.3.5 a policy service is not available");
+            default: return done("451 4.3.5 a policy service is not available, try again later");
+            }
+        });
+    questions_.emplace_back(&client, question);
+}
+
+// --- the verdict
+
+PolicyVerdict AccessControl::verdict() {
+    auto decision = evaluation_->take();
+    for (const auto& warning : decision.warnings) worker_.log.warning("access: {}", warning);
+    report_problem(!decision.warnings.empty());
+    if (stage_ <= Stage::mail) defer_if_permit_[static_cast<std::size_t>(stage_)] = std::move(decision.defer_if_permit);
+    count(decision);
+    PolicyVerdict verdict;
+    verdict.by = PolicySource::access;
+    for (auto& note : decision.notes) verdict.notes.push_back({verdict.by, std::move(note.verb), {}, note.text});
+    if (decision.rejection) {
+        verdict.kind = PolicyVerdict::Kind::reject;
+        verdict.reply = *std::move(decision.rejection);
+        return verdict;
+    }
+    holds_ = holds_ || !decision.hold.empty();
+    discards_ = discards_ || !decision.discard.empty();
+    verdict.hold = std::move(decision.hold);
+    verdict.discard = std::move(decision.discard);
+    verdict.redirect = std::move(decision.redirect);
+    verdict.fields = std::move(decision.fields);
+    verdict.added_recipients = std::move(decision.copies);
+    return verdict;
+}
+
+// For status: which tables cannot be asked, until they can be.
+void AccessControl::report_problem(bool any) {
+    auto& access = sources_->access;
+    if (!any && !access.failing) return;
+    const auto problem = access.lookups->problem();
+    sources_->problems.set("access tables", problem);
+    access.failing = !problem.empty();
+}
+
+void AccessControl::count(const Decision& decision) {
+    using common::AccessResult;
+    auto result = AccessResult::passed;
+    if (decision.rejection)
+        result = decision.rejection->permanent() ? AccessResult::rejected : AccessResult::deferred;
+    else if (!decision.discard.empty())
+        result = AccessResult::discarded;
+    else if (!decision.hold.empty())
+        result = AccessResult::held;
+    else if (!decision.redirect.empty())
+        result = AccessResult::redirected;
+    worker_.metrics.count(common::MetricId::access_results, result);
+}
+
+void AccessControl::transaction_over() { holds_ = discards_ = false; }
+
+std::unique_ptr<AccessControl> make_access_control(WorkerContext& worker, const Rules& rules, const Client& client) {
+    const auto& all = worker.policy_sources->access.rules;
+    const auto found = all.find(rules.listener.name);
+    if (found == all.end()) return nullptr;
+    auto control = std::make_unique<AccessControl>(worker, rules, found->second);
+    control->context.client = client;
+    control->context.server = rules.normal.hostname;
+    control->context.listener = rules.listener.name;
+    return control;
+}
+
+} // namespace smtpd

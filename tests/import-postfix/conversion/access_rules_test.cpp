@@ -1,0 +1,149 @@
+// Lists of restrictions that become access rules, word by word.
+#include "tests/import-postfix/conversion/machine.h"
+
+using namespace postrider;
+
+namespace {
+
+const std::string networks = "mynetworks = 10.0.0.0/8\n";
+
+} // namespace
+
+TEST_CASE("restrictions become the rules of their lists, in their order") {
+    struct Row {
+        std::string main, key, value;
+        std::map<std::string, std::string> files = {};
+    };
+    const Row rows[] = {
+        {"smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:/pf/c, reject_unknown_client",
+         "client",
+         R"(["permit_mynetworks", "check_client_access cidr:/pf/c", "reject_unknown_client"])",
+         {{"/pf/c", "192.0.2.0/24 REJECT\n"}}},
+        {"smtpd_helo_restrictions = reject_invalid_helo_hostname,reject_non_fqdn_helo_hostname", "helo",
+         R"(["reject_invalid_helo_hostname", "reject_non_fqdn_helo_hostname"])"},
+        {"smtpd_sender_restrictions = check_sender_access hash:/pf/s, check_sender_mx_access cidr:/pf/s",
+         "sender",
+         R"(["check_sender_access text:/pf/s", "check_sender_mx_access cidr:/pf/s"])",
+         {{"/pf/s", "a.example REJECT\n"}}},
+        {"smtpd_sender_restrictions = check_sender_access pcre:/pf/s",
+         "sender",
+         R"(["check_sender_access regexp:/pf/s"])",
+         {{"/pf/s", "/x/ REJECT\n"}}},
+        {"smtpd_sender_restrictions = check_sender_access inline:{ {a.example = REJECT go away} }", "sender",
+         R"(["check_sender_access table:smtpd_sender_restrictions_1"])"},
+        {"smtpd_recipient_restrictions = reject_rhsbl_sender d.example, reject_rbl_client "
+         "b.example=127.0.0.[2..4]",
+         "recipient", R"(["reject_rhsbl_sender d.example", "reject_rbl_client b.example=127.0.0.[2..4]"])"},
+        {"smtpd_recipient_restrictions = reject_non_fqdn_sender, check_policy_service inet:127.0.0.1:10023, permit",
+         "recipient", R"(["reject_non_fqdn_sender", "check_policy_service postfix_1", "permit"])"},
+        {"smtpd_recipient_restrictions = reject_unauth_destination, warn_if_reject reject_unknown_sender_domain",
+         "recipient", R"(["reject_unauth_destination", "warn_if_reject reject_unknown_sender_domain"])"},
+        {"smtpd_data_restrictions = check_sender_access hash:/pf/s, reject_unauth_pipelining",
+         "data",
+         R"(["check_sender_access text:/pf/s", "reject_unauth_pipelining"])",
+         {{"/pf/s", "a.example REJECT\n"}}},
+        {"smtpd_client_restrictions = permit_mynetworks, check_client_access cidr:/pf/c, reject",
+         "client",
+         R"(["permit_mynetworks", "check_client_access cidr:/pf/c", "reject"])",
+         {{"/pf/c", "192.0.2.0/24 OK\n"}}},
+        // What follows the end of a list was never reached.
+        {"smtpd_helo_restrictions = reject_invalid_hostname, permit, reject_unverified_sender", "helo",
+         R"(["reject_invalid_hostname", "permit"])"},
+        {"smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination, reject_unknown_recipient_domain",
+         "relay", R"(["permit_mynetworks", "reject_unauth_destination", "reject_unknown_recipient_domain"])"},
+        // permit_mynetworks in any list needs relay.networks, so a list that does not permit them to relay stays.
+        {"smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination\n"
+         "smtpd_client_restrictions = permit_mynetworks, reject_unknown_client_hostname",
+         "relay", R"(["permit_sasl_authenticated", "reject_unauth_destination"])"},
+        {"smtpd_delay_reject = no\nsmtpd_helo_restrictions = reject_invalid_hostname", "delay_reject", "false"},
+        {"parent_domain_matches_subdomains =\nsmtpd_helo_restrictions = reject_invalid_hostname", "parent_domains",
+         "false"},
+        {"smtpd_helo_restrictions = reject_invalid_hostname", "parent_domains", "-"},
+        {"smtpd_helo_restrictions = reject_invalid_hostname", "relay", "-"},
+    };
+    for (const auto& row : rows) {
+        CAPTURE(row.main);
+        const auto from = imported(networks + row.main + "\n", row.files);
+        CHECK(key(from, "access.postfix." + row.key) == row.value);
+        CHECK(undecided(from).empty());
+    }
+}
+
+TEST_CASE("lists that fixed rules and sections cover have no access rules") {
+    for (const auto* main :
+         {"smtpd_recipient_restrictions = permit_mynetworks, permit_sasl_authenticated, reject_unauth_destination, "
+          "reject_rbl_client b.example, check_policy_service inet:127.0.0.1:10023",
+          "smtpd_client_restrictions = permit_mynetworks, reject", "smtpd_delay_reject = no",
+          "smtpd_restriction_classes = strict\nstrict = reject",
+          "smtpd_sender_restrictions = permit, check_sender_access hash:/x"}) {
+        CAPTURE(main);
+        const auto from = imported(networks + main + "\n");
+        CHECK(!from.draft.has_section("access.postfix"));
+        CHECK(!from.draft.has_section("access_class.strict"));
+    }
+}
+
+TEST_CASE("classes, in lists and in tables") {
+    const auto from = imported("smtpd_restriction_classes = Strict, greylist\n"
+                               "Strict = check_client_access hash:/pf/c, reject\n"
+                               "greylist = check_policy_service inet:127.0.0.1:10023\n"
+                               "smtpd_recipient_restrictions = reject_unauth_destination, check_recipient_access "
+                               "hash:/pf/r, Strict\n",
+                               {{"/pf/c", "192.0.2.1 OK\n"}, {"/pf/r", "a@b.example greylist\nc@b.example Strict\n"}});
+    CHECK(key(from, "access.postfix.recipient") ==
+          R"(["reject_unauth_destination", "check_recipient_access text:/pf/r", "strict"])");
+    CHECK(key(from, "access_class.strict.rules") == R"(["check_client_access text:/pf/c", "reject"])");
+    CHECK(key(from, "access_class.greylist.rules") == R"(["check_policy_service postfix_1"])");
+    CHECK(key(from, "policy.postfix_1.address") == "\"inet:127.0.0.1:10023\"");
+    CHECK(undecided(from).empty());
+}
+
+TEST_CASE("listeners with the same lists share a section, others have their own") {
+    const std::string master = smtp_line +
+                               "2525 inet n - n - - smtpd\n"
+                               "2526 inet n - n - - smtpd -o smtpd_helo_restrictions=\n"
+                               "2527 inet n - n - - smtpd -o smtpd_helo_restrictions=reject_non_fqdn_hostname\n";
+    const auto from = imported(networks + "smtpd_helo_restrictions = reject_invalid_hostname\n", {}, master);
+    CHECK(key(from, "access.postfix.listeners") == R"(["smtp", "port_2525"])");
+    CHECK(key(from, "access.postfix.helo") == R"(["reject_invalid_hostname"])");
+    CHECK(key(from, "access.postfix_2.listeners") == R"(["port_2527"])");
+    CHECK(key(from, "access.postfix_2.helo") == R"(["reject_non_fqdn_hostname"])");
+}
+
+TEST_CASE("a policy service may be asked by rules of one listener and at its stage of another") {
+    const std::string master =
+        smtp_line + "2525 inet n - n - - smtpd -o smtpd_helo_restrictions=reject_invalid_hostname\n";
+    const auto from = imported(
+        networks +
+            "smtpd_recipient_restrictions = reject_unauth_destination, check_policy_service inet:127.0.0.1:10023\n",
+        {}, master);
+    CHECK(key(from, "policy.postfix_1.listeners") == R"(["smtp"])");
+    CHECK(key(from, "policy.postfix_2.listeners") == "-");
+    CHECK(key(from, "access.postfix.recipient") ==
+          R"(["reject_unauth_destination", "check_policy_service postfix_2"])");
+}
+
+TEST_CASE("networks that a list permits are in relay.networks, what they may is in the lists") {
+    const auto from = imported(networks + "smtpd_helo_restrictions = permit_mynetworks, reject_invalid_hostname\n"
+                                          "smtpd_recipient_restrictions = reject_unauth_destination\n");
+    CHECK(key(from, "relay.networks") == R"(["10.0.0.0/8"])");
+    CHECK(key(from, "access.postfix.recipient") == R"(["reject_unauth_destination"])");
+    CHECK(key(imported(networks + "smtpd_helo_restrictions = reject_invalid_hostname\nsmtpd_relay_restrictions = "
+                                  "reject_unauth_destination\n"),
+              "relay.networks") == "[]");
+}
+
+TEST_CASE("a number in a table permits, as in Postfix, and is no loss") {
+    CHECK(undecided(imported(networks + "smtpd_sender_restrictions = check_sender_access hash:/pf/s\n",
+                             {{"/pf/s", "a.example 550\nb.example REDIRECT nowhere\n"}}))
+              .empty());
+}
+
+TEST_CASE("permission to relay by a table is said to be none") {
+    const auto from =
+        imported(networks + "smtpd_relay_restrictions =\nsmtpd_recipient_restrictions = check_client_access "
+                            "hash:/pf/c, reject_unauth_destination\n",
+                 {{"/pf/c", "192.0.2.1 OK\n"}});
+    const auto& remarks = result_of(from, "smtpd_recipient_restrictions").remarks;
+    CHECK(std::ranges::any_of(remarks, [](const auto& each) { return each.find("relay.networks") != each.npos; }));
+}
