@@ -58,7 +58,7 @@ Bounce::Bounce(common::DaemonContext& context, const config::Config& config,
                std::unique_ptr<common::SpoolWriter> spool_writer)
     : log_(context.log), settings_(settings_of(config.bounce, config.mta, config.queue, texts_of(config.bounce, log_))),
       store_limits_(store_limits_of(config.spool)), spool_writer_(std::move(spool_writer)),
-      submission_queue_(context.loop, log_, context.run_directory, context.identity),
+      submission_queue_(context.loop, log_, context.run_directory, context.identity, spool_writer_->reusable_files()),
       queue_manager_(context.loop, log_, context.run_directory + "/private/queue-manager", proto::report::conversation,
                      context.identity,
                      {[this](proto::report::Message&& message) {
@@ -132,7 +132,7 @@ void Bounce::start_next() {
             work->answer.outcome = Outcome::not_wanted;
             work->original.content_complete = false;
             auto reader = spool::MessageReader::open(spool_writer_->disk(), work->report.queue_id,
-                                                     work->report.location, spool::ReadLock::none);
+                                                     file_of(work->report), spool::ReadLock::none);
             if (!reader) {
                 work->why = spool::text_of(reader.error());
             } else {
@@ -172,7 +172,7 @@ void Bounce::store_undeliverable(const WorkPtr& work, const Addressee& addressee
                            r.reason.status, r.reason.text);
     spool_writer_->pool().post([this, work, addressee, why = std::move(why), limits = store_limits_] {
         const auto copied =
-            copy_to_bad(spool_writer_->disk(), work->report.queue_id, work->report.location, why, limits);
+            copy_to_bad(spool_writer_->disk(), work->report.queue_id, file_of(work->report), why, limits);
         CRASH_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
         const bool header = copied && *copied == CopiedPart::header;

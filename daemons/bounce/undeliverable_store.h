@@ -18,7 +18,7 @@ enum class CopiedPart : std::uint8_t { whole, header };
 // A copy of the message's file as bad/<id>, or its header as text as bad/<id>.header, and a line of `why` in
 // <that>.why, both on stable storage. The message itself stays: the queue-manager removes it when it has recorded
 // this. Doing it again is harmless.
-spool::Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
+spool::Result<CopiedPart> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::FileHint hint, std::string_view why,
                                       const StoreLimits& limits = {});
 
 // A report that cannot be sent: the message as bad/<id>.eml, why in bad/<id>.eml.why, on stable storage.

@@ -147,7 +147,9 @@ void Categorizer::answer(Work asked) {
     auto tables = asked->memo.layered_over(sources_.tables());
     tables.suppressed = suppressions_.for_mail_from(sender_of(asked->question));
     if (const auto* question = std::get_if<Categorize>(&asked->question)) {
-        if (question->queue_id.value != 0) tables.delivered_before = delivered_to_lookup_.of(question->queue_id);
+        if (question->queue_id.value != 0)
+            tables.delivered_before =
+                delivered_to_lookup_.of(question->queue_id, spool::QueueId{question->reused_file});
         asked->expansion.emplace(question->recipients, question->reverse_path, settings_, std::move(tables));
         if (!expand_step(*asked)) {
             working_.push_back(std::move(asked));

@@ -27,7 +27,8 @@ Pickup::Pickup(common::DaemonContext& context, const config::Config& config, std
     : problems_(std::move(problems)), spool_writer_(std::move(spool_writer)),
       keys_(context.log, spool_writer_->pool(), config.idempotency, config.spool.directory,
             static_cast<std::uint8_t>(context.instance())),
-      submission_queue_(context.loop, context.log, context.run_directory, context.identity),
+      submission_queue_(context.loop, context.log, context.run_directory, context.identity,
+                        spool_writer_->reusable_files()),
       context_{context.loop, context.log, std::make_shared<const Settings>(config), *spool_writer_, submission_queue_,
                keys_,        {}},
       drop_(context_), stop_check_(context.loop, [this] { check_stopped(); }) {}

@@ -56,7 +56,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
           [this](spool::QueueId id, const std::string& why) {
               if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
               problems_.report("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
-          }),
+          },
+          [this](spool::QueueId id, spool::Location location) { return store_.hint(id, location); }),
       keys_(context.loop, log_, pool_, config.idempotency, config.spool.directory,
             [this](std::string text) { problems_.report("idempotency", std::move(text)); }),
       cleaner_(context.loop, log_, *disk_, pool_,
@@ -65,6 +66,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
               .log = log_,
               .store = store_,
               .scanner = scanner_,
+              .finished = finished_,
               .keys = keys_,
               .cleaner = cleaner_,
               .reserve = reserve_,
@@ -109,6 +111,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
       reports_({.loop = context.loop,
                 .log = log_,
                 .driver = driver_,
+                .files = files_,
                 .loader = loader_,
                 .reserve = reserve_,
                 .cleaner = cleaner_}),
@@ -129,6 +132,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                 .driver = driver_,
                 .intake = intake_,
                 .scanner = scanner_,
+                .store = store_,
                 .delivering = [this] { return not_delivering().empty(); }}),
       executor_({.log = log_,
                  .metrics = context.metrics,
@@ -169,10 +173,15 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
 }
 
 SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
-    return {[this](spool::Found&& message) { intake_.found(std::move(message)); },
-            [this](const spool::QuarantinedFile& aside) { intake_.set_aside(aside); },
-            [this](const spool::Error& error) { intake_.unreadable(error); }, [this] { all_loaded(); },
-            [this] { intake_.scan_again_later(); }};
+    return {.found = [this](spool::Found&& message) { intake_.found(std::move(message)); },
+            .put_aside = [this](const spool::QuarantinedFile& aside) { intake_.set_aside(aside); },
+            .unreadable = [this](const spool::Error& error) { intake_.unreadable(error); },
+            .all_loaded = [this] { all_loaded(); },
+            .finished_before =
+                [this](spool::QueueId id) {
+                    log_.info("{}: was finished before the machine stopped: removed, not delivered again", id.text());
+                },
+            .unread = [this] { intake_.scan_again_later(); }};
 }
 
 EngineDriver::Callbacks QueueManager::driver_callbacks() {
@@ -296,7 +305,7 @@ void QueueManager::begin() {
     if (!recalled.first.empty())
         log_.info("spool: messages that were due next at the last stop are read first: {} messages",
                   recalled.first.size());
-    scanner_.load_everything(std::move(recalled.first));
+    scanner_.load_everything(std::move(recalled.first), finished_.open());
 }
 
 void QueueManager::serve_peers() {
@@ -391,6 +400,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     lock_retry_.stop();
     scrub_.every(0s);
     suppressions_.flush();
+    store_.leave_reused_files();
     driver_.tell([](auto& engine, smtp::Now now, auto& out) {
         engine.pause(decide::queue::Scope::everything, "", now, out); // results of what is in flight still arrive
     });
@@ -414,6 +424,7 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 
 void QueueManager::save_state() {
     if (!lock_) return;
+    finished_.finish();
     if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
         log_.warning("index/snapshot: {}: links and queues will start without their history next time",
                      saved.error().what);

@@ -29,6 +29,7 @@
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/requests/control.h"
 #include "daemons/queue-manager/spool/disk_reserve.h"
+#include "daemons/queue-manager/spool/finished_log.h"
 #include "daemons/queue-manager/spool/idempotency_keys.h"
 #include "daemons/queue-manager/spool/message_files.h"
 #include "daemons/queue-manager/spool/message_loader.h"
@@ -99,13 +100,15 @@ private:
     common::Wake wake_;
     DiskReserve reserve_{context_.loop, log_, pool_, problems_};
     Suppressions suppressions_{suppression_dependencies()};
+    spool::FinishedMessages finished_messages_{*disk_};
     spool::CommitPool pool_;
-    spool::Store store_{pool_};
+    spool::Store store_{pool_, spool::StoreOptions{{}, &finished_messages_}};
     common::TurnHook turn_;
     MessageLoader loader_;
     SpoolScanner scanner_{pool_, scanner_callbacks()};
     IdempotencyKeys keys_;
     QuarantineCleaner cleaner_;
+    FinishedLog finished_{context_.loop, log_, pool_, finished_messages_, problems_};
     MessageFiles files_;
     SpoolGauges spool_gauges_;
 
@@ -126,8 +129,13 @@ private:
     ReportClient reports_;
     DeliveryProbes probes_{probe_dependencies()};
     DeliveryStops stops_{context_.loop, stop_dependencies()};
-    DeliveryOrders orders_{
-        {.log = log_, .config = config_, .driver = driver_, .agents = agents_, .router = router_, .resting = resting_}};
+    DeliveryOrders orders_{{.log = log_,
+                            .config = config_,
+                            .driver = driver_,
+                            .agents = agents_,
+                            .files = files_,
+                            .router = router_,
+                            .resting = resting_}};
     DeliveryResults results_;
     MessageWriters writers_;
     ActionExecutor executor_;

@@ -263,8 +263,7 @@ void SmtpClient::on_disconnected() {
     // Until a queue-manager has the result, no other process may take the message for undelivered.
     for (auto& [number, kept] : unacknowledged_)
         if (!kept.lock)
-            if (auto lock = client_context_.messages.open(kept.done.queue_id, kept.location))
-                kept.lock = *std::move(lock);
+            if (auto lock = client_context_.messages.open(kept.done.queue_id, kept.file)) kept.lock = *std::move(lock);
     std::vector<Connection*> orphaned;
     for (auto& [number, connection] : connections_) {
         orphaned.push_back(connection.get());
@@ -302,7 +301,8 @@ void SmtpClient::source_taken(Connection& connection, SourceAccepted taken) {
 }
 
 void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {
-    UnacknowledgedResult kept{std::move(done), message ? message->location() : spool::Location::messages, std::nullopt};
+    UnacknowledgedResult kept{std::move(done), message ? message->file() : spool::FileHint(spool::Location::messages),
+                              std::nullopt};
     if (!is_current(connection)) {
         kept.done.connection = 0;
         kept.done.delivery = own_number_bit | ++last_own_number_;

@@ -32,7 +32,7 @@ private:
     // A result that has not been acknowledged.
     struct UnacknowledgedResult {
         proto::delivery::Done done;
-        spool::Location location;
+        spool::FileHint file;
         std::optional<spool::MessageReader> lock; // while no queue-manager has the result
     };
 

@@ -27,7 +27,7 @@ Smtpd::Smtpd(common::DaemonContext& context, const config::Config& config, std::
       keys_(log_, spool_writer_->pool(), config.idempotency, config.spool.directory,
             static_cast<std::uint8_t>(context.instance())),
       checker_(context.loop, log_, context.run_directory, context.identity),
-      submission_queue_(context.loop, log_, context.run_directory, context.identity),
+      submission_queue_(context.loop, log_, context.run_directory, context.identity, spool_writer_->reusable_files()),
       worker_{context.loop,
               log_,
               deadlines_,

@@ -88,18 +88,25 @@ void CommitPool::drain() {
     }
 }
 
-void CommitPool::make_durable(const File& file, SharedDirectory& directory, QueueId id, std::uint64_t size,
+Result<DurableReceipt> CommitPool::make_overwrite_durable(const File& file, const Commit& commit) {
+    auto synced = disk_.sync_data(file);
+    file_syncs_.fetch_add(1, std::memory_order_relaxed);
+    if (!synced) return std::unexpected(std::move(synced).error());
+    return DurableReceipt(commit.id, commit.size, commit.reused_file); // the moment of the promise
+}
+
+void CommitPool::make_durable(const File& file, SharedDirectory& directory, const Commit& commit,
                               std::move_only_function<void(Result<DurableReceipt>)> done) {
     auto synced = disk_.sync(file);
     file_syncs_.fetch_add(1, std::memory_order_relaxed);
     if (!synced) return done(std::unexpected(std::move(synced).error()));
     // The moment of the promise, if syncing a file also keeps its name …
-    if (disk_.file_sync_keeps_name()) return done(DurableReceipt(id, size));
+    if (disk_.file_sync_keeps_name()) return done(DurableReceipt(commit.id, commit.size, commit.reused_file));
     {
         const std::lock_guard lock(directory.mutex_);
-        directory.waiting_.push_back([id, size, done = std::move(done)](Result<> named) mutable {
+        directory.waiting_.push_back([commit, done = std::move(done)](Result<> named) mutable {
             if (!named) return done(std::unexpected(std::move(named).error()));
-            done(DurableReceipt(id, size)); // … and if it does not.
+            done(DurableReceipt(commit.id, commit.size, commit.reused_file)); // … and if it does not.
         });
         if (std::exchange(directory.running_, true)) return;
     }

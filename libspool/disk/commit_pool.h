@@ -23,13 +23,15 @@ namespace spool {
 class DurableReceipt {
 public:
     QueueId queue_id() const { return id_; }
-    std::uint64_t size() const { return size_; } // bytes of content
+    std::uint64_t size() const { return size_; }         // bytes of content
+    QueueId reused_file() const { return reused_file_; } // the reused file it is in; own_file: it has its own
 
 private:
     friend class CommitPool;
-    DurableReceipt(QueueId id, std::uint64_t size) : id_(id), size_(size) {}
+    DurableReceipt(QueueId id, std::uint64_t size, QueueId file) : id_(id), size_(size), reused_file_(file) {}
     QueueId id_;
     std::uint64_t size_;
+    QueueId reused_file_;
 };
 
 // Syncs of one directory, shared by all jobs that wait for it. Must outlive the pool's work on it. Once a sync has
@@ -76,11 +78,19 @@ public:
     // Runs the completions that are ready; call it when woken.
     void drain();
 
+    // What the receipt is for.
+    struct Commit {
+        QueueId id;
+        std::uint64_t size = 0;   // bytes of content
+        QueueId reused_file = {}; // the reused file it is in, if it is in one
+    };
     // From a job that has written all of `file` under its name in `directory`: syncs both, then calls `done`
     // with the receipt or what failed — on one of the threads, perhaps another one: one directory sync serves
     // many.
-    void make_durable(const File& file, SharedDirectory& directory, QueueId id, std::uint64_t size,
+    void make_durable(const File& file, SharedDirectory& directory, const Commit& commit,
                       std::move_only_function<void(Result<DurableReceipt>)> done);
+    // From a job that has overwritten bytes of `file`, whose name and size are durable: syncs these bytes.
+    Result<DurableReceipt> make_overwrite_durable(const File& file, const Commit& commit);
 
     // Jobs and completions posted and not finished yet.
     std::uint64_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }

@@ -67,6 +67,9 @@ public:
     virtual Result<> truncate(const File& file, std::uint64_t size) = 0;
     // Room for that many bytes without changing the file's size.
     virtual Result<> allocate(const File& file, std::uint64_t offset, std::uint64_t size) = 0;
+    // For a file that is overwritten again and again, while it is empty: asks that this be done in place where the file
+    // system would write elsewhere (copy on write). Not to be relied on.
+    virtual void prefer_overwriting(const File&) {}
     // Gives room back inside the file; reads as zeros afterwards. Not to be relied on.
     virtual Result<> punch_hole(const File& file, std::uint64_t offset, std::uint64_t size) = 0;
 

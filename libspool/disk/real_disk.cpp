@@ -5,7 +5,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -32,6 +34,7 @@ int flags_of(Open how) {
 RealDisk::RealDisk(int directory_descriptor) : directory_(directory_descriptor) {
     const auto kind = file_system_at(directory_descriptor);
     keeps_name_ = kind && kind->durability == Durability::tested;
+    copies_on_write_ = kind && kind->name == "btrfs";
 }
 
 Result<std::unique_ptr<RealDisk>> RealDisk::open_at(const std::string& directory) {
@@ -101,6 +104,14 @@ Result<> RealDisk::allocate(const File& file, std::uint64_t offset, std::uint64_
     if (::fallocate(file.handle(), FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0)
         return failed("allocate");
     return {};
+}
+
+void RealDisk::prefer_overwriting(const File& file) {
+    if (!copies_on_write_) return;
+    int flags = 0;
+    if (::ioctl(file.handle(), FS_IOC_GETFLAGS, &flags) != 0) return;
+    flags |= FS_NOCOW_FL;
+    (void)::ioctl(file.handle(), FS_IOC_SETFLAGS, &flags);
 }
 
 Result<> RealDisk::punch_hole(const File& file, std::uint64_t offset, std::uint64_t size) {

@@ -27,6 +27,7 @@ public:
     Result<std::uint64_t> size(const File& file) override;
     Result<> truncate(const File& file, std::uint64_t size) override;
     Result<> allocate(const File& file, std::uint64_t offset, std::uint64_t size) override;
+    void prefer_overwriting(const File& file) override;
     Result<> punch_hole(const File& file, std::uint64_t offset, std::uint64_t size) override;
     Result<> sync(const File& file) override;
     Result<> sync_data(const File& file) override;
@@ -46,6 +47,7 @@ private:
     int timed(int (*sync)(int), const File& file);
     int directory_;
     bool keeps_name_;
+    bool copies_on_write_ = false;                        // unless told not to
     std::function<void(std::chrono::nanoseconds)> watch_; // may be empty
 };
 

@@ -17,6 +17,21 @@ std::string directory_of(QueueId id, Location location) {
 
 std::string path_of(QueueId id, Location location) { return directory_of(id, location) + "/" + id.text(); }
 
+static constexpr std::string_view reused_suffix = ".reused";
+
+std::string path_of_reused(QueueId file) {
+    return directory_of(file, Location::incoming) + "/" + file.text() + std::string(reused_suffix);
+}
+
+std::optional<QueueId> reused_file_named(std::string_view name) {
+    name = name.substr(name.rfind('/') + 1); // npos + 1 is 0
+    if (!name.ends_with(reused_suffix)) return {};
+    name.remove_suffix(reused_suffix.size());
+    const auto file = QueueId::parse(name);
+    if (!file || file->text() != name) return {};
+    return file;
+}
+
 std::string path_of_removed(QueueId id) { return "removed/" + id.text(); }
 
 } // namespace spool

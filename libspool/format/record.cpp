@@ -119,6 +119,16 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     return h;
 }
 
+std::uint32_t checksum_of_header(std::string_view bytes) { return number_at<std::uint32_t>(bytes, 124); }
+
+bool is_kept_file(std::string_view bytes, QueueId id) {
+    if (bytes.size() < header_size) return false;
+    return bytes.substr(kept_file_mark_offset, kept_file_mark.size()) == kept_file_mark ||
+           decode_log_marks(bytes.substr(log_marks_offset, 2 * log_mark_size), id);
+}
+
+std::string wiped_header() { return std::string(sealed_part, '\0'); }
+
 std::string encode_log_mark(const LogMark& mark, QueueId id) {
     Bytes b(log_mark_size);
     b.put(0, mark.offset);

@@ -43,6 +43,17 @@ enum class HeaderFault : std::uint8_t { unsealed, damaged, newer };
 std::string encode_header(const FileHeader& header);
 // Of at least the first 128 bytes of a file (fewer: unsealed). All zeros: unsealed.
 std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std::string_view bytes);
+// Of a header that can be decoded: tells the message from any other of the same id. CRC of its bytes, seeded by the id.
+std::uint32_t checksum_of_header(std::string_view bytes);
+// Written into a reused file when its message keeps it: from then on a log follows the content, also if a power cut
+// leaves the file its old name. Its place is a log mark's, which replaces it when the log is restarted.
+inline constexpr std::string_view kept_file_mark = "KEPTFILE";
+inline constexpr std::uint64_t kept_file_mark_offset = 160;
+// In a reused file, of at least its header: does a log follow the content?
+bool is_kept_file(std::string_view bytes, QueueId id);
+
+// What a finished message's header is overwritten with in a reused file: bytes that decode as never sealed.
+std::string wiped_header();
 
 // Where the log begins after it was restarted. Two marks alternate, so that a torn one does no harm.
 struct LogMark {

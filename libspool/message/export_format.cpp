@@ -8,7 +8,8 @@ constexpr std::size_t piece_size = 256 * 1024;
 }
 
 ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take) {
-    auto reader = MessageReader::open(disk, id, Location::messages, ReadLock::none);
+    // Locked, so that a reused file keeps this message until it is copied.
+    auto reader = MessageReader::open(disk, id, Location::messages, ReadLock::shared);
     if (!reader) return ReadResult<>(std::unexpect, std::move(reader).error());
     for (std::uint64_t at = 0; at < reader->size();) {
         const auto piece = reader->piece(at);
@@ -16,18 +17,12 @@ ReadResult<> export_message(Disk& disk, QueueId id, const std::function<Result<>
         at += piece->size();
     }
     // What is appended meanwhile may be cut off: a torn end is not damage.
-    auto file = disk.open(path_of(id, reader->location()), Open::read);
-    if (!file && file.error().code == ENOENT)
-        file =
-            disk.open(path_of(id, reader->location() == Location::incoming ? Location::messages : Location::incoming),
-                      Open::read);
-    if (!file) return std::unexpected(file.error());
     std::string piece(piece_size, '\0');
     for (std::uint64_t at = 0;;) {
-        const auto n = disk.read(*file, at, piece);
+        const auto n = reader->read_stored(at, piece);
         if (!n) return std::unexpected(n.error());
+        if (*n == 0) return {};
         if (auto taken = take(std::string_view(piece).substr(0, *n)); !taken) return std::unexpected(taken.error());
-        if (*n < piece.size()) return {};
         at += *n;
     }
 }

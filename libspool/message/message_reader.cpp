@@ -2,6 +2,7 @@
 #include "libspool/disk/not_a_file.h"
 #include "libspool/format/crc32c.h"
 #include "libspool/format/record.h"
+#include "libspool/message/file_search.h"
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -26,6 +27,13 @@ std::unexpected<ReadError> failed_to_begin(Error error) {
     return failed(std::move(error));
 }
 
+// A reused file holds another message by now, or none.
+Error another_message() { return Error{ESTALE, "holds another message"}; }
+bool is_of_another(const ReadError& error) {
+    const auto* world = std::get_if<Error>(&error);
+    return world && world->code == ESTALE;
+}
+
 std::string hex(std::uint32_t n) {
     char text[12];
     std::snprintf(text, sizeof text, "%08x", n);
@@ -38,40 +46,42 @@ std::string text_of(const ReadError& error) {
     return std::get<Damaged>(error).what;
 }
 
-ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location hint, ReadLock lock,
+ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, FileHint hint, ReadLock lock,
                                               std::shared_ptr<FoldedLog> known) {
-    // Twice around: the file may move from incoming/ to messages/ between two looks.
-    const auto other = hint == Location::incoming ? Location::messages : Location::incoming;
-    for (const auto location : {hint, other, Location::messages}) {
-        auto file = disk.open(path_of(id, location), Open::read);
-        if (!file && file.error().code == ENOENT) continue;
-        if (!file) return failed_to_begin(std::move(file).error());
+    FileSearch search(disk, id, hint);
+    for (;;) {
+        auto found = search.next();
+        if (!found) return failed_to_begin(std::move(found).error());
+        if (!*found) return failed(Error::from_errno("open " + path_of(id, hint.location), ENOENT));
+        auto& [file, at] = **found;
         if (lock == ReadLock::shared) {
             // Who looks whether anybody delivers this holds the lock exclusively, for a moment.
-            auto locked = disk.lock(*file, Lock::shared);
+            auto locked = disk.lock(file, Lock::shared);
             for (int n = 0; n < 100 && locked && *locked == Locked::held_by_another; ++n) {
                 std::this_thread::sleep_for(std::chrono::microseconds(100));
-                locked = disk.lock(*file, Lock::shared);
+                locked = disk.lock(file, Lock::shared);
             }
             if (!locked) return failed(std::move(locked).error());
             if (*locked == Locked::held_by_another)
-                return failed(Error{EAGAIN, path_of(id, location) + ": locked by another process"});
+                return failed(Error{EAGAIN, id.text() + ": its file is locked by another process"});
         }
-        auto reader = load(disk, std::move(*file), id, std::move(known));
-        if (reader) reader->location_ = location;
+        auto reader = load(disk, file, at, id, known);
+        // Damage in a reused file is a message that its writer is just writing there, unless it stays.
+        for (int n = 0; n < 2 && at.reused.valid() && !reader && std::holds_alternative<Damaged>(reader.error()); ++n)
+            reader = load(disk, file, at, id, known);
+        if (!reader && is_of_another(reader.error())) continue;
         return reader;
     }
-    return failed(Error::from_errno("open " + path_of(id, hint), ENOENT));
 }
 
 ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string& path) {
     auto file = disk.open(path, Open::read);
     if (!file) return failed_to_begin(std::move(file).error());
-    return load(disk, std::move(*file), {}, nullptr);
+    return load(disk, *file, {Location::incoming, reused_file_named(path).value_or(own_file)}, {}, nullptr);
 }
 
 // The head of the file in one read; for a message of ordinary size that is all of it.
-ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::optional<QueueId> expected,
+ReadResult<MessageReader> MessageReader::load(Disk& disk, File& file, FileHint at, std::optional<QueueId> expected,
                                               std::shared_ptr<FoldedLog> known) {
     std::array<char, first_read> head_space; // not cleared on purpose
     const auto got = disk.read(file, 0, head_space);
@@ -80,6 +90,8 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
     const bool all = *got < head_space.size();
 
     const auto header = decode_header(head);
+    const bool any_message = !expected || !at.reused.valid();
+    if (!any_message && (!header || header->id != *expected)) return failed(another_message());
     if (!header) {
         const auto& [fault, what] = header.error();
         const auto how = fault == HeaderFault::unsealed ? Damaged::How::unsealed
@@ -93,10 +105,18 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
     MessageReader r;
     r.disk_ = &disk;
     r.id_ = header->id;
+    r.at_ = at;
+    r.header_checksum_ = checksum_of_header(head);
     r.content_ = header->content;
     r.content_offset_ = header->content_offset;
     std::uint64_t size = *got;
-    if (!all) {
+    const bool shared_file = at.reused.valid() && !is_kept_file(head, header->id);
+    if (shared_file) {
+        // What follows is left from other messages: no record is appended here.
+        if (header->log_offset() > size) return unsealed("content: cut short");
+        size = header->log_offset();
+        r.size_in_reused_ = size;
+    } else if (!all) {
         auto there = disk.size(file);
         if (!there) return failed(std::move(there).error());
         size = *there;
@@ -116,10 +136,29 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
     if (r.content_at_hand_)
         r.buffer_.assign(
             head.substr(static_cast<std::size_t>(r.content_offset_), static_cast<std::size_t>(r.content_.size)));
+    if (at.reused.valid()) {
+        if (!r.content_at_hand_) return damaged("content: longer than a reused file");
+        if (const auto crc = crc32c(r.buffer_); crc != r.content_.crc)
+            return damaged("content: checksum is " + hex(crc) + ", should be " + hex(r.content_.crc));
+        r.content_checked_ = true;
+    }
     r.file_ = std::move(file);
     if (!r.envelope().edits.empty())
         if (auto edited = r.edit(); !edited) return std::unexpected(std::move(edited).error());
     return r;
+}
+
+Result<std::uint64_t> MessageReader::stored_size() {
+    if (size_in_reused_) return *size_in_reused_;
+    return disk_->size(file_);
+}
+
+Result<std::size_t> MessageReader::read_stored(std::uint64_t offset, std::span<char> into) {
+    if (size_in_reused_) {
+        const auto left = *size_in_reused_ - std::min(offset, *size_in_reused_);
+        into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left)));
+    }
+    return disk_->read(file_, offset, into);
 }
 
 bool MessageReader::held_by_another() {

@@ -10,6 +10,7 @@
 #include "libspool/message/read_error.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,17 +21,19 @@ enum class ReadLock : std::uint8_t { none, shared };
 
 class MessageReader {
 public:
-    // Looks in `hint` first, then in the other place: a message may move while its name is passed on. Error ENOENT: it
-    // is in neither. The shared lock, if requested, is held until the reader is destroyed. `known`: what another reader
-    // of the same message has folded. Only what was appended since is read then, and both see it from now on; so all
-    // that share it must be on one thread. Null: everything is read.
-    static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint, ReadLock lock = ReadLock::shared,
+    // Looks where `hint` says first, then everywhere else: a message may move while its name is passed on. Error
+    // ENOENT: it is nowhere. What is in a reused file is read and verified as a whole at once, after the file is
+    // locked: no byte of another message is ever taken for this one's. The shared lock, if requested, is held until the
+    // reader is destroyed. `known`: what another reader of the same message has folded. Only what was appended since is
+    // read then, and both see it from now on; so all that share it must be on one thread. Null: everything is read.
+    static ReadResult<MessageReader> open(Disk& disk, QueueId id, FileHint hint, ReadLock lock = ReadLock::shared,
                                           std::shared_ptr<FoldedLog> known = {});
-    // Any file (quarantine, bad/, an inspection command): the id is taken from the header.
+    // Any file (quarantine, bad/, an inspection command): the id is taken from the header. A reused file is recognized
+    // by its name.
     static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
 
     QueueId queue_id() const { return id_; }
-    Location location() const { return location_; }
+    const FileHint& file() const { return at_; } // where it was found
     const Envelope& envelope() const { return folded_->state.envelope; }
     // Envelope and property log. Recipient numbers count through state().recipients.
     const MessageState& state() const& { return folded_->state; }
@@ -62,6 +65,12 @@ public:
     // for readers that did not lock it themselves; no other process gets a lock until the reader is destroyed.
     bool held_by_another();
 
+    // The file as stored, for copies of it: bytes from `offset`, as many as there are. In a reused file it ends with
+    // the content.
+    Result<std::uint64_t> stored_size();
+    Result<std::size_t> read_stored(std::uint64_t offset, std::span<char> into);
+    std::uint32_t header_checksum() const { return header_checksum_; }
+
     // How the property log ended, for Store and inspection.
     std::uint64_t log_end() const { return folded_->log_end; } // where the next record goes
     std::uint64_t log_begin() const { return folded_->log_begin; }
@@ -76,13 +85,15 @@ public:
 private:
     MessageReader() = default;
     ReadResult<> edit();
-    static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected,
+    static ReadResult<MessageReader> load(Disk& disk, File& file, FileHint at, std::optional<QueueId> expected,
                                           std::shared_ptr<FoldedLog> known);
 
     Disk* disk_ = nullptr;
     File file_;
     QueueId id_;
-    Location location_ = Location::incoming;
+    FileHint at_ = Location::incoming;
+    std::optional<std::uint64_t> size_in_reused_; // of what is this message's in a reused file
+    std::uint32_t header_checksum_ = 0;
     std::shared_ptr<FoldedLog> folded_;
     ContentFacts content_;
     std::uint64_t content_offset_ = 0;

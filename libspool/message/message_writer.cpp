@@ -1,4 +1,5 @@
 #include "libspool/message/message_writer.h"
+#include "libspool/format/layout.h"
 #include "libspool/format/record.h"
 #include <deque>
 #include <mutex>
@@ -12,6 +13,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()), envelope_bytes(encode(envelope)) {
         recipients = envelope.recipients.size();
+        keyed = !envelope.idempotency_key.empty();
         frame_envelope();
         content_offset = file_end = header_size + envelope_record.size();
         if (!options.memory) return;
@@ -22,6 +24,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         if (options.memory) options.memory->remove(counted);
     }
     std::size_t recipients = 0; // of the envelope
+    bool keyed = false;         // it has an idempotency key
     void frame_envelope() {
         envelope_record.clear();
         append_record(envelope_record, id, Record{envelope_type, 0, true, 0, envelope_bytes});
@@ -31,7 +34,8 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
     SharedDirectory& directory;
     const QueueId id;
     const WriterOptions options;
-    const std::string path;
+    std::string path;
+    std::shared_ptr<ReusableFile> reused; // instead of a file of its own
     std::string envelope_bytes;
     std::string envelope_record;
     std::string edited_header;         // "": as appended
@@ -168,7 +172,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
                 return fail(std::move(put).error());
         const std::string_view parts[] = {head, envelope_moved ? std::string_view() : record};
         if (auto sealed = pool.disk().write(file, 0, parts); !sealed) return fail(std::move(sealed).error());
-        sync();
+        sync(file);
     }
 
     void read(Task piece) {
@@ -187,12 +191,34 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
 
     // A message of ordinary size: all of it in one job.
     void write_whole() {
+        if (reused) return overwrite();
         create();
         if (!trouble) return fail(std::move(trouble).error());
         const auto head = header_bytes();
         const std::string_view parts[] = {head, envelope_record, gathered};
         if (auto put = pool.disk().write(file, 0, parts); !put) return fail(std::move(put).error());
-        sync();
+        sync(file);
+    }
+
+    // The same into a reused file. A new one is filled, so that overwriting it never changes its size or its blocks.
+    void overwrite() {
+        const bool is_new = !reused->file;
+        if (is_new) {
+            create();
+            if (!trouble) return fail(std::move(trouble).error());
+            pool.disk().prefer_overwriting(file);
+            reused->file = std::move(file);
+        }
+        const auto head = header_bytes();
+        const auto used = head.size() + envelope_record.size() + gathered.size();
+        const std::string rest(is_new ? ReusableFiles::file_size - used : 0, '\0');
+        const std::string_view parts[] = {head, envelope_record, gathered, rest};
+        if (auto put = pool.disk().write(reused->file, 0, std::span(parts).first(is_new ? 4 : 3)); !put)
+            return fail(std::move(put).error());
+        if (is_new) return sync(reused->file);
+        auto receipt = pool.make_overwrite_durable(reused->file, commit());
+        if (!receipt) return fail(std::move(receipt).error());
+        finish(std::move(receipt));
     }
 
     void create() {
@@ -203,13 +229,13 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
             trouble = std::unexpected(std::move(made).error());
     }
 
-    void sync() {
-        pool.make_durable(file, directory, id, size_as_edited,
-                          [self = shared_from_this()](Result<DurableReceipt> receipt) {
-                              if (!receipt) return self->fail(std::move(receipt).error());
-                              self->file.close();
-                              self->finish(std::move(receipt));
-                          });
+    CommitPool::Commit commit() const { return {id, size_as_edited, reused ? reused->name : own_file}; }
+    void sync(const File& written) {
+        pool.make_durable(written, directory, commit(), [self = shared_from_this()](Result<DurableReceipt> receipt) {
+            if (!receipt) return self->fail(std::move(receipt).error());
+            self->file.close();
+            self->finish(std::move(receipt));
+        });
     }
 
     // The file is finished: never written or synced again, and nothing of it may be mistaken for a message.
@@ -219,6 +245,7 @@ struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, Content
         finish(std::unexpected(std::move(error)));
     }
     void remove() {
+        if (reused) file = std::move(reused->file);
         if (!file) return; // never created: the file of that name, if any, is not ours
         file.close();
         (void)pool.disk().unlink(path); // if that fails, too, it is a complete unacknowledged message, or no message
@@ -253,6 +280,16 @@ QueueId MessageWriter::queue_id() const { return draft_->id; }
 ContentFacts MessageWriter::facts() const { return draft_->scan.facts(); }
 std::uint64_t MessageWriter::size() const { return draft_->scan.size(); }
 const std::string& MessageWriter::encoded_envelope() const { return draft_->envelope_bytes; }
+
+std::optional<std::uint64_t> MessageWriter::file_size() const {
+    if (draft_->spilling || draft_->keyed) return {};
+    return header_size + draft_->envelope_record.size() + draft_->gathered.size();
+}
+
+void MessageWriter::commit_to(std::shared_ptr<ReusableFile> file) {
+    draft_->path = path_of_reused(file->name);
+    draft_->reused = std::move(file);
+}
 
 std::size_t MessageWriter::recipients() const { return draft_->recipients; }
 
@@ -300,6 +337,7 @@ void MessageWriter::set_envelope(const Envelope& envelope, std::string_view edit
     Draft& d = *draft_;
     auto bytes = encode(envelope);
     d.recipients = envelope.recipients.size();
+    d.keyed = !envelope.idempotency_key.empty();
     d.edited_header = edited_header;
     d.replaced_header = envelope.edits.header_size;
     if (bytes == d.envelope_bytes) return;

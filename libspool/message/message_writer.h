@@ -7,9 +7,11 @@
 #include "libspool/format/envelope.h"
 #include "libspool/format/queue_id.h"
 #include "libspool/message/content_memory.h"
+#include "libspool/message/reusable_files.h"
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,9 +63,15 @@ public:
     // The envelope's bytes as written: the hint for Submitted.
     const std::string& encoded_envelope() const;
 
+    // Bytes that commit() will write. Nothing: it must be the message's own file, because some of it is written
+    // already, or because the message has an idempotency key, by which its file is looked for.
+    std::optional<std::uint64_t> file_size() const;
+    // commit() overwrites this file instead of creating one. Only where file_size() fits.
+    void commit_to(std::shared_ptr<ReusableFile> file);
     // Writes what is left, seals, syncs file and directory, then calls `done` through the pool's drain() — even if this
     // object is gone by then. After an error nothing is left that could be mistaken for the message: the file is
-    // finished and unlinked. Error::code distinguishes ENOSPC/EDQUOT (452) from the rest (451). Call once, last.
+    // finished and unlinked, a reused one as well. Error::code distinguishes ENOSPC/EDQUOT (452) from the rest (451).
+    // Call once, last.
     void commit(Done done);
     // Drops the message and removes what is on disk.
     void abandon();

@@ -1,6 +1,7 @@
 #include "libspool/store/check.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/store/queue_id_source.h"
+#include "libspool/store/reused_file.h"
 #include <algorithm>
 #include <set>
 
@@ -59,9 +60,29 @@ public:
     }
 
 private:
+    // Free, or with a message; or one is just being written into it.
+    void reused(const std::string& path) {
+        auto reader = MessageReader::open_path(disk_, path); // reads and verifies all of it
+        if (!reader) reader = MessageReader::open_path(disk_, path);
+        if (reader) {
+            if (!met_.insert(reader->queue_id()).second) return;
+            ++report_.messages;
+            report_.bytes += reader->size();
+            return;
+        }
+        if (const auto* error = std::get_if<Error>(&reader.error())) {
+            if (error->code != ENOENT) find(Finding::What::unreadable, path, error->what);
+            return;
+        }
+        const auto& damaged = std::get<Damaged>(reader.error());
+        if (damaged.how == Damaged::How::unsealed && is_free(disk_, *reused_file_named(path))) return;
+        find(damaged.how == Damaged::How::newer ? Finding::What::newer : Finding::What::damaged, path, damaged.what);
+    }
+
     void file(const std::string& path, const std::string& name, bool incoming) {
         if (incoming && name == writer_mark_name) return mark(path);
         if (incoming && name == new_writer_mark_name) return; // a power cut came between
+        if (incoming && reused_file_named(name)) return reused(path);
         const auto id = QueueId::parse(name);
         if (!id || id->text() != name) return find(Finding::What::foreign, path, "not a message file's name");
         if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was found in incoming/

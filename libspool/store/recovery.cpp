@@ -3,6 +3,7 @@
 #include "libspool/disk/quarantine.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/store/queue_id_source.h"
+#include "libspool/store/reused_file.h"
 #include <algorithm>
 #include <limits>
 
@@ -27,10 +28,16 @@ ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueI
 }
 } // namespace
 
-std::optional<Found> find_message(Disk& disk, QueueId id, Location location) {
+std::optional<Found> find_message(Disk& disk, QueueId id, Location location,
+                                  const std::shared_ptr<const FinishedIndex>& finished) {
     auto reader = read_whole(disk, path_of(id, location), id, location);
     if (!reader || reader->held_by_another()) return {};
-    return Found{id, location, reader->size(), false, location == Location::incoming, std::move(*reader).state()};
+    if (finished && finished->contains(id, reader->header_checksum())) return {};
+    return Found{.id = id,
+                 .location = location,
+                 .size = reader->size(),
+                 .writer_alive = location == Location::incoming,
+                 .state = std::move(*reader).state()};
 }
 
 RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
@@ -117,6 +124,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
     const auto path = directory_ + "/" + name;
     const bool in_incoming = directory_.starts_with(incoming);
     if (in_incoming && (name == writer_mark_name || name == new_writer_mark_name)) return;
+    if (const auto file = reused_file_named(name); file && in_incoming) return examine_reused(path, *file, batch);
     const auto id = QueueId::parse(name);
     if (!id || id->text() != name) {
         batch.errors.push_back(Error{0, path + ": not a message file's name"});
@@ -146,7 +154,13 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         const bool incomplete = in_incoming && !forged;
         return quarantine(path, name, incomplete, damaged.what, batch);
     }
-    Found found{*id, location, reader->size(), reader->held_by_another(), being_written, std::move(*reader).state()};
+    if (was_finished(path, *reader, batch)) return;
+    Found found{.id = *id,
+                .location = location,
+                .size = reader->size(),
+                .in_flight = reader->held_by_another(),
+                .writer_alive = being_written,
+                .state = std::move(*reader).state()};
     if (path != belongs) { // it was moved by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
@@ -155,6 +169,53 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         }
     }
     batch.found.push_back(std::move(found));
+}
+
+// The writer that made the file may be alive: then it is free, or a message is being written into it, unless there is a
+// whole one.
+void RecoveryScan::examine_reused(const std::string& path, QueueId file, ScanBatch& batch) {
+    const bool in_use = file.tick() >= boundary_tick_;
+    auto reader = MessageReader::open_path(disk_, path); // verifies all of it
+    if (reader && reader->queue_id().slot() != file.slot())
+        reader =
+            std::unexpected(ReadError{Damaged{Damaged::How::forged, "header: is of " + reader->queue_id().text()}});
+    if (reader) {
+        if (was_finished(path, *reader, batch)) return;
+        batch.found.push_back({.id = reader->queue_id(),
+                               .location = Location::incoming,
+                               .reused_file = file,
+                               .size = reader->size(),
+                               .in_flight = reader->held_by_another(),
+                               .writer_alive = in_use,
+                               .state = std::move(*reader).state()});
+        return;
+    }
+    if (const auto* error = std::get_if<Error>(&reader.error())) {
+        if (error->code != ENOENT) unreadable(*error, batch);
+        return;
+    }
+    const auto& damaged = std::get<Damaged>(reader.error());
+    const bool forged = damaged.how == Damaged::How::forged;
+    if (in_use && !forged) return;
+    if (damaged.how == Damaged::How::newer) {
+        batch.errors.push_back(Error{0, path + ": " + damaged.what});
+        return;
+    }
+    if (damaged.how == Damaged::How::unsealed && is_free(disk_, file)) {
+        if (auto gone = disk_.unlink(path); !gone && gone.error().code != ENOENT) unreadable(gone.error(), batch);
+        return;
+    }
+    // A message in it was either whole and synced, or overwritten because it was finished; and the new one is not
+    // whole.
+    quarantine(path, file.text(), !forged, damaged.what, batch);
+}
+
+bool RecoveryScan::was_finished(const std::string& path, const MessageReader& message, ScanBatch& batch) {
+    if (!options_.finished || !options_.finished->contains(message.queue_id(), message.header_checksum())) return false;
+    if (auto gone = disk_.unlink(path); !gone && gone.error().code != ENOENT)
+        unreadable(gone.error(), batch); // and it is not delivered
+    batch.finished_before.push_back(message.queue_id());
+    return true;
 }
 
 void RecoveryScan::unreadable(Error error, ScanBatch& batch) {

@@ -1,7 +1,7 @@
 #include "libspool/store/store.h"
 #include "libspool/disk/quarantine.h"
-#include "libspool/format/record.h"
 #include "libspool/message/message_reader.h"
+#include "libspool/store/reused_file.h"
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -14,165 +14,31 @@ namespace spool {
 
 namespace {
 
-constexpr std::uint64_t hole_unit = 4096;
+constexpr std::size_t most_kept = 1024;    // tails of logs
+constexpr std::size_t most_handles = 1024; // of reused files
 
 Location other(Location location) { return location == Location::incoming ? Location::messages : Location::incoming; }
 
-// Does `act` to the file at its expected place, then at the other possible one.
-template <class Act> auto wherever(QueueId id, Location hint, Act act) {
+// Does `act` to the file at its expected place, then at the other possible one; at last to the reused file that it may
+// be in though it was not known to be: nothing that exists may be taken for gone.
+template <class Act> auto wherever(Disk& disk, QueueId id, Location hint, Act act) {
     auto result = act(path_of(id, hint));
-    if (!result && result.error().code == ENOENT) result = act(path_of(id, other(hint)));
+    const auto nowhere = [&] { return !result && result.error().code == ENOENT; };
+    if (nowhere()) result = act(path_of(id, other(hint)));
+    if (!nowhere()) return result;
+    const auto file = find_in_reused(disk, id);
+    if (!file) {
+        result = std::unexpected(file.error());
+        return result;
+    }
+    if (!*file) return result;
+    ReusedFile reused{.name = **file};
+    if (auto own = make_own(disk, id, reused, Location::incoming); !own) {
+        result = std::unexpected(std::move(own).error());
+        return result;
+    }
+    result = act(path_of(id, Location::incoming));
     return result;
-}
-
-Error as_error(const ReadError& error) {
-    if (const auto* world = std::get_if<Error>(&error)) return *world;
-    return Error{EBADMSG, std::get<Damaged>(error).what};
-}
-
-// After a failed sync, whatever the reason, the kernel has forgotten what it was to write: EIO signals that.
-Result<> sync_or_finish(Disk& disk, const File& file) {
-    auto done = disk.sync_data(file);
-    if (!done) return std::unexpected(Error{EIO, std::move(done).error().what});
-    return {};
-}
-
-// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and the file is never
-// synced again. A whole copy replaces it: durable before the rename, and until that is durable the old file is found.
-Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
-    auto reader = MessageReader::open_path(disk, path);
-    if (!reader) return std::unexpected(as_error(reader.error()));
-    for (std::uint64_t at = 0; at < reader->size();) {
-        const auto piece = reader->piece(at);
-        if (!piece) return std::unexpected(as_error(piece.error()));
-        at += piece->size();
-    }
-    const File from = TRY(disk.open(path, Open::read));
-    const auto fresh = "index/copy-" + id.text();
-    if (auto gone = disk.unlink(fresh); !gone && gone.error().code != ENOENT) return gone;
-    {
-        const File to = TRY(disk.open(fresh, Open::create));
-        std::string piece(256 * 1024, '\0');
-        for (std::uint64_t at = 0; at < reader->log_end();) {
-            const auto wanted = std::min<std::uint64_t>(piece.size(), reader->log_end() - at);
-            const auto n = TRY(disk.read(from, at, std::span(piece).first(static_cast<std::size_t>(wanted))));
-            if (n == 0) return std::unexpected(Error{EIO, path + ": cut short"});
-            const std::string_view part = std::string_view(piece).substr(0, n);
-            TRY(disk.write(to, at, {&part, 1}));
-            at += n;
-        }
-        TRY(disk.sync(to));
-    }
-    TRY(disk.rename(fresh, path));
-    return disk.sync(TRY(disk.open(path.substr(0, path.rfind('/')), Open::directory)));
-}
-
-// Where a message's log ended after an append. We are the only writer: as long as it ends there and was not restarted,
-// it need not be read again for the next append. Kept only for long logs, which are worth it.
-struct LogTail {
-    std::uint64_t begin = 0, end = 0; // in the file
-    std::uint32_t generation = 0, next_sequence = 1, unsynced = 0;
-    std::uint64_t checkpoint = 0; // length of the one it begins with; 0: none
-};
-constexpr std::size_t most_kept = 1024;
-
-// Restarts the log: the checkpoint goes after what is there, durable; then the mark that points to it, durable; then
-// the old part may go. If interrupted at any point, either the old or the new log is whole.
-Result<LogTail> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
-    auto reader = MessageReader::open_path(disk, path);
-    if (!reader) return std::unexpected(as_error(reader.error()));
-    const auto checkpoint = encode(Property{reader->state().checkpoint()});
-    std::string bytes;
-    append_record(bytes, id,
-                  Record{type_of(Checkpoint{}), reader->next_sequence(), true,
-                         static_cast<std::uint16_t>(reader->unsynced_records()), checkpoint});
-    const auto at = reader->log_end();
-    std::string_view part = bytes;
-    TRY(disk.write(file, at, {&part, 1}));
-    TRY(sync_or_finish(disk, file));
-    const LogMark mark{at, reader->log_generation() + 1, reader->next_sequence()};
-    const auto mark_bytes = encode_log_mark(mark, id);
-    part = mark_bytes;
-    TRY(disk.write(file, log_marks_offset + (mark.generation & 1) * log_mark_size, {&part, 1}));
-    TRY(sync_or_finish(disk, file));
-    const auto from = (reader->log_begin() + hole_unit - 1) / hole_unit * hole_unit;
-    const auto to = at / hole_unit * hole_unit;
-    if (to > from) (void)disk.punch_hole(file, from, to - from); // saves space, nothing depends on it
-    return LogTail{at, at + bytes.size(), mark.generation, mark.first_sequence + 1, 0, checkpoint.size()};
-}
-
-// The state of the log in the file; `lost`: records are missing whose durability was never promised.
-struct FoundLog {
-    LogTail tail;
-    bool torn = false, lost = false;
-};
-Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header, const std::optional<LogMark>& mark,
-                          std::uint64_t size, const std::string& path) {
-    const auto begin = mark ? mark->offset : header.log_offset();
-    if (begin > size || size - begin > largest_payload)
-        return std::unexpected(Error{EBADMSG, path + ": property log: has no start"});
-    std::string bytes(static_cast<std::size_t>(size - begin), '\0');
-    bytes.resize(TRY(disk.read(file, begin, bytes)));
-    const auto log = parse_log(bytes, header.id, mark ? mark->first_sequence : 1);
-    if (!log.damage.empty()) return std::unexpected(Error{EBADMSG, path + ": " + log.damage});
-    const bool anew = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
-    return FoundLog{{begin, begin + log.end, mark ? mark->generation : 0, log.next_sequence, log.unsynced,
-                     anew ? log.records.front().payload.size() : 0},
-                    log.torn_tail,
-                    log.lost > 0};
-}
-
-// `tail`: of the last append, if known; then of this one. On an error nothing of it is in the file, because the caller
-// continues as if it had not happened. `finished`: it is in the file, which must not be written to any longer.
-Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties, Sync sync,
-                   const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
-    File file = TRY(disk.open(path, Open::read_write));
-    const auto before = std::exchange(tail, {});
-    std::string head(header_size, '\0');
-    head.resize(TRY(disk.read(file, 0, head)));
-    const auto header = decode_header(head);
-    if (!header) return std::unexpected(Error{EBADMSG, path + ": " + header.error().second});
-    if (header->id != id) return std::unexpected(Error{EBADMSG, path + ": is another message"});
-    const auto mark = decode_log_marks(std::string_view(head).substr(log_marks_offset), id);
-    const auto size = TRY(disk.size(file));
-    FoundLog log;
-    if (before && before->end == size && before->generation == (mark ? mark->generation : 0))
-        log.tail = *before;
-    else
-        log = TRY(find_log(disk, file, *header, mark, size, path));
-
-    std::string bytes;
-    auto& [begin, end, generation, sequence, unsynced, checkpoint] = log.tail;
-    const auto at = end;
-    for (const auto& property : properties) {
-        const auto payload = encode(property);
-        append_record(bytes, id,
-                      Record{type_of(property), sequence++, sync == Sync::yes,
-                             static_cast<std::uint16_t>(std::min<std::uint32_t>(unsynced++, 0x7fff)), payload});
-    }
-    if (log.torn) TRY(disk.truncate(file, at)); // so that nothing of it can look like a record
-    const std::string_view part = bytes;
-    if (auto put = disk.write(file, at, {&part, 1}); !put) {
-        (void)disk.truncate(file, at); // no room for all of it: leave nothing
-        return put;
-    }
-    if (sync == Sync::yes) {
-        if (auto synced = sync_or_finish(disk, file); !synced) {
-            (void)disk.truncate(file, at);
-            return synced;
-        }
-        unsynced = 0;
-    }
-    end += bytes.size();
-    if (end - begin > options.log_limit + 2 * checkpoint || log.lost) {
-        auto anew = start_log_anew(disk, file, id, path);
-        if (anew)
-            tail = *anew;
-        else
-            finished = anew.error().code == EIO; // the old log is whole
-    } else if (end - begin > options.long_log)
-        tail = log.tail;
-    return {};
 }
 
 } // namespace
@@ -184,6 +50,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         bool finished = false;       // nothing more is written to it
         bool replaced = false;       // a copy replaced it
         bool lost = false;           // it has become finished, though the request was carried out
+        ReusedFile reused = {};
     };
     struct Operation {
         QueueId id;
@@ -207,6 +74,9 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     std::unordered_set<QueueId> failed;
     std::unordered_map<QueueId, LogTail> tails; // of messages with long logs that were appended to recently
     std::uint64_t outstanding = 0;
+    OccupiedFiles occupied;
+    std::unordered_map<QueueId, std::shared_ptr<spool::File>> handles; // of reused files, to wipe them
+    FileLeft file_left;
 
     // Operations without a sync go in batches, few at a time: requests that come meanwhile are collected for the next
     // one.
@@ -243,6 +113,11 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
 
     // Its message is in `busy`.
     void begin(Operation operation) {
+        if (const auto* in = occupied.find(operation.id)) {
+            operation.file.reused = {.name = in->file, .returnable = in->writer != 0};
+            if (const auto known = handles.find(in->file); known != handles.end())
+                operation.file.reused.handle = known->second;
+        }
         if (operation.kind == Operation::Kind::append) {
             if (failed.contains(operation.id)) tails.erase(operation.id);
             operation.file.finished = failed.contains(operation.id);
@@ -296,6 +171,16 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         });
     }
 
+    void left(QueueId id, ReusedFile& reused) {
+        const bool free = reused.now == ReusedFile::Now::free;
+        const auto was = occupied.leave(id);
+        if (free && handles.size() < most_handles)
+            handles.insert_or_assign(reused.name, std::move(reused.handle));
+        else
+            handles.erase(reused.name);
+        if (was.writer != 0 && file_left) file_left(was.writer, was.file, free);
+    }
+
     // Back on the caller's thread.
     void finished(Batch batch) {
         if (batch.front().pace == Sync::no) --quick_running; // all in a batch are of one pace
@@ -311,6 +196,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 if (tails.size() >= most_kept) tails.clear();
                 tails.insert_or_assign(operation.id, *operation.file.tail);
             }
+            if (operation.file.reused.now != ReusedFile::Now::occupied) left(operation.id, operation.file.reused);
             // Waiting operations go before later requests.
             if (const auto place = busy.find(operation.id); place->second.empty()) {
                 busy.erase(place);
@@ -332,14 +218,47 @@ Store::~Store() { flush(); }
 bool Store::flush(Batching batching) { return inner_->flush(batching); }
 std::uint64_t Store::outstanding() const { return inner_->outstanding; }
 
+void Store::occupies(QueueId id, QueueId file, OccupiedFiles::Writer writer) {
+    inner_->occupied.occupy(id, {file, writer});
+}
+
+FileHint Store::hint(QueueId id, Location location) const {
+    const auto* in = inner_->occupied.find(id);
+    return {location, in ? in->file : own_file};
+}
+
+void Store::on_file_left(FileLeft left) { inner_->file_left = std::move(left); }
+
+void Store::writer_left(std::uint8_t slot, OccupiedFiles::Writer writer) {
+    inner_->occupied.writer_left(writer);
+    std::erase_if(inner_->handles, [&](const auto& each) { return each.first.slot() == slot; });
+}
+
+// A message that is not known here may be one that is still to be found: then the file is left to it.
+void Store::still_in_use(QueueId file, OccupiedFiles::Writer writer) {
+    if (inner_->occupied.belongs_to(file, writer)) return;
+    auto& pool = inner_->pool;
+    pool.post([&pool, weak = inner_->weak_from_this(), file, writer] {
+        pool.complete([weak, file, writer, reusable = is_free(pool.disk(), file)] {
+            if (auto self = weak.lock(); self && self->file_left) self->file_left(writer, file, reusable);
+        });
+    });
+}
+
+void Store::leave_reused_files() {
+    for (const auto id : inner_->occupied.messages()) take_over(id);
+}
+
 void Store::take_over(QueueId id, Done done) {
     inner_->ask({id, Inner::Operation::Kind::move, Sync::no,
-                 [id](Disk& disk, auto&, auto&) -> Result<> {
+                 [id](Disk& disk, Inner::File& file, auto&) -> Result<> {
+                     TRY(make_own(disk, id, file.reused, Location::messages));
                      const auto to = path_of(id, Location::messages);
-                     auto moved = disk.rename(path_of(id, Location::incoming), to);
-                     if (moved || moved.error().code != ENOENT) return moved;
-                     TRY(disk.open(to, Open::read)); // moved already: taking over twice is harmless
-                     return {};
+                     return wherever(disk, id, Location::incoming, [&](const std::string& path) -> Result<> {
+                         if (path != to) return disk.rename(path, to);
+                         TRY(disk.open(to, Open::read)); // moved already: taking over twice is harmless
+                         return {};
+                     });
                  }},
                 std::move(done));
 }
@@ -349,16 +268,17 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
         .id = id,
         .kind = Inner::Operation::Kind::append,
         .pace = sync,
-        .act =
-            [id, hint, sync, options = inner_->options](Disk& disk, Inner::File& file, const auto& all) {
-                return wherever(id, hint, [&](const std::string& path) -> Result<> {
-                    if (file.finished && !file.replaced) {
-                        TRY(put_copy_in_place(disk, path, id));
-                        file.replaced = true;
-                    }
-                    return append_to(disk, path, id, all, sync, options, file.tail, file.lost);
-                });
-            },
+        .act = [id, hint, sync, options = inner_->options.log](Disk& disk, Inner::File& file,
+                                                               const auto& all) -> Result<> {
+            TRY(make_own(disk, id, file.reused, Location::incoming));
+            return wherever(disk, id, hint, [&](const std::string& path) -> Result<> {
+                if (file.finished && !file.replaced) {
+                    TRY(put_copy_in_place(disk, path, id));
+                    file.replaced = true;
+                }
+                return append_to(disk, path, id, all, sync, options, file.tail, file.lost);
+            });
+        },
         .properties = std::move(properties),
     };
     inner_->ask(std::move(operation), std::move(done));
@@ -366,8 +286,10 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
 
 void Store::remove(QueueId id, Location hint, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::no,
-                 [id, hint](Disk& disk, auto&, auto&) -> Result<> {
-                     auto gone = wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
+                 [id, hint, finished = inner_->options.finished](Disk& disk, Inner::File& file, auto&) -> Result<> {
+                     if (file.reused.name.valid() && TRY(remove_from(disk, id, file.reused, finished))) return {};
+                     auto gone = wherever(
+                         disk, id, hint, [&](const std::string& path) { return remove_own(disk, path, id, finished); });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
                  }},
@@ -376,9 +298,11 @@ void Store::remove(QueueId id, Location hint, Done done) {
 
 void Store::move_to_removed(QueueId id, Location hint, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::no,
-                 [id, hint](Disk& disk, auto&, auto&) -> Result<> {
-                     auto gone = wherever(
-                         id, hint, [&](const std::string& path) { return disk.rename(path, path_of_removed(id)); });
+                 [id, hint](Disk& disk, Inner::File& file, auto&) -> Result<> {
+                     TRY(make_own(disk, id, file.reused, Location::incoming));
+                     auto gone = wherever(disk, id, hint, [&](const std::string& path) {
+                         return disk.rename(path, path_of_removed(id));
+                     });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
                  }},
@@ -387,7 +311,7 @@ void Store::move_to_removed(QueueId id, Location hint, Done done) {
 
 void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) {
     inner_->ask({id, Inner::Operation::Kind::move, Sync::yes,
-                 [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&, auto&) -> Result<> {
+                 [id, who = std::move(who), now, options = inner_->options.log](Disk& disk, auto&, auto&) -> Result<> {
                      const auto path = path_of_removed(id);
                      StatusChanged pending{
                          .recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
@@ -411,8 +335,11 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
 
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
-                     return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, Inner::File& file, auto&) -> Result<> {
+                     // Damaged, it may not be recognized in a reused file: then the file is moved as it is.
+                     if (file.reused.name.valid() && !make_own(disk, id, file.reused, Location::incoming))
+                         TRY(keep_damaged(disk, id, file.reused));
+                     return wherever(disk, id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "quarantine", id.text(), why));
                          return {};
                      });
@@ -422,8 +349,11 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
 
 void Store::move_to_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
-                     return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, Inner::File& file, auto&) -> Result<> {
+                     // Damaged, it may not be recognized in a reused file: then the file is moved as it is.
+                     if (file.reused.name.valid() && !make_own(disk, id, file.reused, Location::incoming))
+                         TRY(keep_damaged(disk, id, file.reused));
+                     return wherever(disk, id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "bad", id.text(), why));
                          return {};
                      });

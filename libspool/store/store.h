@@ -6,6 +6,9 @@
 #include "libspool/format/layout.h"
 #include "libspool/format/property.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/store/finished_messages.h"
+#include "libspool/store/occupied_files.h"
+#include "libspool/store/property_log.h"
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,11 +17,9 @@
 
 namespace spool {
 
-enum class Sync : std::uint8_t { no, yes };
-
 struct StoreOptions {
-    std::uint64_t log_limit = 64 * 1024; // a property log longer than this is restarted with a checkpoint
-    std::uint64_t long_log = 16 * 1024;  // of a log longer than this, the end is remembered
+    LogLimits log = {};
+    FinishedMessages* finished = nullptr; // learns of each message that is removed; may be null, must outlive the Store
 };
 
 class Store {
@@ -30,6 +31,29 @@ public:
     ~Store();
     Store(const Store&) = delete;
 
+    // ---- reused files ----
+
+    // The message is in this one. Before anything else is asked for it. `writer`: learns when the file is free
+    // again; 0: no writer, it is removed with the message. From the first change to the message but its removal, the
+    // file is the message's own.
+    void occupies(QueueId id, QueueId file, OccupiedFiles::Writer writer);
+    // For readers of this message.
+    FileHint hint(QueueId id, Location location) const;
+    // The writer, whose slot is this, has closed its connection.
+    void writer_left(std::uint8_t slot, OccupiedFiles::Writer writer);
+    // The writer has a new connection and still has this file in use: it learns of it (FileLeft), now or when its
+    // message is finished.
+    void still_in_use(QueueId file, OccupiedFiles::Writer writer);
+    // `reusable`: the message is finished, and the writer may overwrite the file; else it must not touch it again.
+    using FileLeft = std::function<void(OccupiedFiles::Writer writer, QueueId file, bool reusable)>;
+    void on_file_left(FileLeft left);
+
+    // All messages in reused files keep these: before a stop, so that a program that does not know of such files finds
+    // every message.
+    void leave_reused_files();
+
+    // ---- messages ----
+
     // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Succeeds if it was moved
     // before.
     void take_over(QueueId id, Done done = {});
@@ -37,7 +61,7 @@ public:
     // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next
     // append puts a copy of it in its place, if it can still be read whole, and appends to that.
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
-    // Unlinks the file, wherever it is. Succeeds if it is gone already.
+    // Unlinks the file, wherever it is, or wipes the reused file it is in. Succeeds if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
     // Into removed/, where it stays until restore() or permanently: an operator's removal, which is recorded in the
     // file. Succeeds if it is gone already.

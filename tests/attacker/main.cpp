@@ -245,7 +245,8 @@ private:
                 [](std::string_view) {}, context_.metrics, common::MailSource::smtp);
             if (!spool_writer) return tell(spool_writer.error().what);
             spool_writer_ = *std::move(spool_writer);
-            submission_queue_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity);
+            submission_queue_.emplace(context_.loop, context_.log, context_.run_directory, context_.identity,
+                                      spool_writer_->reusable_files());
         }
         const auto id = spool_writer_->admit(0, common::Loop::now());
         if (!id) return tell("full");

@@ -34,7 +34,8 @@ struct Place {
             common::SpoolWriter::open(loop, log, config.spool, 2, [](auto) {}, metrics, common::MailSource::local);
         REQUIRE(made);
         spool_writer = std::move(*made);
-        submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
+        submission_queue.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}},
+                                 spool_writer->reusable_files());
         keys.emplace(log, spool_writer->pool(), config.idempotency, path, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         context.emplace(SubmissionContext{loop, log, std::make_shared<const Settings>(config), *spool_writer,
@@ -102,8 +103,11 @@ inline Answer submit(Place& place, const Begin& begin, std::string_view content,
     return *answer;
 }
 
-inline spool::MessageReader read(Place& place, const std::string& id) {
-    auto reader = spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
+// `name`: of its file, which is a reused one if that is small enough; each is used once here.
+inline spool::MessageReader read(Place& place, const std::string& name) {
+    const auto id = spool::QueueId::parse(name.substr(0, name.find('.')));
+    REQUIRE(id);
+    auto reader = spool::MessageReader::open(*place.disk, *id, spool::Location::incoming);
     REQUIRE(reader);
     return std::move(*reader);
 }

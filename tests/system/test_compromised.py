@@ -278,6 +278,6 @@ def test_a_writer_taken_over_does_not_say_who_serves_its_mail(whole, taken_over,
     assert not (mta.folder / "mail" / "owned").exists() and not mta.mailbox(OWNER)
     # Nor by a queue-manager that finds it (if the first one did not come so far): it is put aside, though its writer lives.
     mta.kill("queue-manager")
-    mta.wait_log(rf"fatal: (spool: incoming/\S*{queue_id} is damaged \(envelope: {refused}\)|{queue_id}: found damaged when .*): moved to quarantine/")
+    mta.wait_log(rf"fatal: (spool: incoming/\S*{queue_id}(\.reused)? is damaged \(envelope: {refused}\)|{queue_id}: found damaged when .*): moved to quarantine/")
     wait_until((mta.spool / "quarantine" / queue_id).exists, 15, "it to be there")
     assert not (mta.folder / "mail" / "owned").exists() and not mta.mailbox(OWNER)

@@ -14,8 +14,9 @@ using Been = std::set<std::string>;
 
 namespace {
 
-spool::ReadResult<Been> read(spool::Disk& disk, spool::QueueId id) {
-    auto message = spool::MessageReader::open(disk, id, spool::Location::incoming, spool::ReadLock::none);
+spool::ReadResult<Been> read(spool::Disk& disk, spool::QueueId id, spool::QueueId reused_file) {
+    auto message =
+        spool::MessageReader::open(disk, id, {spool::Location::incoming, reused_file}, spool::ReadLock::none);
     if (!message) return std::unexpected(message.error());
     return common::delivered_to(*message);
 }
@@ -33,15 +34,15 @@ void DeliveredToLookup::configure(std::string spool) {
     spool_ = std::move(spool);
 }
 
-std::function<TableAnswer(const std::string&)> DeliveredToLookup::of(spool::QueueId id) {
-    return [this, id, been = std::optional<Been>()](const std::string& address) mutable -> TableAnswer {
+std::function<TableAnswer(const std::string&)> DeliveredToLookup::of(spool::QueueId id, spool::QueueId reused_file) {
+    return [this, id, reused_file, been = std::optional<Been>()](const std::string& address) mutable -> TableAnswer {
         if (!been) {
             if (!disk_) {
                 auto disk = spool::RealDisk::open_at(spool_);
                 if (!disk) return {TableAnswer::Status::unreadable, "", disk.error().what};
                 disk_ = std::move(*disk);
             }
-            auto found = read(*disk_, id);
+            auto found = read(*disk_, id, reused_file);
             if (!found)
                 if (auto why = passing(found.error()); !why.empty())
                     return {TableAnswer::Status::unreadable, "", std::move(why)};

@@ -16,7 +16,7 @@ public:
 
     // ExpansionTables::delivered_before for this message; must not outlive this object. May block for a read of the
     // message's header. One that is gone or damaged has been nowhere: who delivers it says so.
-    std::function<decide::TableAnswer(const std::string& address)> of(spool::QueueId id);
+    std::function<decide::TableAnswer(const std::string& address)> of(spool::QueueId id, spool::QueueId reused_file);
 
 private:
     std::string spool_;

@@ -4,7 +4,7 @@
 
 namespace common {
 
-spool::ReadResult<spool::MessageReader> MessageCache::open(spool::QueueId id, spool::Location hint) {
+spool::ReadResult<spool::MessageReader> MessageCache::open(spool::QueueId id, spool::FileHint hint) {
     std::shared_ptr<spool::FoldedLog> known;
     if (const auto shared = shared_.find(id); shared != shared_.end()) known = shared->second.lock();
     const bool is_new = !known;

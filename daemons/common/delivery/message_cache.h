@@ -15,7 +15,7 @@ public:
     MessageCache(spool::Disk& disk) : disk_(disk) {}
 
     // Locked, as by MessageReader::open().
-    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint);
+    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::FileHint hint);
     // No delivery is expected soon: drops what is kept for the next one.
     void forget_last() { last_.reset(); }
 

@@ -20,6 +20,7 @@ struct Categorize { // queue-manager → categorizer
     spool::QueueId queue_id;
     std::string reverse_path;
     std::vector<spool::UnresolvedRecipient> recipients;
+    std::uint64_t reused_file = 0; // id of the reused file it is in (libspool/format/layout.h); 0: none
     std::uint32_t part = 0;
     bool more = false;
     std::uint64_t key() const { return request; }
@@ -28,6 +29,7 @@ struct Categorize { // queue-manager → categorizer
         f("request", m.request);
         f("queue_id", m.queue_id);
         f("reverse_path", m.reverse_path);
+        f("reused_file", m.reused_file);
         f("recipients", m.recipients);
         f("part", m.part);
         f("more", m.more);

@@ -68,6 +68,7 @@ struct Deliver { // queue-manager → agent
     std::uint64_t delivery = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::incoming;
+    std::uint64_t reused_file = 0;         // id of the reused file it is in (libspool/format/layout.h); 0: none
     std::vector<std::uint32_t> recipients; // numbers in spool::MessageState::recipients
     std::int64_t arrived = 0;              // µs since 1970: when the message was accepted
     std::int64_t queued = 0;               // µs since 1970: when the queue-manager had it ready
@@ -79,6 +80,7 @@ struct Deliver { // queue-manager → agent
         f("delivery", m.delivery);
         f("queue_id", m.queue_id);
         f("location", m.location);
+        f("reused_file", m.reused_file);
         f("recipients", m.recipients);
         f("arrived", m.arrived);
         f("queued", m.queued);
@@ -87,6 +89,8 @@ struct Deliver { // queue-manager → agent
         f("replies", m.replies);
     }
 };
+
+inline spool::FileHint file_of(const Deliver& order) { return {order.location, spool::QueueId{order.reused_file}}; }
 
 struct Close { // queue-manager → agent: say QUIT after what is in flight
     std::uint64_t connection = 0;

@@ -24,6 +24,7 @@ struct Report { // queue-manager → bounce
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::messages;
+    std::uint64_t reused_file = 0; // id of the reused file it is in (libspool/format/layout.h); 0: none
     ReportKind kind = ReportKind::failed;
     std::vector<spool::ReportRecipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
@@ -35,6 +36,7 @@ struct Report { // queue-manager → bounce
         f("request", m.request);
         f("queue_id", m.queue_id);
         f("location", m.location);
+        f("reused_file", m.reused_file);
         f("kind", m.kind);
         f("recipients", m.recipients);
         f("retry_until", m.retry_until);
@@ -42,6 +44,8 @@ struct Report { // queue-manager → bounce
         f("more", m.more);
     }
 };
+
+inline spool::FileHint file_of(const Report& report) { return {report.location, spool::QueueId{report.reused_file}}; }
 
 // What all questions of which parts have come may hold together in the memory of bounce.
 inline constexpr std::size_t largest_questions = 64 << 20;

@@ -3,9 +3,11 @@
 // smtpd also requests, for its clients, that mail waiting for a domain be tried now (ETRN).
 #pragma once
 #include "libspool/format/queue_id.h"
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace proto::submission {
 
@@ -13,20 +15,36 @@ inline constexpr std::string_view conversation = "submission";
 
 struct Submitted {
     spool::QueueId queue_id;
-    std::uint64_t size = 0; // bytes of content
-    std::string envelope;   // a hint that saves opening the file: spool::encode(Envelope); may be empty
-    bool repeated = false;  // said before, on a connection that was lost: it may be finished already
+    std::uint64_t size = 0;        // bytes of content
+    std::string envelope;          // a hint that saves opening the file: spool::encode(Envelope); may be empty
+    bool repeated = false;         // said before, on a connection that was lost: it may be finished already
+    std::uint64_t reused_file = 0; // id of the reused file it is in (libspool/format/layout.h); 0: it has its own file
     static void fields(auto& m, auto& f) {
         f("queue_id", m.queue_id);
         f("size", m.size);
         f("envelope", m.envelope);
         f("repeated", m.repeated);
+        f("reused_file", m.reused_file);
     }
 };
 
 struct Taken { // queue-manager → writer
     spool::QueueId queue_id;
     static void fields(auto& m, auto& f) { f("queue_id", m.queue_id); }
+};
+
+struct FilesInUse { // writer → queue-manager, on a new connection: reused files of messages that were Taken before
+    std::vector<spool::QueueId> files;
+    static void fields(auto& m, auto& f) { f("files", m.files); }
+};
+
+struct FilesLeft {                        // queue-manager → writer: what became of reused files
+    std::vector<spool::QueueId> reusable; // their messages are finished
+    std::vector<spool::QueueId> kept; // not the writer's any longer: their messages have to wait, or they are removed
+    static void fields(auto& m, auto& f) {
+        f("reusable", m.reusable);
+        f("kept", m.kept);
+    }
 };
 
 struct FlushDomain { // smtpd → queue-manager; not repeated
@@ -58,6 +76,6 @@ struct WriterStatus {     // writer → queue-manager: whether it takes mail; ag
     static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
 };
 
-using Message = std::variant<Submitted, Taken, FlushDomain, DomainFlushed, WriterStatus>;
+using Message = std::variant<Submitted, Taken, FilesInUse, FilesLeft, FlushDomain, DomainFlushed, WriterStatus>;
 
 } // namespace proto::submission

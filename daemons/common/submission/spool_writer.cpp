@@ -2,6 +2,7 @@
 #include "libspool/format/layout.h"
 #include <algorithm>
 #include <cerrno>
+#include <sys/resource.h>
 
 namespace common {
 
@@ -10,6 +11,14 @@ using namespace std::chrono_literals;
 static constexpr auto look_every = 1s;   // at the disk's free space
 static constexpr auto pause_after = 5s;  // a failure
 static constexpr auto memory_every = 1s; // while it is short
+
+// Of the descriptors that this process may have, an eighth: the rest is for clients, and for messages with files of
+// their own.
+static std::size_t reusable_files_for(const config::Spool& settings) {
+    rlimit descriptors{};
+    if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return 0;
+    return std::min<std::size_t>(settings.reused_files, descriptors.rlim_cur / 8);
+}
 
 spool::Result<std::unique_ptr<SpoolWriter>> SpoolWriter::open(Loop& loop, Log& log, const config::Spool& settings,
                                                               std::uint8_t slot, ReportProblem report_problem,
@@ -32,8 +41,8 @@ SpoolWriter::SpoolWriter(Loop& loop, Log& log, const config::Spool& settings, st
     : log_(log), report_problem_(std::move(report_problem)), metrics_(metrics), source_(source),
       floor_{settings.minimum_free, settings.minimum_free_inodes}, disk_(std::move(disk)),
       memory_(settings.content_memory, [this] { pool_.complete([this] { memory_.resume_waiting(); }); }),
-      wake_(loop, [this] { pool_.drain(); }), pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }),
-      again_(loop, [this] {
+      wake_(loop, [this] { pool_.drain(); }), reusable_files_(reusable_files_for(settings)),
+      pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }), again_(loop, [this] {
           if (scarce_ && memory_.level() >= spool::ContentMemory::Level::scarce) scarce_();
           check_memory();
           try_again();
@@ -90,7 +99,10 @@ void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Don
         space_->bytes_free -= std::min(space_->bytes_free, writer.size() + 4096);
         space_->files_free -= std::min<std::uint64_t>(space_->files_free, 1);
     }
-    writer.commit([this, began = Loop::now().monotonic, recipients = writer.recipients(),
+    std::shared_ptr<spool::ReusableFile> file;
+    if (const auto size = writer.file_size()) file = reusable_files_.lend(writer.queue_id(), *size);
+    if (file) writer.commit_to(file);
+    writer.commit([this, file, began = Loop::now().monotonic, recipients = writer.recipients(),
                    done = std::move(done)](spool::Result<spool::DurableReceipt> receipt) mutable {
         if (receipt) {
             metrics_.count(MetricId::messages_accepted, source_);
@@ -98,6 +110,7 @@ void SpoolWriter::commit(spool::MessageWriter& writer, spool::MessageWriter::Don
             metrics_.add(MetricId::bytes_accepted, receipt->size(), source_);
             metrics_.observe(MetricId::commit_seconds, Loop::now().monotonic - began);
         } else {
+            if (file) reusable_files_.lost(file->name);
             failed(receipt.error());
         }
         done(std::move(receipt));
@@ -161,7 +174,7 @@ void SpoolWriter::try_again() {
         // Removed before it is synced: no power failure leaves it behind as a truncated message.
         auto unlinked = disk_->unlink(path);
         if (!written || !unlinked) return done(written ? std::move(unlinked) : std::move(written));
-        pool_.make_durable(*file, directory, id, 1, [done = std::move(done)](auto receipt) mutable {
+        pool_.make_durable(*file, directory, {.id = id, .size = 1}, [done = std::move(done)](auto receipt) mutable {
             done(receipt ? spool::Result<>() : std::unexpected(std::move(receipt).error()));
         });
     });

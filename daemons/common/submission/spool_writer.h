@@ -48,7 +48,8 @@ public:
     std::expected<spool::QueueId, Unavailable> admit(std::uint64_t size, smtp::Now now);
     // `envelope` is complete.
     spool::MessageWriter write(spool::QueueId id, const spool::Envelope& envelope);
-    // Sees what became of it before `done` does.
+    // `own_file`: the message must not be in a reused file (it has an idempotency key, by which its file is looked
+    // for). Sees what became of it before `done` does.
     void commit(spool::MessageWriter& writer, spool::MessageWriter::Done done);
     // What a commit failed of.
     static Unavailable unavailable_after(const spool::Error& error) {
@@ -65,6 +66,7 @@ public:
         on_status_change_ = std::move(on_change);
     }
     spool::ContentMemory& memory() { return memory_; }
+    spool::ReusableFiles& reusable_files() { return reusable_files_; }
     // Called every second while memory is scarce.
     void on_scarcity(std::function<void()> scarce) { scarce_ = std::move(scarce); }
     // Says in the log and in the status how it stands with that.
@@ -92,6 +94,7 @@ private:
     spool::ContentMemory memory_;
     std::vector<std::unique_ptr<spool::SharedDirectory>> directories_; // the last is in use; broken ones before it
     Wake wake_;
+    spool::ReusableFiles reusable_files_;
     spool::CommitPool pool_;
     std::unique_ptr<spool::QueueIdSource> ids_;
     std::uint8_t slot_ = 0;

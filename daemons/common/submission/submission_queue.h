@@ -8,19 +8,24 @@
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "libspool/disk/commit_pool.h"
+#include "libspool/message/reusable_files.h"
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace common {
 
 class SubmissionQueue {
 public:
-    SubmissionQueue(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity)
-        : loop_(loop),
+    // `files`: the writer's reused ones; outlives it.
+    SubmissionQueue(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity,
+                    spool::ReusableFiles& files)
+        : files_(files), loop_(loop),
           queue_manager_(loop, log, run + "/private/queue-manager", proto::submission::conversation, identity,
                          {[this](proto::submission::Message&& message) { on_message(message); },
                           [this] {
                               repeat_status();
+                              send_files_in_use();
                               send_all();
                           },
                           [this](const std::string&) {
@@ -33,10 +38,13 @@ public:
     void submit(const spool::DurableReceipt& receipt, const std::string& envelope) {
         auto& entry = waiting_[receipt.queue_id()];
         entry.size = receipt.size();
+        entry.reused_file = receipt.reused_file();
+        if (entry.reused_file.valid()) files_.passed_on(entry.reused_file);
         if (!queue_manager_.up() || queue_manager_.congested()) return;
         entry.sent = true;
         const bool short_enough = envelope.size() <= ipc::part_size; // others' messages do not wait for long hints
-        send({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false});
+        send({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false,
+              entry.reused_file.value});
     }
     std::size_t waiting() const { return waiting_.size(); }
     // Why no mail is taken here; "": it is.
@@ -64,14 +72,21 @@ public:
 private:
     struct Entry {
         std::uint64_t size = 0;
+        spool::QueueId reused_file = {};
         bool sent = false, repeated = false; // on this connection; on an earlier one
     };
     void send(const proto::submission::Submitted& submitted) { static_cast<void>(queue_manager_.send(submitted)); }
     void on_message(const proto::submission::Message& message) {
         if (const auto* answer = std::get_if<proto::submission::DomainFlushed>(&message))
             return tried(answer->request, answer);
+        if (const auto* left = std::get_if<proto::submission::FilesLeft>(&message)) {
+            for (const auto file : left->reusable) files_.returned(file);
+            for (const auto file : left->kept) files_.lost(file);
+            return;
+        }
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
-        if (!taken) return queue_manager_.fail("unexpected message: only Taken and DomainFlushed are accepted here");
+        if (!taken)
+            return queue_manager_.fail("unexpected message: only Taken, FilesLeft and DomainFlushed are accepted here");
         CRASH_POINT("writer.taken");
         if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
     }
@@ -81,18 +96,27 @@ private:
     void repeat_status() { // on a new connection: no obstacle is the default
         if (!obstacle_.empty()) static_cast<void>(queue_manager_.send(proto::submission::WriterStatus{obstacle_}));
     }
+    // Those that are in use by messages the queue-manager has: others are named with their messages.
+    void send_files_in_use() {
+        proto::submission::FilesInUse out{files_.passed_on()};
+        std::unordered_set<spool::QueueId> named;
+        for (const auto& [id, entry] : waiting_) named.insert(entry.reused_file);
+        std::erase_if(out.files, [&](spool::QueueId file) { return named.contains(file); });
+        if (!out.files.empty()) static_cast<void>(queue_manager_.send(out));
+    }
     void send_all() {
         for (auto& [id, entry] : waiting_) {
             if (entry.sent) continue;
             if (queue_manager_.congested()) return; // on_drained continues
             entry.sent = true;
-            send({id, entry.size, {}, entry.repeated});
+            send({id, entry.size, {}, entry.repeated, entry.reused_file.value});
         }
     }
     void mark_unsent() {
         for (auto& [id, entry] : waiting_) entry.repeated |= std::exchange(entry.sent, false);
     }
 
+    spool::ReusableFiles& files_;
     std::string obstacle_;
     std::unordered_map<spool::QueueId, Entry> waiting_;
     std::function<void()> on_empty_;

@@ -322,7 +322,7 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
     out.done.queue_id = order.queue_id;
     out.done.started = started.wall.time_since_epoch().count();
     Order taken;
-    auto reader = messages.open(order.queue_id, order.location,
+    auto reader = messages.open(order.queue_id, proto::delivery::file_of(order),
                                 [&](const spool::MessageState& state) { taken = Order::of(order, state); });
     if (reader) {
         Delivery(order.queue_id, taken, settings, *reader, checks, unreaped).run(out);

@@ -14,7 +14,7 @@ public:
 
     // `look(state)` is called if it could be opened. Of the reader only the content may be used.
     template <class Look>
-    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint, Look&& look) {
+    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::FileHint hint, Look&& look) {
         const std::lock_guard lock(mutex_);
         auto reader = messages_.open(id, hint);
         if (reader) std::forward<Look>(look)(reader->state());

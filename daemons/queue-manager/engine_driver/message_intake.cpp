@@ -97,11 +97,14 @@ void MessageIntake::found(spool::Found&& found) {
         locked_.emplace(found.id, found.location);
         unlock_retry_.start(unlock_pause);
     }
+    // What its writer has reported meanwhile is known better.
+    if (found.reused_file.valid() && !deps_.files.where(found.id, found.location).reused.valid())
+        deps_.store.occupies(found.id, found.reused_file, 0);
     accept(found.id, found.location, found.size, found.state, decide::queue::Origin::recovered);
 }
 
 void MessageIntake::wait_for_agent(spool::QueueId id, spool::Location location) {
-    deps_.scanner.when_unlocked(id, location, [this, id] {
+    deps_.scanner.when_unlocked(id, deps_.files.where(id, location), [this, id] {
         if (locked_.erase(id) == 0) return;
         deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.agent_released(id, now, out); });
     });

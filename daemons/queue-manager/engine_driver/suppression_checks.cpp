@@ -14,7 +14,7 @@ using decide::queue::SuppressionsKnown;
 struct SuppressionChecks::Question {
     decide::queue::DeliveryId delivery = 0;
     spool::QueueId id;
-    spool::Location location{};
+    spool::FileHint file{spool::Location::incoming};
     std::vector<std::uint32_t> numbers;
     std::vector<std::string> local_domains;
     smtp::WallTime now{};
@@ -30,7 +30,7 @@ struct SuppressionChecks::LookupResult {
 SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::SuppressionList& list, spool::Disk& disk,
                                                            const Question& question) {
     LookupResult out;
-    const auto reader = spool::MessageReader::open(disk, question.id, question.location, spool::ReadLock::none);
+    const auto reader = spool::MessageReader::open(disk, question.id, question.file, spool::ReadLock::none);
     if (!reader) {
         const auto* error = std::get_if<spool::Error>(&reader.error());
         out.gone = error && error->code == ENOENT;
@@ -67,7 +67,7 @@ void SuppressionChecks::check(const decide::queue::AskSuppressions& action, std:
     }
     Question question{action.delivery,
                       action.id,
-                      action.location,
+                      deps_.files.where(action.id, action.location),
                       {numbers.begin(), numbers.end()},
                       deps_.config->local.domains,
                       common::Loop::now().wall};

@@ -66,7 +66,12 @@ void CategorizerClient::put(spool::QueueId id, CategorizationInput subject) {
     }
     using Parts = ipc::PartSplitter<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
     using Part = Service<proto::categorize::Message>::Part;
-    proto::categorize::Categorize question{id.value, id, subject.reverse_path, subject.open};
+    proto::categorize::Categorize question{.request = id.value,
+                                           .queue_id = id,
+                                           .reverse_path = subject.reverse_path,
+                                           .recipients = subject.open,
+                                           .reused_file =
+                                               deps_.files.where(id, spool::Location::incoming).reused.value};
     subjects_.insert_or_assign(id, std::move(subject));
     service_.ask_in_parts(id.value, [this, id, parts = Parts(std::move(question))]() mutable {
         if (service_.ask(parts.next()) == ipc::SendResult::too_long) {

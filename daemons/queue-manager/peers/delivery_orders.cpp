@@ -53,6 +53,7 @@ void DeliveryOrders::deliver(const decide::queue::Deliver& action, std::span<con
                                          action.delivery,
                                          action.id,
                                          action.location,
+                                         deps_.files.where(action.id, action.location).reused.value,
                                          {numbers.begin(), numbers.end()},
                                          to_wire(action.arrival),
                                          to_wire(action.queued),

@@ -10,6 +10,7 @@
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/peers/agents.h"
 #include "daemons/queue-manager/peers/router_client.h"
+#include "daemons/queue-manager/spool/message_files.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -25,6 +26,7 @@ public:
         const CurrentConfig& config;
         EngineDriver& driver;
         Agents& agents;
+        const MessageFiles& files;
         const RouterClient& router;
         const decide::SourceBackoff& resting;
     };

@@ -8,13 +8,21 @@
 
 namespace queue_manager {
 
+MessageWriters::MessageWriters(Dependencies dependencies)
+    : deps_(std::move(dependencies)), turn_(deps_.loop, [this] { report_files_left(); }) {
+    deps_.store.on_file_left(
+        [this](std::uint64_t serial, spool::QueueId file, bool reusable) { file_left(serial, file, reusable); });
+}
+
 void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
     const auto slot = static_cast<std::uint8_t>(peer.instance);
     auto& writer = writers_[slot];
     if (writer.channel) {
         deps_.scanner.writer_left(slot);
+        deps_.store.writer_left(slot, writer.serial);
         deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writer.channel))] {});
     }
+    writer.left = {};
     writer.serial = ++last_;
     writer.role = peer.role;
     writer.obstacle.clear();
@@ -30,6 +38,7 @@ void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
 
 void MessageWriters::detach(std::uint8_t slot) {
     deps_.scanner.writer_left(slot);
+    deps_.store.writer_left(slot, writers_[slot].serial);
     deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writers_[slot].channel))] {});
     if (!stopping_) deps_.scanner.load_writer(slot); // what it committed and could not report
 }
@@ -48,21 +57,33 @@ std::string MessageWriters::obstacle() const {
 void MessageWriters::handle(std::uint8_t slot, proto::submission::Message&& message) {
     if (auto* announced = std::get_if<proto::submission::Submitted>(&message))
         submitted(slot, *announced);
+    else if (auto* files = std::get_if<proto::submission::FilesInUse>(&message))
+        files_in_use(slot, *files);
     else if (auto* request = std::get_if<proto::submission::FlushDomain>(&message))
         flush(slot, *request);
     else if (auto* status = std::get_if<proto::submission::WriterStatus>(&message))
         writers_[slot].obstacle = smtp::printable(status->obstacle, 500);
     else
-        writers_[slot].channel->fail("unexpected message: expected Submitted, TryNow or Standing");
+        writers_[slot].channel->fail("unexpected message: expected Submitted, FilesInUse, FlushDomain or WriterStatus");
 }
 
 void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {
     auto& channel = *writers_[slot].channel;
     if (message.queue_id.slot() != slot)
         return channel.fail("submitted " + message.queue_id.text() + ", which belongs to another writer");
+    const spool::QueueId file{message.reused_file};
+    if (file != spool::own_file && (!file.valid() || file.slot() != slot))
+        return channel.fail("submitted " + message.queue_id.text() + " in the file of another writer");
     CRASH_POINT("queue-manager.submitted");
     channel.send(proto::submission::Taken{message.queue_id});
-    if (deps_.scanner.found_already(message.queue_id)) return;
+    const bool found_already = deps_.scanner.found_already(message.queue_id);
+    if (file.valid()) {
+        if (found_already || message.repeated)
+            deps_.store.still_in_use(file, writers_[slot].serial);
+        else
+            deps_.store.occupies(message.queue_id, file, writers_[slot].serial);
+    }
+    if (found_already) return;
     const auto origin = message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated &&
@@ -71,6 +92,29 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
                             spool::MessageState(*std::move(envelope)), origin);
     else
         deps_.intake.read(message.queue_id, origin);
+}
+
+void MessageWriters::files_in_use(std::uint8_t slot, const proto::submission::FilesInUse& message) {
+    for (const auto file : message.files) {
+        if (file.slot() != slot) return writers_[slot].channel->fail("named a file of another writer");
+        deps_.store.still_in_use(file, writers_[slot].serial);
+    }
+}
+
+void MessageWriters::file_left(spool::OccupiedFiles::Writer serial, spool::QueueId file, bool reusable) {
+    const auto writer = writers_.find(file.slot());
+    if (writer == writers_.end() || writer->second.serial != serial || !writer->second.channel) return;
+    auto& left = writer->second.left;
+    (reusable ? left.reusable : left.kept).push_back(file);
+    turn_.schedule();
+}
+
+void MessageWriters::report_files_left() {
+    for (auto& [slot, writer] : writers_) {
+        const auto left = std::exchange(writer.left, {});
+        if (!writer.channel || (left.reusable.empty() && left.kept.empty())) continue;
+        static_cast<void>(writer.channel->send(left)); // ids only: never too long
+    }
 }
 
 // ETRN. A client cannot start mail that an operator has paused; nor does it learn who paused it, and why.

@@ -9,6 +9,7 @@
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/message_intake.h"
 #include "daemons/queue-manager/spool/spool_scanner.h"
+#include "libspool/store/store.h"
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -25,9 +26,10 @@ public:
         EngineDriver& driver;
         MessageIntake& intake;
         SpoolScanner& scanner;
+        spool::Store& store;
         std::function<bool()> delivering; // delivery as a whole is not stopped
     };
-    explicit MessageWriters(Dependencies dependencies) : deps_(std::move(dependencies)) {}
+    explicit MessageWriters(Dependencies dependencies);
     MessageWriters(const MessageWriters&) = delete;
 
     void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
@@ -41,17 +43,22 @@ private:
     struct Writer {
         std::uint64_t serial = 0; // number of this connection among those of the slot
         proto::Role role{};
-        std::string obstacle; // why it takes no mail; "": it does
+        std::string obstacle;              // why it takes no mail; "": it does
+        proto::submission::FilesLeft left; // to be said at the end of the turn
         std::unique_ptr<Channel> channel;
     };
     void detach(std::uint8_t slot);
     void handle(std::uint8_t slot, proto::submission::Message&& message);
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
+    void files_in_use(std::uint8_t slot, const proto::submission::FilesInUse& message);
+    void file_left(spool::OccupiedFiles::Writer serial, spool::QueueId file, bool reusable);
+    void report_files_left();
     void flush(std::uint8_t slot, const proto::submission::FlushDomain& request);
 
     Dependencies deps_;
     std::map<std::uint8_t, Writer> writers_;
     std::uint64_t last_ = 0;
+    common::TurnHook turn_;
     bool stopping_ = false;
 };
 

@@ -37,6 +37,7 @@ void ReportClient::make(const decide::queue::MakeReport& action, smtp::Now now) 
     proto::report::Report out{.request = action.request,
                               .queue_id = action.id,
                               .location = action.location,
+                              .reused_file = deps_.files.where(action.id, action.location).reused.value,
                               .kind = action.kind,
                               .retry_until = to_wire(action.retry_until)};
     bool reasons_missing = false;

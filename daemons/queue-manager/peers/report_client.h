@@ -7,6 +7,7 @@
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/peers/service.h"
 #include "daemons/queue-manager/spool/disk_reserve.h"
+#include "daemons/queue-manager/spool/message_files.h"
 #include "daemons/queue-manager/spool/message_loader.h"
 #include "daemons/queue-manager/spool/quarantine_cleaner.h"
 #include <cstdint>
@@ -23,6 +24,7 @@ public:
         common::Loop& loop;
         common::Log& log;
         EngineDriver& driver;
+        const MessageFiles& files;
         MessageLoader& loader;
         DiskReserve& reserve;       // a report that could not be written needs room
         QuarantineCleaner& cleaner; // some are kept in bad/

@@ -11,9 +11,10 @@ constexpr smtp::Duration removal_pause = std::chrono::seconds(5);
 } // namespace
 
 MessageFiles::MessageFiles(const Dependencies& dependencies)
-    : log_(dependencies.log), store_(dependencies.store), scanner_(dependencies.scanner), keys_(dependencies.keys),
-      cleaner_(dependencies.cleaner), reserve_(dependencies.reserve), problems_(dependencies.problems),
-      written_(dependencies.written), pending_timer_(dependencies.loop, [this] { write_unwritten(); }),
+    : log_(dependencies.log), store_(dependencies.store), scanner_(dependencies.scanner),
+      finished_(dependencies.finished), keys_(dependencies.keys), cleaner_(dependencies.cleaner),
+      reserve_(dependencies.reserve), problems_(dependencies.problems), written_(dependencies.written),
+      pending_timer_(dependencies.loop, [this] { write_unwritten(); }),
       removal_retry_(dependencies.loop, [this] { retry_removals(); }) {}
 
 // ---- records ----
@@ -74,6 +75,7 @@ void MessageFiles::unlink(spool::QueueId id, spool::Location location, std::shar
     store_.remove(id, location, [this, id, location, acknowledgement](spool::Result<> removed) {
         if (removed) {
             scanner_.gone(id);
+            finished_.removed();
             if (unremoved_.empty()) problems_.report("removal", "");
             return;
         }

@@ -5,6 +5,7 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/queue-manager/spool/disk_reserve.h"
+#include "daemons/queue-manager/spool/finished_log.h"
 #include "daemons/queue-manager/spool/idempotency_keys.h"
 #include "daemons/queue-manager/spool/pending_records.h"
 #include "daemons/queue-manager/spool/problem_list.h"
@@ -28,6 +29,7 @@ public:
         common::Log& log;
         spool::Store& store;
         SpoolScanner& scanner;
+        FinishedLog& finished;
         IdempotencyKeys& keys;
         QuarantineCleaner& cleaner;
         DiskReserve& reserve;
@@ -36,6 +38,9 @@ public:
     };
     explicit MessageFiles(const Dependencies& dependencies);
     MessageFiles(const MessageFiles&) = delete;
+
+    // Where a reader of the message should look first.
+    spool::FileHint where(spool::QueueId id, spool::Location location) const { return store_.hint(id, location); }
 
     // ---- records ----
 
@@ -79,6 +84,7 @@ private:
     common::Log& log_;
     spool::Store& store_;
     SpoolScanner& scanner_;
+    FinishedLog& finished_;
     IdempotencyKeys& keys_;
     QuarantineCleaner& cleaner_;
     DiskReserve& reserve_;

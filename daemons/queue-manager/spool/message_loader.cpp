@@ -37,8 +37,9 @@ void MessageLoader::begin() {
 void MessageLoader::start(spool::QueueId id, spool::Location hint) {
     auto& reading = readings_.at(id);
     reading.served = std::exchange(reading.next, {});
-    pool_.post([this, &pool = pool_, id, hint] { // by then this may be destroyed; the pool is not
-        auto reader = spool::MessageReader::open(pool.disk(), id, hint, spool::ReadLock::none);
+    const auto first = where_ ? where_(id, hint) : spool::FileHint(hint);
+    pool_.post([this, &pool = pool_, id, hint, first] { // by then this may be destroyed; the pool is not
+        auto reader = spool::MessageReader::open(pool.disk(), id, first, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
         Failure failure;
         std::uint64_t size = 0;

@@ -32,8 +32,10 @@ public:
     // again.
     using Unreadable = std::function<void(spool::QueueId id, const std::string& why)>;
     // `soon`: requests a call of begin() at the end of this turn of the loop.
-    MessageLoader(spool::CommitPool& pool, std::function<void()> soon, Unreadable unreadable)
-        : pool_(pool), soon_(std::move(soon)), unreadable_(std::move(unreadable)) {}
+    // `where`: where to look for a message first, given its place; may be empty.
+    using Where = std::function<spool::FileHint(spool::QueueId, spool::Location)>;
+    MessageLoader(spool::CommitPool& pool, std::function<void()> soon, Unreadable unreadable, Where where = {})
+        : pool_(pool), soon_(std::move(soon)), unreadable_(std::move(unreadable)), where_(std::move(where)) {}
 
     // Calls back with the file's content at some moment from now on, in the order of the requests; or, if it cannot be
     // read, `failed`: one of them, once. Without a `failed` nothing is called then: only for work that may be left
@@ -59,6 +61,7 @@ private:
     spool::CommitPool& pool_;
     std::function<void()> soon_;
     Unreadable unreadable_;
+    Where where_;
     bool unreadable_reported_ = false;                     // of a file that cannot be read
     std::unordered_map<spool::QueueId, Reading> readings_; // under way, or about to be
     std::vector<std::pair<spool::QueueId, spool::Location>> fresh_;

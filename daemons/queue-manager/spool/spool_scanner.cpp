@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/spool/spool_scanner.h"
+#include "libspool/message/file_search.h"
 #include <algorithm>
 #include <cerrno>
 #include <span>
@@ -27,19 +28,23 @@ struct SpoolScanner::Part {
     spool::RecoveryScan scan;
 };
 
-void SpoolScanner::load_everything(std::vector<spool::SnapshotMessage> first) {
+void SpoolScanner::load_everything(std::vector<spool::SnapshotMessage> first,
+                                   std::shared_ptr<const spool::FinishedIndex> finished) {
     loading_ = true;
+    finished_before_ = std::move(finished);
     auto known = std::make_shared<std::unordered_set<spool::QueueId>>();
-    auto rest = spool::RecoveryScan::everything(pool_.disk(), {.known = known});
+    auto rest = spool::RecoveryScan::everything(pool_.disk(), {.known = known, .finished = finished_before_});
     start(std::make_shared<Scan>(std::move(rest), true, std::move(first), std::move(known)));
 }
 
 void SpoolScanner::load_writer(std::uint8_t slot) {
-    start(std::make_shared<Scan>(spool::RecoveryScan::writer(pool_.disk(), slot), false));
+    start(
+        std::make_shared<Scan>(spool::RecoveryScan::writer(pool_.disk(), slot, {.finished = finished_before_}), false));
 }
 
 void SpoolScanner::load_unread() {
-    start(std::make_shared<Scan>(spool::RecoveryScan::again(pool_.disk(), std::exchange(unread_, {})), false));
+    start(std::make_shared<Scan>(
+        spool::RecoveryScan::again(pool_.disk(), std::exchange(unread_, {}), {.finished = finished_before_}), false));
 }
 
 void SpoolScanner::start(std::shared_ptr<Scan> scan) {
@@ -68,10 +73,11 @@ void SpoolScanner::look_for_some(std::shared_ptr<Scan> scan) {
     const auto left = std::span<const spool::SnapshotMessage>(scan->first).subspan(scan->looked_for);
     const auto some = left.first(std::min(looked_for_at_once, left.size()));
     scan->looked_for += some.size();
-    pool_.post([this, scan = std::move(scan), some]() mutable {
+    pool_.post([this, scan = std::move(scan), some, finished = finished_before_]() mutable {
         std::vector<spool::Found> batch;
         for (const auto& each : some)
-            if (auto one = spool::find_message(pool_.disk(), each.id, each.location)) batch.push_back(*std::move(one));
+            if (auto one = spool::find_message(pool_.disk(), each.id, each.location, finished))
+                batch.push_back(*std::move(one));
         pool_.complete([this, scan = std::move(scan), batch = std::move(batch)]() mutable {
             for (auto& each : batch)
                 if (scan->known->insert(each.id).second) found(std::move(each));
@@ -91,6 +97,8 @@ void SpoolScanner::step(std::shared_ptr<Part> part) {
 void SpoolScanner::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
     for (auto& each : batch.found) found(std::move(each));
     for (auto& aside : batch.quarantined) callbacks_.put_aside(aside);
+    for (const auto id : batch.finished_before)
+        if (callbacks_.finished_before) callbacks_.finished_before(id);
     for (auto& error : batch.errors) callbacks_.unreadable(error);
     unread_.merge(batch.unread_directories);
     if (!unread_.empty() && callbacks_.unread) callbacks_.unread();
@@ -112,22 +120,22 @@ void SpoolScanner::part_ended(const std::shared_ptr<Scan>& scan) {
         for (const auto id : gone_) finished_.erase(id);
         gone_.clear();
     }
+    if (!loading_ && unread_.empty()) finished_before_.reset();
     if (!scan->everything) return;
     loading_ = false;
+    if (unread_.empty()) finished_before_.reset();
     callbacks_.all_loaded();
 }
 
-void SpoolScanner::when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free) {
+void SpoolScanner::when_unlocked(spool::QueueId id, spool::FileHint hint, std::function<void()> free) {
     // The kernel does not report that a lock is released: a thread checks, and the caller asks again after a while.
-    pool_.post([this, id, location, free = std::move(free)]() mutable {
-        auto file = pool_.disk().open(spool::path_of(id, location), spool::Open::read);
-        if (!file && file.error().code == ENOENT && location == spool::Location::incoming) // moved meanwhile
-            file = pool_.disk().open(spool::path_of(id, spool::Location::messages), spool::Open::read);
-        if (file) {
-            const auto locked = pool_.disk().lock(*file, spool::Lock::exclusive);
+    pool_.post([this, id, hint, free = std::move(free)]() mutable {
+        spool::FileSearch search(pool_.disk(), id, hint);
+        const auto found = search.next();
+        if (!found) return; // not known: asked again
+        if (*found) {
+            const auto locked = pool_.disk().lock((*found)->file, spool::Lock::exclusive);
             if (!locked || *locked == spool::Locked::held_by_another) return;
-        } else if (file.error().code != ENOENT) {
-            return; // not known: asked again
         }
         pool_.complete([free = std::move(free)] { free(); });
     });

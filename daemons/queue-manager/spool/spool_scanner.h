@@ -21,7 +21,9 @@ public:
         std::function<void(spool::Found&&)> found;
         std::function<void(const spool::QuarantinedFile&)> put_aside;
         std::function<void(const spool::Error&)> unreadable;
-        std::function<void()> all_loaded;  // the scan of everything has ended
+        std::function<void()> all_loaded; // the scan of everything has ended
+        // That message had been finished when the power failed: its file is removed again.
+        std::function<void(spool::QueueId)> finished_before = {};
         std::function<void()> unread = {}; // some could not be read, but may be later: load_unread()
     };
 
@@ -29,7 +31,9 @@ public:
 
     // `first` only gives the order of reading, never what exists: those of them that are found intact, and that are not
     // being delivered, come before everything else and only once; the rest is found in the directories.
-    void load_everything(std::vector<spool::SnapshotMessage> first = {});
+    // `finished`: messages that are removed if they are found (RecoveryScan).
+    void load_everything(std::vector<spool::SnapshotMessage> first = {},
+                         std::shared_ptr<const spool::FinishedIndex> finished = {});
     void load_writer(std::uint8_t slot);
     // Reads again what could not be read so far.
     void load_unread();
@@ -56,7 +60,7 @@ public:
     }
 
     // Calls back if no agent holds the file's lock, wherever the file is now; else not at all.
-    void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
+    void when_unlocked(spool::QueueId id, spool::FileHint hint, std::function<void()> free);
 
 private:
     struct Scan;
@@ -73,10 +77,11 @@ private:
     Callbacks callbacks_;
     bool loading_ = false;
     int scans_ = 0;
-    std::set<std::string> unread_;                   // directories
-    std::unordered_set<spool::QueueId> finished_;    // until gone, and while a scan runs
-    std::vector<spool::QueueId> gone_;               // during a scan
-    std::unordered_set<spool::QueueId> unannounced_; // found, and their writers live
+    std::set<std::string> unread_;                                // directories
+    std::shared_ptr<const spool::FinishedIndex> finished_before_; // until everything has been read
+    std::unordered_set<spool::QueueId> finished_;                 // until gone, and while a scan runs
+    std::vector<spool::QueueId> gone_;                            // during a scan
+    std::unordered_set<spool::QueueId> unannounced_;              // found, and their writers live
 };
 
 } // namespace queue_manager

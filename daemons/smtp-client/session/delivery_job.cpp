@@ -26,7 +26,7 @@ TlsNeeds DeliveryJob::needs_abroad(ClientContext& context) {
     } else if (message_) {
         needs_ = tls_needs_of(context, *message_, order_.recipients);
     } else {
-        const auto message = context.messages.open(order_.queue_id, order_.location);
+        const auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
         if (!message) return {context.settings.tls, ""}; // why, is found again when it is handed over
         needs_ = tls_needs_of(context, *message, order_.recipients);
     }
@@ -37,7 +37,7 @@ std::string DeliveryJob::last_deferral_source(ClientContext& context) {
     if (probe_) return {};
     std::optional<spool::MessageReader> looked_into;
     if (!message_) {
-        auto message = context.messages.open(order_.queue_id, order_.location);
+        auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
         if (!message) return {}; // why, is found again when it is handed over
         looked_into = *std::move(message);
     }
@@ -53,7 +53,7 @@ std::string DeliveryJob::last_deferral_source(ClientContext& context) {
 
 spool::ReadResult<> DeliveryJob::open(ClientContext& context) {
     if (message_ || probe_) return {};
-    auto message = context.messages.open(order_.queue_id, order_.location);
+    auto message = context.messages.open(order_.queue_id, proto::delivery::file_of(order_));
     if (!message) return std::unexpected(message.error());
     message_ = *std::move(message);
     return {};

@@ -69,8 +69,12 @@ TEST_CASE("the sample and the manual say what a value may be") {
 
 TEST_CASE("mandoc finds nothing odd in the manual's pages") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
-    for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
-        if (page.path().filename() != "meson.build")
+    const auto is_page = [](const std::filesystem::path& path) { // named by its section
+        const auto section = path.extension().string();
+        return section.size() == 2 && section[1] >= '1' && section[1] <= '8';
+    };
+    for (const auto& page : std::filesystem::recursive_directory_iterator(SOURCE_ROOT "/man"))
+        if (is_page(page.path()))
             CHECK_MESSAGE(
                 std::system(
                     fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"

@@ -11,7 +11,8 @@
 using namespace proto;
 
 TEST_CASE("a message survives the wire, and no truncation or addition of it is accepted") {
-    delivery::Deliver deliver{7, 9, {0x0A1B2C3D4E5F1F}, spool::Location::messages, {0, 300}, -5, 1'700'000'000'000'000};
+    delivery::Deliver deliver{7,        9,  {0x0A1B2C3D4E5F1F},   spool::Location::messages, 0,
+                              {0, 300}, -5, 1'700'000'000'000'000};
     std::string wire;
     ipc::encode<delivery::Message>(deliver, wire);
     auto back = ipc::decode<delivery::Message>(wire);

@@ -1,4 +1,5 @@
 #include "tests/libspool/disk/fake_disk.h"
+#include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
 #include "libspool/format/record.h"
 #include <algorithm>
@@ -22,6 +23,7 @@ std::string general(const std::string& path) {
     const auto last = path.substr(slash + 1);
     const auto root = path.substr(0, path.find('/'));
     if (QueueId::parse(last)) return root + "/ID";
+    if (reused_file_named(last)) return root + "/REUSED";
     if (last.size() == 2) return root + (root == "incoming" ? "/SLOT" : "/HASH");
     return root + "/" + last;
 }

@@ -115,7 +115,7 @@ TEST_CASE("real disk: many messages side by side, taken over, marked, found agai
             CHECK(std::get<Error>(reader.error()).code == ENOENT);
             continue;
         }
-        CHECK(reader->location() == Location::messages);
+        CHECK(reader->file().location == Location::messages);
         CHECK(reader->is_small() == (n % 10 != 0));
         CHECK(reader->read_content() == messages[n].second);
         CHECK(reader->read_header() == fmt::format("Subject: {}\r\n", n));

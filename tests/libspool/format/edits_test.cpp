@@ -140,7 +140,7 @@ TEST_CASE("a small and a large message, edited: one content for every reader, an
         CHECK(reader.content().eight_bit);
         check_content(message.read(), expected);
 
-        Store store(message.pool, {.log_limit = 2000, .long_log = 1000});
+        Store store(message.pool, {.log = {.log_limit = 2000, .long_log = 1000}});
         for (int n = 0; n < 100; ++n)
             store.append(id, Location::incoming,
                          {Attempt{{0}, {}, std::string(100, 'h'), {}, Outcome::deferred, false, {}, 1}}, Sync::yes);

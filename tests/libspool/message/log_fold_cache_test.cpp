@@ -26,7 +26,8 @@ ResolvedRecipient added(const std::string& name) {
 }
 
 struct Message {
-    explicit Message(std::uint64_t log_limit = 64 * 1024) : store(pool, {.log_limit = log_limit, .long_log = 1000}) {
+    explicit Message(std::uint64_t log_limit = 64 * 1024)
+        : store(pool, {.log = {.log_limit = log_limit, .long_log = 1000}}) {
         auto directory = SharedDirectory::open(disk, directory_of(id, Location::incoming));
         Envelope envelope;
         envelope.reverse_path = "ann@example.org";

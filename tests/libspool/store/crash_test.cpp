@@ -56,7 +56,7 @@ public:
         auto ids = QueueIdSource::open(disk_, 7, morning, &pool);
         auto directory = SharedDirectory::open(disk_, "incoming/07");
         if (!ids || !directory) return;
-        Store store(pool, {.log_limit = 10'000, .long_log = 0}); // what is remembered is trusted all day
+        Store store(pool, {.log = {.log_limit = 10'000, .long_log = 0}}); // what is remembered is trusted all day
 
         std::vector<QueueId> accepted;
         for (std::size_t n = 0; n < 6; ++n) {

@@ -310,9 +310,9 @@ class Mta:
         return {entry[0] for entry in self.queue()}
 
     def spool_files(self):
-        """The messages' files: those named by a queue id."""
+        """The messages' files: those named by a queue id, and reused files with a message in them."""
         return [p for part in ("incoming", "messages") for p in (self.spool / part).rglob("*")
-                if re.fullmatch("[0-9A-F]{10,14}", p.name) and p.is_file()]
+                if (re.fullmatch("[0-9A-F]{10,14}", p.name) and p.is_file()) or message_in_reused(p)]
 
     def wait_until_empty(self, seconds=20):
         # Twice: a report comes to incoming/, and then what it tells of goes from messages/, which is looked at later.
@@ -330,6 +330,17 @@ class Mta:
     def wait_mailbox(self, count, user=None, seconds=15):
         return wait_until(lambda: (lambda m: m if len(m) >= count else None)(self.mailbox(user)), seconds,
                           lambda: f"{count} messages in the mailbox, {len(self.mailbox(user))} came\n{self.last_words()}")
+
+
+def message_in_reused(path):
+    """The queue id of the message in a reused file (libspool/FORMAT.md); None: it is free, or no such file."""
+    if not path.name.endswith(".reused"):
+        return None
+    try:
+        header = path.read_bytes()[:24]
+    except OSError:
+        return None
+    return f"{int.from_bytes(header[16:24], 'little'):014X}" if header.startswith(b"Postrid") else None
 
 
 def kill(pid, signal_number):

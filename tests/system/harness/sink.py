@@ -86,6 +86,7 @@ class Received:
     session: int
     tls: object  # of the connection: "TLSv1.3", "TLSv1.3 resumed", None
     arguments: dict = field(default_factory=dict)  # "mail" → everything after MAIL FROM:<…>, …
+    at: float = field(default_factory=time.monotonic)
 
     def header(self, name):
         found, lines = None, self.content.decode("utf-8", "replace").split("\r\n\r\n", 1)[0].split("\r\n")

@@ -13,6 +13,7 @@ struct Spool {
     std::uint64_t reserve = 8 * MiB;          // reserved for NDRs
     Duration scrub_interval = 24h;            // every waiting message is re-read this often; 0: never
     std::uint32_t sync_threads = 16;          // concurrent file syncs, per writing process
+    std::uint32_t reused_files = 1024;        // that are overwritten for one message after another, per writing process
     std::uint64_t content_memory = 128 * MiB; // of messages being received, per writing process
     Duration bad_age = 24h * 30;              // older files in bad/ are deleted; 0: none are
     std::uint64_t bad_size = 256 * MiB;       // beyond it the oldest are deleted; 0: no limit

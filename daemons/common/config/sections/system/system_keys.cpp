@@ -66,58 +66,65 @@ Section section_for(Mta& s) {
 }
 
 Section section_for(Spool& s) {
-    return {"spool",
-            "Storage of mail from acceptance until every recipient is accounted for.",
-            {
-                {"directory", any_text(s.directory),
-                 "Spool directory. It must be on one local file system. If you change it, make the default path a "
-                 "symbolic link to it: while Postrider is not running, programs on this host leave their mail there.",
-                 ""},
-                {"minimum_free", SizeKey{&s.minimum_free, 0, 1024 * GiB},
-                 "Minimum free space. If less is free, new mail is rejected temporarily (452 4.3.1).", ""},
-                {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000},
-                 "Minimum number of free inodes. If fewer are free, new mail is rejected temporarily (452 "
-                 "4.3.1).",
-                 ""},
-                {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
-                 "Space reserved so that reports can still be written when the disk is full.", ""},
-                {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
-                 "Interval at which every queued message is read again, to find damage while it can still be "
-                 "repaired; \"0s\" disables this.",
-                 ""},
-                {"sync_threads", IntKey{&s.sync_threads, 1, 256},
-                 "Number of files synced in parallel by each process that writes to the spool, and read in parallel "
-                 "by the queue-manager at startup.",
-                 ""},
-                {"content_memory", SizeKey{&s.content_memory, 8 * MiB, 64 * GiB},
-                 "Memory for messages being received, for each process that writes to the spool (each smtpd worker, "
-                 "and pickup). When half of it is in use, contents are written to their files earlier; at three "
-                 "quarters, senders of large messages must wait; when all of it is in use, new messages are rejected "
-                 "temporarily (452 4.3.1).",
-                 ""},
-                {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
-                 "How long messages in bad/ (undeliverable mail without a sender to report to) are kept; \"0s\" "
-                 "means forever.",
-                 ""},
-                {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
-                 "Maximum size of bad/. If it is exceeded, the oldest messages are removed. 0 means no limit.", ""},
-                {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
-                 "How long damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept; \"0s\" "
-                 "means forever.",
-                 ""},
-                {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
-                 "Maximum size of each of quarantine/ and quarantine/incomplete/. If it is exceeded, the oldest "
-                 "files there are removed. 0 means no limit.",
-                 ""},
-                {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
-                 "How long messages removed by an operator can be restored (\"postrider message restore\"); \"0s\" "
-                 "means not at all.",
-                 ""},
-                {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
-                 "Maximum total size of the removed messages that are kept for this. If it is exceeded, the oldest "
-                 "ones can no longer be restored. 0 means no limit.",
-                 ""},
-            }};
+    return {
+        "spool",
+        "Storage of mail from acceptance until every recipient is accounted for.",
+        {
+            {"directory", any_text(s.directory),
+             "Spool directory. It must be on one local file system. If you change it, make the default path a "
+             "symbolic link to it: while Postrider is not running, programs on this host leave their mail there.",
+             ""},
+            {"minimum_free", SizeKey{&s.minimum_free, 0, 1024 * GiB},
+             "Minimum free space. If less is free, new mail is rejected temporarily (452 4.3.1).", ""},
+            {"minimum_free_inodes", IntKey{&s.minimum_free_inodes, 0, 1'000'000'000},
+             "Minimum number of free inodes. If fewer are free, new mail is rejected temporarily (452 "
+             "4.3.1).",
+             ""},
+            {"reserve", SizeKey{&s.reserve, 0, 16 * GiB},
+             "Space reserved so that reports can still be written when the disk is full.", ""},
+            {"scrub_interval", DurationKey{&s.scrub_interval, 0s, 24h * 365},
+             "Interval at which every queued message is read again, to find damage while it can still be "
+             "repaired; \"0s\" disables this.",
+             ""},
+            {"sync_threads", IntKey{&s.sync_threads, 1, 256},
+             "Number of files synced in parallel by each process that writes to the spool, and read in parallel "
+             "by the queue-manager at startup.",
+             ""},
+            {"reused_files", IntKey{&s.reused_files, 0, 60'000},
+             "Maximum number of files of 32 KiB that each process that writes to the spool uses again and again: "
+             "writing over an existing file costs less than creating one for every message. They are created when "
+             "they are needed first, and removed when the process has ended; at most an eighth of the descriptors that "
+             "the process may have open are used for them. 0 means a new file for every message. Applied at start.",
+             ""},
+            {"content_memory", SizeKey{&s.content_memory, 8 * MiB, 64 * GiB},
+             "Memory for messages being received, for each process that writes to the spool (each smtpd worker, "
+             "and pickup). When half of it is in use, contents are written to their files earlier; at three "
+             "quarters, senders of large messages must wait; when all of it is in use, new messages are rejected "
+             "temporarily (452 4.3.1).",
+             ""},
+            {"bad_age", DurationKey{&s.bad_age, 0s, 24h * 3650},
+             "How long messages in bad/ (undeliverable mail without a sender to report to) are kept; \"0s\" "
+             "means forever.",
+             ""},
+            {"bad_size", SizeKey{&s.bad_size, 0, 1024 * GiB},
+             "Maximum size of bad/. If it is exceeded, the oldest messages are removed. 0 means no limit.", ""},
+            {"quarantine_age", DurationKey{&s.quarantine_age, 0s, 24h * 3650},
+             "How long damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept; \"0s\" "
+             "means forever.",
+             ""},
+            {"quarantine_size", SizeKey{&s.quarantine_size, 0, 1024 * GiB},
+             "Maximum size of each of quarantine/ and quarantine/incomplete/. If it is exceeded, the oldest "
+             "files there are removed. 0 means no limit.",
+             ""},
+            {"removed_age", DurationKey{&s.removed_age, 0s, 24h * 365},
+             "How long messages removed by an operator can be restored (\"postrider message restore\"); \"0s\" "
+             "means not at all.",
+             ""},
+            {"removed_size", SizeKey{&s.removed_size, 0, 1024 * GiB},
+             "Maximum total size of the removed messages that are kept for this. If it is exceeded, the oldest "
+             "ones can no longer be restored. 0 means no limit.",
+             ""},
+        }};
 }
 
 Section section_for(Log& s) {
