@@ -19,7 +19,7 @@ Result<> sync_or_finish(Disk& disk, const File& file) {
 
 // Restarts the log: the checkpoint goes after what is there, durable; then the mark that points to it, durable; then
 // the old part may go. If interrupted at any point, either the old or the new log is whole.
-Result<LogTail> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
+Result<LogTail> restart_log(Disk& disk, const File& file, QueueId id, const std::string& path) {
     auto reader = MessageReader::open_path(disk, path);
     if (!reader) return std::unexpected(as_error(reader.error()));
     const auto checkpoint = encode(Property{reader->state().checkpoint()});
@@ -56,9 +56,9 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
     bytes.resize(TRY(disk.read(file, begin, bytes)));
     const auto log = parse_log(bytes, header.id, mark ? mark->first_sequence : 1);
     if (!log.damage.empty()) return std::unexpected(Error{EBADMSG, path + ": " + log.damage});
-    const bool anew = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
+    const bool restarted = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
     return FoundLog{{begin, begin + log.end, mark ? mark->generation : 0, log.next_sequence, log.unsynced,
-                     anew ? log.records.front().payload.size() : 0},
+                     restarted ? log.records.front().payload.size() : 0},
                     log.torn_tail,
                     log.lost > 0};
 }
@@ -139,11 +139,11 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
     }
     end += bytes.size();
     if (end - begin > options.log_limit + 2 * checkpoint || log.lost) {
-        auto anew = start_log_anew(disk, file, id, path);
-        if (anew)
-            tail = *anew;
+        auto begun = restart_log(disk, file, id, path);
+        if (begun)
+            tail = *begun;
         else
-            finished = anew.error().code == EIO; // the old log is whole
+            finished = begun.error().code == EIO; // the old log is whole
     } else if (end - begin > options.long_log)
         tail = log.tail;
     return {};
