@@ -1,13 +1,27 @@
 #include "libspool/message/file_search.h"
 #include "libspool/format/record.h"
 #include <array>
+#include <cerrno>
 #include <string_view>
 
 namespace spool {
 
-namespace {
-constexpr std::size_t sealed_part = 128; // of the header: what decode_header() wants
-} // namespace
+Result<QueueId> find_in_reused(Disk& disk, QueueId id) {
+    const auto names = disk.list(directory_of(id, Location::incoming));
+    if (!names && names.error().code == ENOENT) return own_file;
+    if (!names) return std::unexpected(names.error()); // not knowing is not "in none"
+    for (const auto& name : *names) {
+        const auto file = reused_file_named(name);
+        if (!file) continue;
+        const auto opened = disk.open(path_of_reused(*file), Open::read);
+        if (!opened && opened.error().code == ENOENT) continue;
+        if (!opened) return std::unexpected(opened.error());
+        std::array<char, header_size> head;
+        const auto header = decode_header(std::string_view(head.data(), TRY(disk.read(*opened, 0, head))));
+        if (header && header->id == id) return *file;
+    }
+    return own_file;
+}
 
 Result<std::optional<FoundFile>> FileSearch::next() {
     for (;;) switch (step_) {
@@ -21,33 +35,22 @@ Result<std::optional<FoundFile>> FileSearch::next() {
             if (auto found = own(hint_.location); !found || *found) return found;
             break;
         case Step::other_place:
-            step_ = Step::list_files;
+            step_ = Step::reused_files;
             if (auto found = own(hint_.location == Location::incoming ? Location::messages : Location::incoming);
                 !found || *found)
                 return found;
             break;
-        case Step::list_files: {
-            step_ = Step::files;
-            const auto names = disk_.list(directory_of(id_, Location::incoming));
-            if (!names && names.error().code == ENOENT) break;
-            if (!names) return std::unexpected(names.error()); // not knowing is not "nowhere"
-            for (const auto& name : *names)
-                if (const auto file = reused_file_named(name)) reused_.push_back(*file);
+        case Step::reused_files: {
+            step_ = Step::incoming_again; // it may leave its place between two looks, in this order
+            const auto file = TRY(find_in_reused(disk_, id_));
+            if (file == own_file) break;
+            if (auto found = in_reused(file); !found || *found) return found;
             break;
         }
-        case Step::files:
-            if (reused_.empty()) {
-                step_ = Step::messages_again; // it may have been moved there between two looks
-                break;
-            }
-            {
-                const auto file = reused_.back();
-                reused_.pop_back();
-                auto found = in_reused(file);
-                if (!found) return found;
-                if (*found && TRY(names_it((*found)->file))) return found;
-                break;
-            }
+        case Step::incoming_again:
+            step_ = Step::messages_again;
+            if (auto found = own(Location::incoming); !found || *found) return found;
+            break;
         case Step::messages_again: step_ = Step::end; return own(Location::messages);
         case Step::end: return std::nullopt;
         }
@@ -65,12 +68,6 @@ Result<std::optional<FoundFile>> FileSearch::in_reused(QueueId name) {
     if (file) return FoundFile{std::move(*file), FileHint{Location::incoming, name}};
     if (file.error().code == ENOENT) return std::nullopt;
     return std::unexpected(std::move(file).error());
-}
-
-Result<bool> FileSearch::names_it(const File& file) const {
-    std::array<char, sealed_part> head;
-    const auto header = decode_header(std::string_view(head.data(), TRY(disk_.read(file, 0, head))));
-    return header && header->id == id_;
 }
 
 } // namespace spool

@@ -4,9 +4,8 @@
 #include "libspool/disk/disk.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
-#include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace spool {
 
@@ -14,6 +13,10 @@ struct FoundFile {
     File file;
     FileHint at; // where it was
 };
+
+// The reused file that holds the message, by looking into all of its writer's; own_file: none does. Error: it cannot be
+// told.
+Result<QueueId> find_in_reused(Disk& disk, QueueId id);
 
 class FileSearch {
 public:
@@ -26,16 +29,22 @@ public:
     Result<std::optional<FoundFile>> next();
 
 private:
-    enum class Step : std::uint8_t { hinted_file, hinted_place, other_place, list_files, files, messages_again, end };
+    enum class Step : std::uint8_t {
+        hinted_file,
+        hinted_place,
+        other_place,
+        reused_files,
+        incoming_again,
+        messages_again,
+        end
+    };
     Result<std::optional<FoundFile>> own(Location location);
     Result<std::optional<FoundFile>> in_reused(QueueId file);
-    Result<bool> names_it(const File& file) const;
 
     Disk& disk_;
     QueueId id_;
     FileHint hint_;
     Step step_ = Step::hinted_file;
-    std::vector<QueueId> reused_; // still to be looked into
 };
 
 } // namespace spool

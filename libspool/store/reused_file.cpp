@@ -48,7 +48,7 @@ Result<> make_own(Disk& disk, QueueId id, ReusedFile& reused, Location to) {
     return {};
 }
 
-Result<> keep_damaged(Disk& disk, QueueId id, ReusedFile& reused) {
+static Result<> keep_damaged(Disk& disk, QueueId id, ReusedFile& reused) {
     const auto path = path_of_reused(reused.name);
     {
         const File file = TRY(disk.open(path, Open::read));
@@ -59,6 +59,11 @@ Result<> keep_damaged(Disk& disk, QueueId id, ReusedFile& reused) {
     TRY(disk.rename(path, path_of(id, Location::incoming)));
     reused.now = ReusedFile::Now::left;
     return {};
+}
+
+Result<> make_own_even_if_damaged(Disk& disk, QueueId id, ReusedFile& reused) {
+    if (!reused.name.valid() || make_own(disk, id, reused, Location::incoming)) return {};
+    return keep_damaged(disk, id, reused);
 }
 
 Result<bool> remove_from(Disk& disk, QueueId id, ReusedFile& reused, FinishedMessages* finished) {
@@ -72,8 +77,8 @@ Result<bool> remove_from(Disk& disk, QueueId id, ReusedFile& reused, FinishedMes
         if (!file) return std::unexpected(file.error());
         reused.handle = std::make_shared<File>(std::move(*file));
     }
-    // Whoever reads it holds the shared lock, and then it is not overwritten: this reader keeps what is left of the
-    // file.
+    // A reader holds the shared lock. Then the file is not overwritten but unlinked, and stays what it is for the
+    // reader.
     const bool alone = TRY(disk.lock(*reused.handle, Lock::exclusive)) == Locked::yes;
     const auto head = TRY(head_of(disk, *reused.handle));
     if (!head.is_of(id)) { // whatever is there is not ours to remove
@@ -102,21 +107,6 @@ Result<> remove_own(Disk& disk, const std::string& path, QueueId id, FinishedMes
             if (const auto head = head_of(disk, *file); head && head->is_of(id)) finished->add({id, head->checksum});
         }
     return disk.unlink(path);
-}
-
-Result<std::optional<QueueId>> find_in_reused(Disk& disk, QueueId id) {
-    const auto names = disk.list(directory_of(id, Location::incoming));
-    if (!names && names.error().code == ENOENT) return std::nullopt;
-    if (!names) return std::unexpected(names.error());
-    for (const auto& name : *names) {
-        const auto file = reused_file_named(name);
-        if (!file) continue;
-        const auto opened = disk.open(path_of_reused(*file), Open::read);
-        if (!opened && opened.error().code == ENOENT) continue;
-        if (!opened) return std::unexpected(opened.error());
-        if (TRY(head_of(disk, *opened)).is_of(id)) return *file;
-    }
-    return std::nullopt;
 }
 
 bool is_free(Disk& disk, QueueId file) {

@@ -6,7 +6,6 @@
 #include "libspool/store/finished_messages.h"
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace spool {
@@ -26,14 +25,13 @@ struct ReusedFile {
 // The message keeps the file, under its own name and without what other messages have left behind it. Not synced: until
 // a power cut it has one of two names, and both are read. EBADMSG: the message is not recognized in it.
 Result<> make_own(Disk& disk, QueueId id, ReusedFile& reused, Location to);
-// Of a message that make_own() does not recognize: the file gets its name as it is, unless it holds another one.
-Result<> keep_damaged(Disk& disk, QueueId id, ReusedFile& reused);
+// The same for a message that is to be set aside: if it is not recognized, the file gets its name as it is, unless it
+// holds another message.
+Result<> make_own_even_if_damaged(Disk& disk, QueueId id, ReusedFile& reused);
 // Removes the message: wipes the file if it may be reused, else unlinks it. False: the message is not in there.
 Result<bool> remove_from(Disk& disk, QueueId id, ReusedFile& reused, FinishedMessages* finished);
 // Unlinks a message's own file.
 Result<> remove_own(Disk& disk, const std::string& path, QueueId id, FinishedMessages* finished);
-// Looks into all reused files of its writer for a message that is not known to be in one.
-Result<std::optional<QueueId>> find_in_reused(Disk& disk, QueueId id);
 // Does this reused file hold no message? False also if that cannot be told.
 bool is_free(Disk& disk, QueueId file);
 

@@ -1,5 +1,6 @@
 #include "libspool/store/store.h"
 #include "libspool/disk/quarantine.h"
+#include "libspool/message/file_search.h"
 #include "libspool/message/message_reader.h"
 #include "libspool/store/reused_file.h"
 #include <algorithm>
@@ -31,8 +32,8 @@ template <class Act> auto wherever(Disk& disk, QueueId id, Location hint, Act ac
         result = std::unexpected(file.error());
         return result;
     }
-    if (!*file) return result;
-    ReusedFile reused{.name = **file};
+    if (*file == own_file) return result;
+    ReusedFile reused{.name = *file};
     if (auto own = make_own(disk, id, reused, Location::incoming); !own) {
         result = std::unexpected(std::move(own).error());
         return result;
@@ -336,9 +337,7 @@ void Store::restore(QueueId id, std::string who, smtp::WallTime now, Done done) 
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, Inner::File& file, auto&) -> Result<> {
-                     // Damaged, it may not be recognized in a reused file: then the file is moved as it is.
-                     if (file.reused.name.valid() && !make_own(disk, id, file.reused, Location::incoming))
-                         TRY(keep_damaged(disk, id, file.reused));
+                     TRY(make_own_even_if_damaged(disk, id, file.reused));
                      return wherever(disk, id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "quarantine", id.text(), why));
                          return {};
@@ -350,9 +349,7 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
 void Store::move_to_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id, Inner::Operation::Kind::removal, Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk, Inner::File& file, auto&) -> Result<> {
-                     // Damaged, it may not be recognized in a reused file: then the file is moved as it is.
-                     if (file.reused.name.valid() && !make_own(disk, id, file.reused, Location::incoming))
-                         TRY(keep_damaged(disk, id, file.reused));
+                     TRY(make_own_even_if_damaged(disk, id, file.reused));
                      return wherever(disk, id, hint, [&](const std::string& path) -> Result<> {
                          TRY(quarantine_file(disk, path, "bad", id.text(), why));
                          return {};

@@ -268,6 +268,7 @@ Result<> FakeDisk::make_directory(const std::string& path, unsigned) {
 }
 
 Result<std::vector<std::string>> FakeDisk::list(const std::string& path) {
+    if (const auto act = before_listing_) act();
     const std::lock_guard lock(mutex_);
     if (off_) return failed("list " + path, EIO);
     if (!now_.contains(path)) return failed("list " + path, ENOENT);

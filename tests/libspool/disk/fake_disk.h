@@ -35,6 +35,8 @@ public:
     // Syncs for which this is true do nothing and say they did. Names: "file incoming/ID", "data
     // messages/ID", "directory incoming/SLOT" …: kind and path with ids and hash directories made general.
     void swallow(std::function<bool(const std::string& name)> which) { swallow_ = std::move(which); }
+    // Called before each listing of a directory: what another process does at that moment.
+    void before_listing(std::function<void()> act) { before_listing_ = std::move(act); }
     // The names of all syncs asked for so far.
     std::set<std::string> syncs() const { return sync_names_; }
     // Did anybody sync a file again whose sync or write had failed? Nobody may.
@@ -115,6 +117,7 @@ private:
     int fail_code_ = 0, fail_all_ = 0;
     bool off_ = false, synced_after_failure_ = false;
     std::function<bool(const std::string&)> swallow_;
+    std::function<void()> before_listing_;
     std::set<std::string> sync_names_;
 };
 

@@ -28,7 +28,7 @@ TEST_CASE("a file comes back when its message is finished, and is lent again") {
 TEST_CASE("a file that is being written to is not given back by anybody") {
     ReusableFiles files(1024);
     REQUIRE(files.lend(id(1), small));
-    files.returned(id(1)); // not passed on yet: whoever says so is mistaken
+    files.returned(id(1)); // it was not passed on, so this is a mistake
     CHECK(files.free() == 0);
     CHECK(files.passed_on().empty());
     CHECK(files.lend(id(2), small)->name == id(2));
