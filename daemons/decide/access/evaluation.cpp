@@ -256,6 +256,8 @@ Evaluation::Outcome Evaluation::look_up_servers(const Rule& rule, const std::str
             name.remove_prefix(dot + 1);
         }
     }
+    if (hosts.size() > most_servers) // who owns the domain decides how many there are
+        return reject_about(about_of(rule.subject), 450, {4, 7, 1}, "Domain has too many servers");
     for (const auto& host : hosts) {
         if (host.empty()) continue; // a null MX
         if (rule.servers != Servers::addresses) {

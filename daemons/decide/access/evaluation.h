@@ -57,7 +57,7 @@ public:
     const std::vector<Lookup>& needed() const { return questions_.pending(); }
     Decision take() { return std::move(decision_); }
 
-    static constexpr std::size_t most_steps = 2000, deepest = 20;
+    static constexpr std::size_t most_steps = 2000, deepest = 20, most_servers = 50;
 
 private:
     enum class Outcome : std::uint8_t { next, permit, reject, pending };

@@ -352,6 +352,22 @@ TEST_CASE("tables about the servers of a domain") {
     });
 }
 
+TEST_CASE("a domain with more servers than anybody needs does not make us look up all of them") {
+    for (const std::size_t count : {50u, 51u}) {
+        World world;
+        auto& hosts = world.dns["mx far.example"];
+        for (std::size_t n = 0; n < count; ++n) hosts.push_back(fmt::format("mx{}.far.example", n));
+        RuleSet rules;
+        rules.lists[List::sender] = rules_of({"check_sender_mx_access text:/t"});
+        const auto decision = decide_by(rules, stranger(), world);
+        CAPTURE(count);
+        CHECK(shown(decision) ==
+              (count == 50 ? "ok"
+                           : "450 4.7.1 <bob@far.example>: Sender address rejected: Domain has too many servers"));
+        CHECK(world.fetched.size() == (count == 50 ? 51 : 1));
+    }
+}
+
 TEST_CASE("results of tables, as in access(5)") {
     const std::string whose = "<bob@far.example>: Sender address";
     const auto table = [](std::string value) { return entry("text:/t", "bob@far.example", value); };
