@@ -51,7 +51,7 @@ TEST_CASE("a message: durable, announced, logged") {
     CHECK(envelope->protocol == "ESMTP");
     CHECK(envelope->listener == "relay");
     REQUIRE(worker.files().size() == 1);
-    CHECK(worker.files()[0].filename() == id);
+    CHECK(worker.files()[0].filename() == id + ".reused");
     const auto log = worker.logged();
     CHECK(log.find("connect from localhost[127.0.0.1]") != log.npos);
     CHECK(log.find(id + ": client=localhost[127.0.0.1]") != log.npos);
@@ -143,6 +143,41 @@ TEST_CASE("what the queue-manager has not taken is said again") {
     REQUIRE(worker.submitted.size() == 2);
     CHECK(worker.submitted[1].queue_id == worker.submitted[0].queue_id);
     CHECK(worker.submitted[1].repeated);
+}
+
+TEST_CASE(
+    "a file that the queue-manager gives back takes the next message; on a new connection, those in use are named") {
+    Worker worker;
+    const auto deliver_one = [&] {
+        const auto before = worker.submitted.size();
+        worker.with([&] {
+            Client client(worker.port);
+            client.reply();
+            client.say("EHLO c");
+            deliver(client, "far@remote.example", fmt::format("Subject: {}\r\n\r\nx\r\n", before));
+            worker.wait_submitted(before + 1);
+        });
+        return spool::QueueId{worker.submitted.back().reused_file};
+    };
+    const auto left = [&](std::vector<spool::QueueId> reusable, std::vector<spool::QueueId> kept) {
+        CHECK(worker.submissions->send(proto::submission::FilesLeft{std::move(reusable), std::move(kept)}) ==
+              ipc::SendResult::yes);
+    };
+    const auto first = deliver_one();
+    CHECK(first == worker.submitted[0].queue_id); // a new file, named after the message
+    left({first}, {});
+    CHECK(deliver_one() == first);
+    CHECK(worker.files().size() == 1);
+    CHECK(worker.message(1).read_content()->find("Subject: 1\r\n") != std::string::npos);
+    left({}, {first}); // that message has to wait
+    const auto third = deliver_one();
+    CHECK(third == worker.submitted[2].queue_id);
+    worker.submissions->fail("gone");
+    const auto fourth = deliver_one();
+    CHECK(fourth == worker.submitted[3].queue_id);
+    CHECK(worker.files_in_use == std::vector{third});
+    left({third}, {});
+    CHECK(deliver_one() == third);
 }
 
 TEST_CASE("headers without end, loops, sizes") {

@@ -8,6 +8,7 @@
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/runtime/wake.h"
 #include "daemons/smtpd/smtpd.h"
+#include "libspool/message/message_reader.h"
 #include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <arpa/inet.h>
@@ -116,8 +117,10 @@ struct Worker {
         listener.limits = config.smtpd.limits;
         if (adjust) adjust(listener);
         config.listeners = {listener};
-        auto disk = spool::RealDisk::open_at(config.spool.directory);
-        REQUIRE(spool::prepare_spool(**disk, {7}));
+        auto opened = spool::RealDisk::open_at(config.spool.directory);
+        REQUIRE(opened);
+        disk = *std::move(opened);
+        REQUIRE(spool::prepare_spool(*disk, {7}));
         common::LogSettings settings;
         log.configure(settings, common::Fd(::open((folder.path() / "log").c_str(),
                                                   O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600)));
@@ -140,6 +143,8 @@ struct Worker {
                              static_cast<void>(submissions->send(answer));
                              return;
                          }
+                         if (const auto* files = std::get_if<proto::submission::FilesInUse>(&message))
+                             files_in_use = files->files;
                          const auto* told = std::get_if<proto::submission::Submitted>(&message);
                          if (!told) return; // how it stands with the disk
                          submitted.push_back(*told);
@@ -221,6 +226,13 @@ struct Worker {
             static_cast<void>(::read(changes.number(), events, sizeof events));
         }
     }
+    // The n-th message submitted.
+    spool::MessageReader message(std::size_t n) {
+        auto reader = spool::MessageReader::open(*disk, submitted.at(n).queue_id, spool::Location::incoming,
+                                                 spool::ReadLock::none);
+        REQUIRE(reader);
+        return *std::move(reader);
+    }
     std::vector<fs::path> files() {
         std::vector<fs::path> out;
         for (auto& entry : fs::directory_iterator(folder.path() / "spool/incoming/07"))
@@ -230,6 +242,7 @@ struct Worker {
 
     TemporaryDirectory folder{"spool/run/private"};
     config::Config config;
+    std::unique_ptr<spool::RealDisk> disk;
     common::Loop loop;
     common::Log log;
     std::unique_ptr<ipc::Listener> queue_manager, categorizer;
@@ -240,6 +253,7 @@ struct Worker {
     std::vector<proto::submission::Submitted> submitted;
     std::atomic<std::size_t> heard = 0; // of those
     bool takes = true;
+    std::vector<spool::QueueId> files_in_use; // as named on the last connection
     std::vector<proto::submission::FlushDomain> wishes;
     proto::submission::DomainFlushed tried; // what all of them are answered
     int asked = 0;

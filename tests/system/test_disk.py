@@ -51,6 +51,30 @@ def test_disk_full_and_free_again(mta, remote, small_disk):
     mta.submit("user@remote.example")
 
 
+@pytest.mark.smoke
+def test_messages_one_after_another_use_one_file(mta, remote):
+    """A message that is delivered at once leaves its file to the next one; one that waits, or is long, does not."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    reused = lambda: sorted(p.name for p in (mta.spool / "incoming").rglob("*.reused"))
+    for number in range(5):
+        queue_id = mta.submit("user@remote.example", subject=f"number {number}", body=f"{number} " * 1000)
+        mta.wait_log(rf"{queue_id}: removed")
+        mta.wait_until_empty()
+    files = reused()
+    assert 1 <= len(files) <= 2, "two, if a message came before the queue-manager had given the file back"
+    assert [f"number {n}" in m.text for n, m in enumerate(sink.messages)] == [True] * 5
+    mta.submit("user@remote.example", body="x" * 70 + "\r\n" + ("x" * 70 + "\r\n") * 1000)
+    mta.wait_until_empty()
+    assert reused() == files
+    sink.stop()
+    waiting = mta.submit("user@remote.example")
+    mta.wait_log(rf"{waiting}: .*status=deferred")
+    wait_until(lambda: any(waiting == p.name for p in (mta.spool / "messages").rglob("*")), 10, "it to wait in messages/")
+    assert len(reused()) == len(files) - 1
+
+
 @pytest.mark.needs("mounts")
 def test_no_inodes(mta, remote, small_disk):
     small_disk("size=100m,nr_inodes=400")

@@ -138,15 +138,7 @@ TEST_CASE("what a table says to do with a message is done with it") {
     });
     for (const auto& reply : replies) CHECK(reply.starts_with("250 2.0.0 Ok: queued as "));
     REQUIRE(worker.submitted.size() == 6); // one was discarded
-    auto disk = spool::RealDisk::open_at((worker.folder.path() / "spool").string());
-    REQUIRE(disk);
-    const auto message = [&](std::size_t n) {
-        auto reader = spool::MessageReader::open(**disk, worker.submitted[n].queue_id, spool::Location::incoming,
-                                                 spool::ReadLock::none);
-        REQUIRE(reader);
-        return *std::move(reader);
-    };
-    const auto envelope = [&](std::size_t n) { return message(n).envelope(); };
+    const auto envelope = [&](std::size_t n) { return worker.message(n).envelope(); };
     CHECK(envelope(0).verdict == spool::Verdict::hold);
     CHECK(envelope(0).verdict_reason == "look at it");
     REQUIRE(envelope(1).recipients.size() == 1);
@@ -167,7 +159,7 @@ TEST_CASE("what a table says to do with a message is done with it") {
     CHECK(log.find("warn: RCPT from localhost[127.0.0.1]: so so;") != log.npos);
     CHECK(log.find("hold: END-OF-MESSAGE from localhost[127.0.0.1]: <late@b.example>: Sender address too late;") !=
           log.npos);
-    CHECK(message(2).read_content().value().find("X-Marked: yes\r\n") != std::string::npos);
+    CHECK(worker.message(2).read_content().value().find("X-Marked: yes\r\n") != std::string::npos);
 }
 
 TEST_CASE("a message that is discarded is accepted for any recipient, the next one is checked again") {

@@ -32,18 +32,10 @@ TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
     CHECK(log.find(": hold: header Subject: wait from localhost[127.0.0.1]; ") != log.npos);
     CHECK(log.find(gone.substr(24) + ": discard: header Subject: hide from localhost[127.0.0.1]; ") != log.npos);
     REQUIRE(worker.submitted.size() == 2);
-    auto disk = spool::RealDisk::open_at((worker.folder.path() / "spool").string());
-    REQUIRE(disk);
-    const auto message = [&](std::size_t n) {
-        auto reader = spool::MessageReader::open(**disk, worker.submitted[n].queue_id, spool::Location::incoming,
-                                                 spool::ReadLock::none);
-        REQUIRE(reader);
-        return *std::move(reader);
-    };
-    CHECK(message(0).read_content().value() == "X-New: y\r\nSubject: y\r\n\r\nx\r\n");
-    CHECK(message(0).envelope().verdict == spool::Verdict::accept);
-    CHECK(message(1).envelope().verdict == spool::Verdict::hold);
-    CHECK(message(1).envelope().verdict_reason == "look at it");
+    CHECK(worker.message(0).read_content().value() == "X-New: y\r\nSubject: y\r\n\r\nx\r\n");
+    CHECK(worker.message(0).envelope().verdict == spool::Verdict::accept);
+    CHECK(worker.message(1).envelope().verdict == spool::Verdict::hold);
+    CHECK(worker.message(1).envelope().verdict_reason == "look at it");
 }
 
 TEST_CASE("a redirection to what is no address does not happen, and the log does not say it did") {
