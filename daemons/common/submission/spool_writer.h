@@ -48,8 +48,7 @@ public:
     std::expected<spool::QueueId, Unavailable> admit(std::uint64_t size, smtp::Now now);
     // `envelope` is complete.
     spool::MessageWriter write(spool::QueueId id, const spool::Envelope& envelope);
-    // `own_file`: the message must not be in a reused file (it has an idempotency key, by which its file is looked
-    // for). Sees what became of it before `done` does.
+    // Sees what became of it before `done` does.
     void commit(spool::MessageWriter& writer, spool::MessageWriter::Done done);
     // What a commit failed of.
     static Unavailable unavailable_after(const spool::Error& error) {

@@ -12,9 +12,9 @@ std::shared_ptr<const spool::FinishedIndex> FinishedLog::open() {
 void FinishedLog::write() {
     if (writing_ || !messages_.has_unwritten()) return;
     writing_ = true;
-    pool_.post([this] { // the pool finishes its jobs before this is destroyed
-        auto result = messages_.write();
-        pool_.complete([this, result = std::move(result)] {
+    pool_.post([this, &pool = pool_, &messages = messages_] { // by then this may be destroyed; they are not
+        auto result = messages.write();
+        pool.complete([this, result = std::move(result)] {
             writing_ = false;
             written(result);
             if (messages_.has_unwritten()) timer_.start(pause);
