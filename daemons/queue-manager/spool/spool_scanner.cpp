@@ -120,11 +120,9 @@ void SpoolScanner::part_ended(const std::shared_ptr<Scan>& scan) {
         for (const auto id : gone_) finished_.erase(id);
         gone_.clear();
     }
+    if (scan->everything) loading_ = false;
     if (!loading_ && unread_.empty()) finished_before_.reset();
-    if (!scan->everything) return;
-    loading_ = false;
-    if (unread_.empty()) finished_before_.reset();
-    callbacks_.all_loaded();
+    if (scan->everything) callbacks_.all_loaded();
 }
 
 void SpoolScanner::when_unlocked(spool::QueueId id, spool::FileHint hint, std::function<void()> free) {

@@ -387,3 +387,24 @@ TEST_CASE("a message an agent holds stays taken when its file has moved meanwhil
     free = false;
     CHECK(look()); // there is nothing left to hold
 }
+
+TEST_CASE("a message whose removal the power undid is removed again, not found") {
+    Spool spool(5);
+    const auto back = spool.good[1];
+    auto index = std::make_shared<spool::FinishedIndex>();
+    index->add({back, spool::MessageReader::open(spool.disk, back, Location::messages)->header_checksum()});
+    index->add({spool.good[2], 1}); // another message of that id: from a spool that was restored since
+    spool::CommitPool pool(spool.disk, 0, {});
+    std::vector<QueueId> found, removed;
+    SpoolScanner loader(pool, {.found = [&](spool::Found&& each) { found.push_back(each.id); },
+                               .put_aside = [](const spool::QuarantinedFile&) {},
+                               .unreadable = [](const spool::Error&) {},
+                               .all_loaded = [] {},
+                               .finished_before = [&](QueueId id) { removed.push_back(id); }});
+    loader.load_everything({{back, Location::messages}}, index);
+    while (loader.loading()) pool.drain();
+    CHECK(removed == std::vector{back});
+    CHECK(std::ranges::count(found, back) == 0);
+    CHECK(std::ranges::count(found, spool.good[2]) == 1);
+    CHECK_FALSE(spool::MessageReader::open(spool.disk, back, Location::messages));
+}
