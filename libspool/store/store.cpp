@@ -236,12 +236,17 @@ void Store::writer_left(std::uint8_t slot, OccupiedFiles::Writer writer) {
 }
 
 // A message that is not known here may be one that is still to be found: then the file is left to it.
-void Store::still_in_use(QueueId file, OccupiedFiles::Writer writer) {
-    if (inner_->occupied.belongs_to(file, writer)) return;
+void Store::still_in_use(std::vector<QueueId> files, OccupiedFiles::Writer writer) {
+    std::erase_if(files, [&](QueueId file) { return inner_->occupied.belongs_to(file, writer); });
+    if (files.empty()) return;
     auto& pool = inner_->pool;
-    pool.post([&pool, weak = inner_->weak_from_this(), file, writer] {
-        pool.complete([weak, file, writer, reusable = is_free(pool.disk(), file)] {
-            if (auto self = weak.lock(); self && self->file_left) self->file_left(writer, file, reusable);
+    pool.post([&pool, weak = inner_->weak_from_this(), files = std::move(files), writer] {
+        std::vector<std::pair<QueueId, bool>> found;
+        for (const auto file : files) found.emplace_back(file, is_free(pool.disk(), file));
+        pool.complete([weak, found = std::move(found), writer] {
+            const auto self = weak.lock();
+            if (!self || !self->file_left) return;
+            for (const auto& [file, reusable] : found) self->file_left(writer, file, reusable);
         });
     });
 }

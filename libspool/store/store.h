@@ -41,9 +41,9 @@ public:
     FileHint hint(QueueId id, Location location) const;
     // The writer, whose slot is this, has closed its connection.
     void writer_left(std::uint8_t slot, OccupiedFiles::Writer writer);
-    // The writer has a new connection and still has this file in use: it learns of it (FileLeft), now or when its
+    // The writer has a new connection and still has these files in use: it learns of each (FileLeft), now or when its
     // message is finished.
-    void still_in_use(QueueId file, OccupiedFiles::Writer writer);
+    void still_in_use(std::vector<QueueId> files, OccupiedFiles::Writer writer);
     // `reusable`: the message is finished, and the writer may overwrite the file; else it must not touch it again.
     using FileLeft = std::function<void(OccupiedFiles::Writer writer, QueueId file, bool reusable)>;
     void on_file_left(FileLeft left);

@@ -23,6 +23,7 @@ void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
         deps_.loop.defer([gone = std::shared_ptr<Channel>(std::move(writer.channel))] {});
     }
     writer.left = {};
+    writer.named_files = false;
     writer.serial = ++last_;
     writer.role = peer.role;
     writer.obstacle.clear();
@@ -79,7 +80,7 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
     const bool found_already = deps_.scanner.found_already(message.queue_id);
     if (file.valid()) {
         if (found_already || message.repeated)
-            deps_.store.still_in_use(file, writers_[slot].serial);
+            deps_.store.still_in_use({file}, writers_[slot].serial);
         else
             deps_.store.occupies(message.queue_id, file, writers_[slot].serial);
     }
@@ -95,10 +96,11 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
 }
 
 void MessageWriters::files_in_use(std::uint8_t slot, const proto::submission::FilesInUse& message) {
-    for (const auto file : message.files) {
-        if (file.slot() != slot) return writers_[slot].channel->fail("named a file of another writer");
-        deps_.store.still_in_use(file, writers_[slot].serial);
-    }
+    auto& writer = writers_[slot];
+    if (std::exchange(writer.named_files, true)) return writer.channel->fail("named its files a second time");
+    if (std::ranges::any_of(message.files, [&](spool::QueueId file) { return file.slot() != slot; }))
+        return writer.channel->fail("named a file of another writer");
+    deps_.store.still_in_use(message.files, writer.serial);
 }
 
 void MessageWriters::file_left(spool::OccupiedFiles::Writer serial, spool::QueueId file, bool reusable) {

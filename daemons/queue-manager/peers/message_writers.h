@@ -44,6 +44,7 @@ private:
         std::uint64_t serial = 0; // number of this connection among those of the slot
         proto::Role role{};
         std::string obstacle;              // why it takes no mail; "": it does
+        bool named_files = false;          // FilesInUse has come
         proto::submission::FilesLeft left; // to be said at the end of the turn
         std::unique_ptr<Channel> channel;
     };

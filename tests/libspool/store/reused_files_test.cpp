@@ -134,7 +134,7 @@ TEST_CASE("a new queue-manager gives back the files without a message that the w
     settle();
     left.clear();
     store.occupies(*third, *third, 0);
-    for (const auto file : {*first, *second, *third}) store.still_in_use(file, 9);
+    store.still_in_use({*first, *second, *third}, 9);
     settle();
     CHECK(left.at(*first));        // free
     CHECK_FALSE(left.at(*second)); // a message that is not known yet: its own from now on
