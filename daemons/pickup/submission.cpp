@@ -258,9 +258,9 @@ bool Submission::read_key() {
 
 void Submission::claim_key() {
     stage_ = Stage::filtering;
-    context_.keys.claim(envelope_, id_, [self = shared_from_this()](common::idempotency::Decision decision) {
-        self->claimed(std::move(decision));
-    });
+    context_.keys.claim(
+        envelope_, id_, context_.config->idempotency.match,
+        [self = shared_from_this()](common::idempotency::Decision decision) { self->claimed(std::move(decision)); });
 }
 
 void Submission::claimed(common::idempotency::Decision decision) {
@@ -269,8 +269,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
         return proceed();
     }
     if (decision.duplicate_of) {
-        context_.log.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_.text(),
-                          decision.duplicate_of->text(), envelope_.idempotency_key);
+        context_.log.info("{}: {}", id_.text(), decision.duplicate_text(envelope_.idempotency_key));
         stage_ = Stage::over;
         writer_.reset();
         return answer({EX_OK, decision.duplicate_of->text(),

@@ -67,8 +67,34 @@ def subjects(sink):
 
 
 @pytest.mark.smoke
+def test_the_key_alone_decides(outbox, block):
+    """A program that makes its message anew when it tries again: another boundary, another text, other recipients."""
+    mta, sink = outbox
+    careful = block.port()
+    mta.config["listen.careful"] = {**mta.config["listen.submission"], "addresses": [f"{mta.address}:{careful}"],
+                                    "idempotency_match": "content"}
+    start(mta)
+    first = queued(say(mta, "order-1"))
+    for other in (dict(body="Other."), dict(subject="other"), dict(recipients=("a@remote.example", "b@remote.example"))):
+        assert queued(say(mta, "order-1", **other)) == first
+    mta.wait_log(rf"duplicate of {first}: not sent, because of its idempotency key order-1 \(its content is not the same\)$", count=3)
+    assert queued(say(mta, "order-1")) == first
+    mta.wait_log(rf"duplicate of {first}: not sent, because of its idempotency key order-1$")
+    assert mta.sendmail("-oi", "user@remote.example", input=f"Subject: x\n{KEY}run-1\n\nHello.\n").returncode == 0
+    for text in ("Hello.", "Hello again."):
+        again = mta.sendmail("-oi", "-v", "user@remote.example", input=f"Subject: x\n{KEY}run-1\n\n{text}\n")
+        assert again.returncode == 0 and "it is a duplicate of" in again.stdout, again
+    # Where a listener compares the content, the same submitter's key is no help.
+    assert queued(say(mta, "order-1", port=careful)) == first
+    assert say(mta, "order-1", port=careful, body="Other.").startswith("554 5.6.0 Error: Idempotency-Key was used for other content")
+    mta.wait_until_empty()
+    assert [len(m.recipients) for m in sink.messages] == [1, 1]
+
+
+@pytest.mark.smoke
 def test_one_message_however_often_it_is_sent(outbox):
     mta, sink = outbox
+    mta.config["idempotency"] = {"match": "content"}
     start(mta)
     first = queued(say(mta, "order-1"))
     assert all(queued(say(mta, "order-1")) == first for _ in range(6)), "on whichever worker"
@@ -153,6 +179,7 @@ def test_whose_key_it_is(users, remote):  # noqa: F811
 @pytest.mark.smoke
 def test_programs_on_this_host(outbox):
     mta, sink = outbox
+    mta.config["idempotency"] = {"match": "content"}
     start(mta)
     text = f"Subject: x\n{KEY}run-7\n\nHello.\n"
 

@@ -162,6 +162,7 @@ void Settlement::settle_tls(Listener& listener, const std::string& path) {
 
 void Settlement::settle_limits(Listener& listener, const std::string& path) {
     const auto& smtpd = config_.smtpd;
+    if (!toml_.is_set(path + ".idempotency_match")) listener.idempotency_match = config_.idempotency.match;
     if (listener.message_size == 0) listener.message_size = smtpd.message_size;
     if (listener.recipients == 0) listener.recipients = smtpd.recipients;
     if (listener.sessions == 0) listener.sessions = smtpd.sessions;

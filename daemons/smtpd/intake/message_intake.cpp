@@ -190,14 +190,14 @@ void MessageIntake::read_key() {
 }
 
 void MessageIntake::claim_key(std::function<void(const std::optional<Ended>&)> decided) {
-    services_.keys.claim(envelope_, id_, [this, decided = std::move(decided)](common::idempotency::Decision decision) {
-        reservation_ = std::move(decision.hold);
-        if (reservation_) return decided({});
-        if (decision.duplicate_of)
-            log_.info("{}: duplicate of {}: not sent, because of its idempotency key {}", id_text_,
-                      decision.duplicate_of->text(), envelope_.idempotency_key);
-        decided(Ended{decision.reply, decision.duplicate_of.has_value()});
-    });
+    services_.keys.claim(envelope_, id_, rules_.listener.idempotency_match,
+                         [this, decided = std::move(decided)](common::idempotency::Decision decision) {
+                             reservation_ = std::move(decision.hold);
+                             if (reservation_) return decided({});
+                             if (decision.duplicate_of)
+                                 log_.info("{}: {}", id_text_, decision.duplicate_text(envelope_.idempotency_key));
+                             decided(Ended{decision.reply, decision.duplicate_of.has_value()});
+                         });
 }
 
 // --- the end

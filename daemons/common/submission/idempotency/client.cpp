@@ -63,22 +63,30 @@ Client::Client(Log& log, spool::CommitPool& pool, const config::Idempotency& set
 
 Client::~Client() = default;
 
-void Client::claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided) {
+void Client::claim(const spool::Envelope& envelope, spool::QueueId id, config::IdempotencyMatch match,
+                   Decided decided) {
     Request request;
     request.what.id = id;
     request.what.digest = envelope.idempotency_digest;
     request.what.submitter = envelope.submitter;
     request.what.key = envelope.idempotency_key;
     request.expires = envelope.arrival + life_;
-    add(request, [this, request, decided = std::move(decided)](const Answer& answer) mutable {
-        decided(decide(std::move(request), answer));
+    add(request, [this, request, match, decided = std::move(decided)](const Answer& answer) mutable {
+        decided(decide(std::move(request), match, answer));
     });
 }
 
-Decision Client::decide(Request request, const Answer& answer) {
+std::string Decision::duplicate_text(std::string_view key) const {
+    return fmt::format("duplicate of {}: not sent, because of its idempotency key {}{}", duplicate_of->text(), key,
+                       other_content ? " (its content is not the same)" : "");
+}
+
+Decision Client::decide(Request request, config::IdempotencyMatch match, const Answer& answer) {
     Decision out;
     const auto field = decide::idempotency::field_name;
-    switch (answer.kind) {
+    out.other_content = answer.kind == Answer::Kind::other_content;
+    const bool repeated = out.other_content && match == config::IdempotencyMatch::key;
+    switch (repeated ? Answer::Kind::duplicate : answer.kind) {
     case Answer::Kind::proceed: out.hold.reset(new Reservation(alive_, std::move(request))); break;
     case Answer::Kind::duplicate:
         out.duplicate_of = answer.first;

@@ -34,6 +34,9 @@ struct Decision {
     std::unique_ptr<Reservation> hold;
     smtp::Reply reply;
     std::optional<spool::QueueId> duplicate_of;
+    bool other_content = false; // than the duplicate's, or than that of the message that `reply` names
+
+    std::string duplicate_text(std::string_view key) const; // of a duplicate, for the log
 };
 
 class Client {
@@ -49,7 +52,7 @@ public:
     void reconfigure(const config::Idempotency& settings) { life_ = settings.lifetime; }
 
     // For an envelope with a key and its digest, for the message of that id. `decided` is called once, later.
-    void claim(const spool::Envelope& envelope, spool::QueueId id, Decided decided);
+    void claim(const spool::Envelope& envelope, spool::QueueId id, config::IdempotencyMatch match, Decided decided);
     // The message is durable, and so is its key with it: even if this fails, the queue-manager records it. `done` is
     // called once, later: from then on the key is recorded for all processes.
     void confirm(std::unique_ptr<Reservation> hold, std::function<void()> done);
@@ -65,7 +68,7 @@ private:
     void send();
     void release(const Request& request);
     void answered(std::vector<Waiting> asked, const std::vector<Answer>& answers);
-    Decision decide(Request request, const Answer& answer);
+    Decision decide(Request request, config::IdempotencyMatch match, const Answer& answer);
     void log_availability(const Answer& answer);
 
     Log& log_;

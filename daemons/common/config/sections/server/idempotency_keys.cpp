@@ -2,6 +2,7 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/server/idempotency.h"
+#include "daemons/common/config/sections/server/idempotency_match_words.h"
 #include "daemons/common/text/units.h"
 
 namespace config {
@@ -13,14 +14,19 @@ Section section_for(Idempotency& s) {
         "idempotency",
         "Idempotent submission: a message with the header field Idempotency-Key is sent once, however often it is "
         "submitted, if it comes from a client that has authenticated or may relay because of its network, or from a "
-        "program on this host. The field is removed from the message. If the same submitter uses the same key for "
-        "the same content, the reply is the queue id of the first message, and nothing is sent; with other content "
-        "the message is rejected. Content means all of the message except the fields Date, Message-ID and Received, "
-        "with its sender and recipients and their options. In mail from other clients the field has no effect and is "
-        "not removed.",
+        "program on this host. The field is removed from the message. If the same submitter uses the same key again, "
+        "the reply is the queue id of the first message, and nothing is sent. In mail from other clients the field "
+        "has no effect and is not removed.",
         {
             {"enabled", BoolKey{&s.enabled},
              "Whether to support such keys. If false, the field is an ordinary header field.", ""},
+            {"match", one_of(s.match, idempotency_matches),
+             "What makes a submission a repetition: \"key\": the same key of the same submitter, so that a program may "
+             "make the message anew (with another MIME boundary or date) when it tries again; \"content\": the same "
+             "content as well, and the message is rejected (554 5.6.0) if it differs from the first one. Content "
+             "means all of the message except the fields Date, Message-ID and Received, with its sender and "
+             "recipients and their options. listen.<name>.idempotency_match overrides this for a listener.",
+             ""},
             {"lifetime", DurationKey{&s.lifetime, 1min, 90 * 24h},
              "How long a key is remembered after its message was accepted. It should be longer than the time during "
              "which clients repeat submissions whose result is unknown, and than the time by which they schedule "

@@ -1,5 +1,6 @@
 // One [listen.<name>]: its addresses, TLS, limits and permissions. Values.
 #pragma once
+#include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/net/network.h"
 #include <cstdint>
 #include <string>
@@ -53,6 +54,7 @@ struct Listener {
     ClientLimits limits;                            // those not in a file: [smtpd]'s
     bool smtputf8 = true;                           // RFC 6531
     Vrfy vrfy = Vrfy::noncommittal;
+    IdempotencyMatch idempotency_match = IdempotencyMatch::key; // not in a file: [idempotency]'s
     std::vector<common::Network> etrn_networks; // RFC 1985: may use it; offered if there are any, or with etrn_users
     bool etrn_users = false;                    // authenticated clients may use it, too
 };

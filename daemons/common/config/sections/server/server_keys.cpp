@@ -2,6 +2,7 @@
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/server/auth.h"
+#include "daemons/common/config/sections/server/idempotency_match_words.h"
 #include "daemons/common/config/sections/server/listener.h"
 #include "daemons/common/config/sections/server/relay.h"
 #include "daemons/common/config/sections/server/smtpd.h"
@@ -100,6 +101,8 @@ Section section_for(Listener& s) {
              "Reply to VRFY: \"noncommittal\" (252 for any address), \"verify\" (as RCPT would reply, so that anyone "
              "can find out which recipients exist), or \"off\" (502).",
              ""},
+            {"idempotency_match", one_of(s.idempotency_match, idempotency_matches),
+             "Overrides idempotency.match for this listener.", "\"content\""},
             {"etrn_networks", networks(s.etrn_networks),
              "Clients that may use ETRN to have the mail that waits for a domain retried immediately. ETRN is not "
              "offered if no client may use it.",
