@@ -38,6 +38,8 @@ constexpr Option ages_options[] = {
     {"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
     {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
+constexpr Option status_options[] = {{"--brief", "", "print one line; exit status 0: every process works, 1: not"},
+                                     {"--ready", "", "print one line; exit status 0: mail is accepted, 1: not"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
 constexpr Option modify_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                      {"--dry-run", "", "print how many would be affected and change nothing"}};
@@ -102,7 +104,7 @@ constexpr Command table[] = {
     {"reload", "", 0, 0, reload_options, "apply a changed configuration without dropping a session", reload},
     {"check", "", 0, 0, {}, "check the configuration and show what it would run", check},
     {"logs reopen", "", 0, 0, {}, "reopen the log file after it was renamed", logs_reopen},
-    {"status", "", 0, 0, {}, "show whether mail is accepted and delivered, and if not, why", status},
+    {"status", "", 0, 0, status_options, "show whether mail is accepted and delivered, and if not, why", status},
     {"top", "", 0, 0, top_options, "show the status continuously; q quits", top},
     {"queue list", "", 0, 0, {}, "list all queues; a queue is the mail for one domain", queue_list},
     {"queue show", "DOMAIN", 1, 1, {}, "show one queue, and why it is not moving", queue_show},
