@@ -9,6 +9,7 @@ enum Exit : int {
     ok = 0,
     not_found = 1,
     unhealthy = 1,
+    unfit = 1,
     already_so = 2,
     not_running = 3,
     usage = 64,

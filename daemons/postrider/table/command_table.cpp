@@ -18,6 +18,7 @@
 #include "daemons/postrider/service/start_stop.h"
 #include "daemons/postrider/service/status.h"
 #include "daemons/postrider/service/top.h"
+#include "daemons/postrider/setup/setup.h"
 #include "daemons/postrider/table/glossary.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -94,6 +95,10 @@ constexpr Option dkim_key_options[] = {{"--file", "FILE", "file for the private 
                                        {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
                                        {"--bits", "N", "size of an RSA key (default: 2048)"}};
 
+constexpr Option setup_options[] = {
+    {"--check", "", "check whether the records are in the DNS; exit status 0: yes, 1: no"},
+    {"--selector", "NAME", "selector of the DKIM key (default: postrider)"},
+    {"--test-host", "HOST[:PORT]", "server that is asked for its greeting, to test port 25"}};
 constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
                                   {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
@@ -169,6 +174,8 @@ constexpr Command table[] = {
     {"deactivate", "", 0, 0, activate_options, "remove these links", deactivate},
     {"dkim-key", "DOMAIN SELECTOR", 2, 2, dkim_key_options, "generate a DKIM key and print the DNS record to publish",
      dkim_key},
+    {"setup", "DOMAIN", 1, 1, setup_options,
+     "check whether this host can send mail for a domain; make its DKIM key and print its DNS records", setup_domain},
     {"map", "FILE...|TABLE...", 0, unlimited, map_options, "compile or query lookup tables", map},
     {"import-postfix", "DIR", 1, 1, import_options, "convert Postfix's configuration in DIR", import_from_postfix},
     {"simulate", "", 0, 0, simulate_options, "simulate traffic and outages with this configuration", run_simulation},
