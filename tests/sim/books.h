@@ -27,6 +27,7 @@ struct Recipient {
     // the truth
     std::uint32_t delivered = 0;
     bool reported = false;
+    bool noticed = false; // of its delay, by this queue-manager
     bool in_flight = false;
     std::int64_t not_before = 0; // monotonic µs, from the last deferral
     std::int64_t first_try = -1, last_try = -1;
@@ -45,7 +46,7 @@ struct Message {
     std::int64_t lifetime = 0;                            // µs, that the operator set; 0: the setting
     std::int64_t waited_until = -1;                       // monotonic µs: it was held, or asked about again
     bool free_in_a_second = false;                        // as the clock jumped: it may be free already
-    bool held = false, noticed = false, notice_asked = false, moved = false, gone = false;
+    bool held = false, noticed_before = false, noticed = false, notice_asked = false, moved = false, gone = false;
     std::int64_t gone_at = -1; // monotonic µs
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later
     int lane = 1;

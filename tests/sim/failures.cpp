@@ -98,7 +98,7 @@ void World::offer(Message& m) {
     if (m.ended) a.expiry = smtp::WallTime(smtp::Duration(m.expiry));
     a.policy = m.recorded ? &*m.recorded : nullptr;
     a.held = m.held;
-    a.delay_notice_sent = m.noticed;
+    a.delay_notice_sent = m.noticed_before = m.noticed;
     std::vector<q::RecipientNumber> open;
     std::vector<q::RestoredRecipient> restored;
     for (std::size_t n = 0; n < m.recipients.size(); ++n) {

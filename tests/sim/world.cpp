@@ -306,7 +306,7 @@ void World::does(const q::MakeReport& a) {
     if (!m || m->gone) return wrong("a report about a message that is gone");
     if (a.kind == q::ReportKind::delayed) {
         if (m->null_sender) wrong("a notice of delay to nobody");
-        if (m->noticed) wrong("a second notice of delay");
+        if (m->noticed_before) wrong("a second notice of delay, after a restart");
         if (!set_back_ &&
             time_ + wall_offset_ < std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
             wrong("a notice of delay too early");
@@ -320,6 +320,7 @@ void World::does(const q::MakeReport& a) {
         if (r.written != (success ? Written::delivered : Written::open))
             wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() + ", which is done");
         if (a.kind == q::ReportKind::failed && each.expired) check_expiry(*m, r);
+        if (a.kind == q::ReportKind::delayed && r.noticed) wrong("a second notice of delay");
     }
     const std::uint64_t incarnation = incarnation_;
     later(dice_.between(500, 20'000), [this, id = a.id, kind = a.kind, numbers, request = a.request, incarnation] {
@@ -331,6 +332,8 @@ void World::does(const q::MakeReport& a) {
             r.outcome = q::ReportOutcome::try_later;
         } else if (m && !m->gone && kind == q::ReportKind::failed) {
             for (auto n : numbers) m->recipients[n].reported = true;
+        } else if (m && !m->gone && kind == q::ReportKind::delayed) {
+            for (auto n : numbers) m->recipients[n].noticed = true;
         }
         engine_->reported(r, now(), out_);
     });

@@ -281,3 +281,20 @@ def test_try_shows_which_rule_decides(guarded, tmp_path):
     assert said.stdout.splitlines()[-1] == "result     554 5.7.1 <b@else.example>: Relay access denied"
     for wrong in (("--client", "nonsense"), ("--client", "192.0.2.1", "--to", "nobody"), ("--helo", "x", "a@b.example"), ()):
         assert guarded.run("postrider", "try", "-c", guarded.file, *wrong).returncode == 64, wrong
+
+
+def test_try_as_somebody_who_is_logged_in_or_uses_tls(guarded):
+    guarded.config["access.strangers"] = {"client": ["reject_plaintext_session"],
+                                          "recipient": ["permit_sasl_authenticated", "reject"], "listeners": ["relay"]}
+    guarded.write_config()
+
+    def result(*words):
+        said = guarded.run("postrider", "try", "-c", guarded.file, "--client", "198.51.100.1", "--name", "x.example", "--helo", "x.example",
+                           "--from", "a@x.example", "--to", f"{guarded.user}@test.example", *words)
+        return (said.stdout or said.stderr).splitlines()[-1]
+    assert result() == "result     450 4.7.1 Session encryption is required"
+    assert result("--tls").startswith("result     554 5.7.1 ")
+    assert result("--tls", "--user", "ann") == "result     accepted"
+    assert result("--tls", "--user", "ann", "--listener", "relay") == "result     accepted"
+    assert result("--listener", "submission") == "postrider: listen.submission has no access rules: no [access.NAME] applies to it"
+    assert result("--listener", "none") == "postrider: there is no [listen.none]"

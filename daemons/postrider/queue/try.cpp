@@ -39,7 +39,7 @@ int try_address(const Arguments& arguments) {
     if (arguments.has("--client")) return try_client(arguments);
     for (const auto* other : {"--helo", "--name", "--user", "--to", "--tls", "--listener"})
         if (arguments.has(other)) return fail(usage, fmt::format("{} needs --client", other));
-    if (arguments.words.empty()) return fail(usage, "expected an address");
+    if (arguments.words.empty()) return fail(usage, "try needs ADDRESS, or --client to try the access rules");
     const auto& address = arguments.words[0];
     if (address.find('@') == address.npos)
         return fail(usage, fmt::format("\"{}\" is not a valid address: it has no @", address));

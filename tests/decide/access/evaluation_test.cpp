@@ -361,9 +361,9 @@ TEST_CASE("a domain with more servers than anybody needs does not make us look u
         rules.lists[List::sender] = rules_of({"check_sender_mx_access text:/t"});
         const auto decision = decide_by(rules, stranger(), world);
         CAPTURE(count);
-        CHECK(shown(decision) ==
-              (count == 50 ? "ok"
-                           : "450 4.7.1 <bob@far.example>: Sender address rejected: Domain has too many servers"));
+        CHECK(
+            shown(decision) ==
+            (count == 50 ? "ok" : "450 4.7.1 <bob@far.example>: Sender address rejected: Domain has too many servers"));
         CHECK(world.fetched.size() == (count == 50 ? 51 : 1));
     }
 }

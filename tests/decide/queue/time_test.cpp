@@ -120,6 +120,30 @@ TEST_CASE("one notice of delay after four hours of trying; none for the null sen
     CHECK(b.engine.counts().messages == 2);
 }
 
+TEST_CASE("who is being tried when the notice of delay is due gets a notice of their own") {
+    Bench b;
+    b.send({"d.example", "slow.example"});
+    const auto fail = [&](smtp::Duration span, std::vector<RecipientNumber> whose) { // others stay in flight
+        for (const auto until = b.time + span; b.time < until; b.pass(30s)) {
+            const auto in_flight = b.handed;
+            for (const auto& each : in_flight)
+                if (std::ranges::find(whose, each.numbers.front()) != whose.end())
+                    b.answer(each, Outcome::deferred, FailureKind::recipient);
+        }
+    };
+    fail(4h + 2min, {0});
+    REQUIRE(b.reports.size() == 1);
+    REQUIRE(b.reports[0].recipients.size() == 1);
+    CHECK(b.reports[0].recipients[0].number == 0);
+    fail(10min, {0, 1});
+    REQUIRE(b.reports.size() == 2);
+    CHECK(b.reports[1].kind == ReportKind::delayed);
+    REQUIRE(b.reports[1].recipients.size() == 1);
+    CHECK(b.reports[1].recipients[0].number == 1);
+    fail(10h, {0, 1});
+    CHECK(b.reports.size() == 2);
+}
+
 TEST_CASE("scheduled mail leaves at its time; its life begins then") {
     Bench b;
     Accepted later;

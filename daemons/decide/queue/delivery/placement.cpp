@@ -107,6 +107,7 @@ bool Placement::join(Slot slot) {
         Delivery& o = deliveries_[other];
         if (other == slot || o.queue != d.queue || o.sender_group != d.sender_group || o.problem != d.problem) continue;
         if (o.suspect || o.scheduled || o.state != DeliveryState::waiting) continue;
+        if (o.delay_notified != d.delay_notified) continue;
         if (o.due - mine > std::chrono::minutes(1) || mine - o.due > std::chrono::minutes(1)) continue;
         if (o.due < mine && o.postponed) continue;
         if (o.count + d.count > settings_.recipients_per_transaction) continue;
@@ -225,6 +226,7 @@ Slot Placement::delivery_like(const Delivery& like, Slot& spare, const std::vect
     d.problem = like.problem;
     d.suspect = like.suspect;
     d.first_try_reported = like.first_try_reported;
+    d.delay_notified = like.delay_notified;
     d.needs_suppression_check = like.needs_suppression_check;
     d.since = like.since;
     d.tried = like.tried;

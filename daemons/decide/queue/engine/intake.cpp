@@ -214,6 +214,7 @@ void Intake::sort_recipients(Slot message, Slot first, const Categorized& event)
         const RestoredRecipient lone = deliveries_.restored_state(m, deliveries_[first], deferred.front().number);
         deliveries_.set_entries(again, deferred);
         deliveries_[again].round = round;
+        deliveries_[again].delay_notified = deliveries_[first].delay_notified;
         if (deferred.size() == 1) deliveries_.apply_restored(message, again, std::span(&lone, 1), lone.next_attempt);
         ask_again(again);
         if (again == first) return;
@@ -238,6 +239,7 @@ void Intake::make_deliveries(Slot message, Slot spare) {
                                                               b.restored.number);
         });
     }
+    const bool delay_notified = deliveries_[spare].delay_notified;
     std::size_t at = 0;
     std::vector<Entry> list;
     while (at < sorted_.size()) {
@@ -272,6 +274,7 @@ void Intake::make_deliveries(Slot message, Slot spare) {
         d.problem = lead.restored.problem;
         d.suspect = lead.restored.suspect;
         d.needs_suppression_check = needs_suppression_check;
+        d.delay_notified = delay_notified;
         d.unlogged = messages_[message].newly_submitted && lead.restored.failures == 0;
         d.due =
             due > step_.wall() ? step_.monotonic_of(std::min(due, step_.wall() + terms_.longest_wait())) : step_.now();

@@ -48,17 +48,30 @@ void Sweeper::sweep(Slot slot) {
             each = next;
         }
     } else if (ages_.owes_delay_notice(m) && ages_.delay_notice_at(m) <= now) {
-        for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
-            const bool unsorted = deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
-            if (!expirable(deliveries_[each]) && !unsorted) continue;
-            m.delay_notified = true;
-            for (const Entry& entry : deliveries_.entries(each))
-                reporter_.report(slot, ReportKind::delayed, entry.number, false,
-                                 reason_of(deliveries_, links_, queues_, deliveries_[each]));
-        }
+        m.delay_notified = notify_of_delay(slot);
     }
     ages_.watch(slot);
     placement_.finish(slot);
+}
+
+// Of the deliveries that wait after a failed try. Those that are being tried follow when they have failed. True: there
+// are no more.
+bool Sweeper::notify_of_delay(Slot message) {
+    bool all = messages_[message].first != none;
+    for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message) {
+        Delivery& d = deliveries_[each];
+        if (d.delay_notified) continue;
+        const bool unsorted = d.queue == none && d.state == DeliveryState::waiting;
+        if (!expirable(d) && !unsorted) {
+            all = false;
+            continue;
+        }
+        d.delay_notified = true;
+        for (const Entry& entry : deliveries_.entries(each))
+            reporter_.report(message, ReportKind::delayed, entry.number, false,
+                             reason_of(deliveries_, links_, queues_, d));
+    }
+    return all;
 }
 
 void Sweeper::cancel_expired(Slot slot) {

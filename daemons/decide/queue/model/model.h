@@ -50,6 +50,7 @@ struct Delivery {
     bool postponed : 1 = false;               // once, to travel with others of its message
     bool scheduled : 1 = false;               // waits for a wall-clock time
     bool first_try_reported : 1 = false;      // its sender got a report of its first try
+    bool delay_notified : 1 = false;          // delay notice of it sent or requested
     bool all_recipients : 1 = false;          // uncategorized: numbers 0 … count-1
     bool unlogged : 1 = false;                // new, and the log has no line of it yet
     bool cancelled : 1 = false;               // active: its agent was told to end it
@@ -85,7 +86,7 @@ struct Message {
     bool young : 1 = false; // in the list of those that may be done before they need a place in messages/
     bool null_sender : 1 = false;
     bool held : 1 = false;
-    bool delay_notified : 1 = false; // delay notice sent or requested
+    bool delay_notified : 1 = false; // delay notices of all its deliveries sent or requested
     bool logged_active : 1 = false;
     bool scheduled : 1 = false;          // not before free_from
     bool with_earlier_agent : 1 = false; // an agent of an earlier queue-manager still delivers it
