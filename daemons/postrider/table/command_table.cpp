@@ -27,6 +27,8 @@ namespace postrider {
 
 namespace {
 
+constexpr Option run_options[] = {
+    {"--persistent-spool", "", "refuse a spool in memory or on the file system of a container"}};
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
                                      {"--force", "", "reload regardless of the effect on queued mail"}};
@@ -103,7 +105,7 @@ constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the 
                                   {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
 constexpr Command table[] = {
-    {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
+    {"run", "", 0, 0, run_options, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
     {"stop", "", 0, 0, {}, "stop in an orderly way; returns when all processes have exited", stop},
     {"reload", "", 0, 0, reload_options, "apply a changed configuration without dropping a session", reload},
