@@ -5,6 +5,7 @@
 #include "daemons/common/logging/log_destination.h"
 #include "daemons/common/process/process_plan.h"
 #include "daemons/common/process/programs.h"
+#include "daemons/master/children/orphans.h"
 #include "daemons/master/reload_check.h"
 #include "daemons/master/secrets/sealed_file.h"
 #include "daemons/master/system/service_status.h"
@@ -206,6 +207,10 @@ void Master::reap() {
     children_.reap();
     for (const auto pid : account_tokens_.running())
         if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) account_tokens_.has_ended(pid, status);
+    reap_orphans([this](pid_t pid) {
+        const auto tokens = account_tokens_.running();
+        return children_.with_pid(pid) != nullptr || std::ranges::find(tokens, pid) != tokens.end();
+    });
 }
 
 void Master::heartbeat() {
@@ -247,6 +252,7 @@ void Master::everything_ready() {
     log_.info("ready");
     if (options_.announce < 0) {
         const auto file = common::log_file(config_);
+        if (file == "/dev/stdout") return; // only log lines
         fmt::print("postrider is running (pid {}); log: {}\n", getpid(), file.empty() ? "syslog" : file);
         std::fflush(stdout);
         return;

@@ -1,5 +1,6 @@
 #include "daemons/metrics/collection.h"
 #include "daemons/common/runtime/destroy_later.h"
+#include <algorithm>
 #include <utility>
 
 namespace metrics {
@@ -47,6 +48,11 @@ void Collection::on_answer(Aggregator::PeerId id, const Report& handed) {
     if (peer == peers_.end() || handed.round != round_) return; // a final report, or too late
     peer->second.answered = round_;
     finish_if_all_answered();
+}
+
+bool Collection::answered(proto::Role role) const {
+    return std::ranges::any_of(
+        peers_, [&](const auto& each) { return each.second.role == role && each.second.answered == round_; });
 }
 
 // The closure that is running belongs to the channel, which must not be destroyed before the turn ends.

@@ -27,6 +27,8 @@ public:
     void attach(ipc::Peer peer, std::unique_ptr<Channel> channel);
     // `done` is called in a later turn, when a round that began after this is over.
     void request(std::function<void()> done);
+    // Whether a process of that role answered in the last round.
+    bool answered(proto::Role role) const;
 
 private:
     struct Peer {

@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view hint = "The metrics of Postrider for Prometheus are at /metrics.\n";
+constexpr std::string_view hint =
+    "The metrics of Postrider for Prometheus are at /metrics, probes at /healthz and /readyz.\n";
 constexpr std::size_t connection_memory = 16 * 1024; // headers of a request and of its answer
 
 struct Answer {
@@ -36,15 +37,16 @@ MHD_Result reply(MHD_Connection* connection, const Answer& answer) {
 } // namespace
 
 struct HttpServer::Server {
-    // One request that waits for the text, or has it.
+    // One request that waits for its page, or has it.
     struct Waiting {
         MHD_Connection* connection = nullptr; // suspended while it waits
+        Pages::const_iterator of;
         bool asked = false, answered = false;
-        std::string text;
+        Page page;
     };
 
-    Server(common::Loop& loop, std::string type, Ask ask)
-        : loop(loop), type(std::move(type)), ask(std::move(ask)), timer(loop, [this] { run(); }),
+    Server(common::Loop& loop, Pages pages, Collect collect)
+        : loop(loop), pages(std::move(pages)), collect(std::move(collect)), timer(loop, [this] { run(); }),
           turn(loop, [this] { run(); }) {}
     ~Server() {
         poll.reset();
@@ -79,10 +81,12 @@ struct HttpServer::Server {
         if (method != "GET" && method != "HEAD")
             return reply(connection, {MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET is served here.\n", plain, "GET, HEAD"});
         if (path == "/") return reply(connection, {MHD_HTTP_OK, hint, plain});
-        if (path != "/metrics") return reply(connection, {MHD_HTTP_NOT_FOUND, hint, plain});
-        if (request.answered) return reply(connection, {MHD_HTTP_OK, request.text, type});
+        const auto found = pages.find(path);
+        if (found == pages.end()) return reply(connection, {MHD_HTTP_NOT_FOUND, hint, plain});
+        if (request.answered) return reply(connection, {request.page.status, request.page.text, request.page.type});
         if (request.asked) return MHD_YES;
         request.asked = true;
+        request.of = found;
         request.connection = connection;
         MHD_suspend_connection(connection);
         waiting.push_back(&request);
@@ -92,16 +96,20 @@ struct HttpServer::Server {
         return MHD_YES;
     }
 
-    // Any number of waiting requests: one question for all of them.
+    // Any number of waiting requests: one collection for all of them, and each page is made once.
     void ask_once() {
         if (asking || waiting.empty()) return;
         asking = true;
-        ask([this, alive = std::weak_ptr(life)](const std::string& text) {
+        collect([this, alive = std::weak_ptr(life)] {
             if (alive.expired()) return;
             asking = false;
+            std::map<std::string_view, Page> made;
             for (auto* each : std::exchange(waiting, {})) {
+                const auto& [path, make] = *each->of;
+                auto page = made.find(path);
+                if (page == made.end()) page = made.emplace(path, make()).first;
                 each->answered = true;
-                each->text = text;
+                each->page = page->second;
                 MHD_resume_connection(each->connection);
             }
             turn.schedule();
@@ -116,8 +124,8 @@ struct HttpServer::Server {
     }
 
     common::Loop& loop;
-    std::string type;
-    Ask ask;
+    const Pages pages;
+    Collect collect;
     MHD_Daemon* daemon = nullptr;
     common::Handle<uv_poll_t> poll;
     common::Timer timer;
@@ -130,9 +138,9 @@ struct HttpServer::Server {
 HttpServer::HttpServer(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 HttpServer::~HttpServer() = default;
 
-spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd, std::string content_type,
-                                                            Ask ask) {
-    auto server = std::make_unique<Server>(loop, std::move(content_type), std::move(ask));
+spool::Result<std::unique_ptr<HttpServer>> HttpServer::open(common::Loop& loop, common::Fd fd, Pages pages,
+                                                            Collect collect) {
+    auto server = std::make_unique<Server>(loop, std::move(pages), std::move(collect));
     const auto handle = [](void* self, MHD_Connection* connection, const char* path, const char* method, const char*,
                            const char*, std::size_t* upload_size, void** context) -> MHD_Result {
         return static_cast<Server*>(self)->handle(connection, path, method, upload_size, context);

@@ -52,11 +52,8 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
             missing += (missing.empty() ? "" : ", ") + address;
             continue;
         }
-        auto server =
-            HttpServer::open(context_.loop, std::move(socket->fd), std::string(content_type), [this](auto answer) {
-                collection_.request(
-                    [this, answer = std::move(answer)] { answer(prometheus_text(aggregator_, POSTRIDER_VERSION)); });
-            });
+        auto server = HttpServer::open(context_.loop, std::move(socket->fd), pages(),
+                                       [this](auto done) { collection_.request(std::move(done)); });
         if (server) {
             servers_[address] = *std::move(server);
         } else {
@@ -68,6 +65,23 @@ void Metrics::serve(std::vector<common::InheritedListener> handed, const config:
         context_.report_problem(
             missing.empty() ? "" : "metrics.listen: nothing is served at " + missing + "; the log says why");
     });
+}
+
+HttpServer::Pages Metrics::pages() {
+    return {{"/metrics",
+             [this] {
+                 return Page{.type = std::string(content_type),
+                             .text = prometheus_text(aggregator_, POSTRIDER_VERSION)};
+             }},
+            {"/healthz", [this] { return healthz(health()); }},
+            {"/readyz", [this] { return readyz(health()); }}};
+}
+
+ServiceHealth Metrics::health() const {
+    const auto value = [this](MetricId id) { return aggregator_.value(common::first_cell(id)); };
+    return {.queue_manager_answers = collection_.answered(Role::queue_manager),
+            .accepting = value(MetricId::accepting) > 0,
+            .listeners = value(MetricId::listeners)};
 }
 
 void Metrics::stop(smtp::Duration, std::function<void()> done) {

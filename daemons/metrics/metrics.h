@@ -8,6 +8,7 @@
 #include "daemons/common/process/metrics_reporter.h"
 #include "daemons/metrics/aggregator.h"
 #include "daemons/metrics/collection.h"
+#include "daemons/metrics/health.h"
 #include "daemons/metrics/http_server.h"
 #include <map>
 #include <memory>
@@ -27,6 +28,8 @@ public:
 
 private:
     void serve(std::vector<common::InheritedListener> handed, const config::Metrics& settings);
+    HttpServer::Pages pages();
+    ServiceHealth health() const;
 
     common::DaemonContext& context_;
     Aggregator aggregator_;

@@ -120,6 +120,9 @@ void Smtpd::configure_access(const config::Config& config) {
 
 void Smtpd::update_gauges(common::Metrics& metrics) {
     metrics.set(common::MetricId::sessions_open, static_cast<std::int64_t>(sessions_.count()));
+    metrics.set(common::MetricId::listeners, std::ranges::count_if(listening_sockets_, [](const auto& each) {
+                    return each.second.acceptor != nullptr;
+                }));
     if (spool_writer_)
         metrics.set(common::MetricId::content_memory, static_cast<std::int64_t>(spool_writer_->memory().held()));
 }

@@ -209,9 +209,11 @@ ROOMS = {
     "daemons/postrider/queue": {"daemons/postrider/command"},
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
+    # whether this host is fit to send mail for a domain; the domain's DNS records and keys
+    "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/queue",
-        "daemons/postrider/service"},
+        "daemons/postrider/service", "daemons/postrider/setup"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

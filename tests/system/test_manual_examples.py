@@ -45,8 +45,9 @@ def place(tmp_path_factory):
     place = tmp_path_factory.mktemp("etc")
     gather_programs(place / "bin")
     (place / "dkim").mkdir()
-    subprocess.run([place / "bin/postrider", "dkim-key", "example.com", "s1", "--file", place / "dkim/example.com.pem"],
-                   check=True, capture_output=True)
+    for selector, file in (("s1", "example.com.pem"), ("postrider", "postrider.example.com.pem")):
+        subprocess.run([place / "bin/postrider", "dkim-key", "example.com", selector, "--file", place / "dkim" / file],
+                       check=True, capture_output=True)
     certificate, key = make_certificate(place, "mail.example.com", days=100)
     certificate.write_text(certificate.read_text() + key.read_text())
     accounts = next(text for _, text in literal_blocks((SOURCE / "man/postrider-credentials.5").read_text()) if "smtp.provider.example" in text)

@@ -81,6 +81,8 @@ POSTRIDER = [
     row("", "-h", "-h", out="usage: postrider COMMAND"),
     row("", "--help", "message", "hold", "--help", out="usage: postrider message hold"),
     row("", "--version", "--version", out=r"^postrider \d+\.\d+"),
+    row("status", "--brief", "status", "--brief", "-c", "{file}", out=r"\Ahealthy; \d+ messages? queued\n\Z"),
+    row("status", "--ready", "status", "--ready", "-c", "{file}", out=r"\Aready; \d+ messages? queued\n\Z"),
     row("top", "--interval", "top", "--interval", "0", status=64, err="--interval needs 1 to 3600 seconds"),
     row("queue ages", "--by-sender", "queue", "ages", "--by-sender", "id={id}", "-c", "{file}", out="^ +test.example +1  1  0 "),
     row("queue ages", "--limit", "queue", "ages", "--limit", "1", "-c", "{file}", out="^ +remote.example +\\d"),

@@ -3,10 +3,13 @@
 
 namespace postrider {
 
-// sysexits(3), and below them: the named object does not exist; already in that state; not running (as in LSB).
+// sysexits(3), and below them: the named object does not exist, or what was checked is not as it should be; already in
+// that state; not running (as in LSB).
 enum Exit : int {
     ok = 0,
     not_found = 1,
+    unhealthy = 1,
+    unfit = 1,
     already_so = 2,
     not_running = 3,
     usage = 64,

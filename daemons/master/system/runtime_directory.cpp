@@ -66,6 +66,13 @@ std::vector<std::uint8_t> writer_slots(const config::Config& config) {
     return slots;
 }
 
+// Of a pipe or socket that was opened by another user and cannot be opened again by its name.
+common::Fd non_blocking_copy(int number) {
+    common::Fd copy(fcntl(number, F_DUPFD_CLOEXEC, 3));
+    if (copy) fcntl(copy.number(), F_SETFL, fcntl(copy.number(), F_GETFL) | O_NONBLOCK);
+    return copy;
+}
+
 } // namespace
 
 Result<Users> look_up_users(const config::Mta& mta) {
@@ -378,6 +385,7 @@ Result<common::Fd> RuntimeDirectory::open_log(const config::Config& config) {
     if (config.log.file.empty() && !config.mta.users) // the default file is in the spool: this may be the first start
         mkdir(config.spool.directory.c_str(), 0755);
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
+    if (!fd && path == "/dev/stdout") fd = non_blocking_copy(STDOUT_FILENO);
     if (!fd && config.log.file.empty()) return common::Fd(); // log_warning() reports it
     if (!fd) return std::unexpected(advise_on_log(Error::from_errno("open the log file " + path), path));
     return fd;

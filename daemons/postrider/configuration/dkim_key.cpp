@@ -4,44 +4,20 @@
 #include "daemons/common/config/schema/key.h"
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
-#include "daemons/common/runtime/fd.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/command/new_key_file.h"
+#include "daemons/postrider/command/txt_strings.h"
 #include "libsmtp/text/text.h"
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace postrider {
 
 namespace {
 
 constexpr std::uint64_t default_bits = 2048, max_bits = 8192;
-
-// Never over a file that is there: a key that is lost is lost.
-int write_key(const std::string& path, const std::string& pem) {
-    const common::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) {
-        print_error(fmt::format("{}: {}", path, std::strerror(errno)));
-        return errno == EEXIST ? already_so : disk_error;
-    }
-    if (::write(file.number(), pem.data(), pem.size()) == static_cast<ssize_t>(pem.size()) &&
-        ::fsync(file.number()) == 0)
-        return ok;
-    print_error(fmt::format("{}: {}", path, std::strerror(errno)));
-    ::unlink(path.c_str());
-    return disk_error;
-}
-
-// A string of the DNS has 255 bytes at most; what is longer comes in several.
-std::string quoted_strings(std::string_view text) {
-    std::string out;
-    for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), 250)))
-        out += fmt::format("{}\"{}\"", out.empty() ? "" : " ", text.substr(0, 250));
-    return out;
-}
 
 } // namespace
 
@@ -60,13 +36,14 @@ int dkim_key(const Arguments& arguments) {
     const auto path =
         std::filesystem::absolute(arguments.option("--file").value_or(fmt::format("{}.{}.pem", selector, domain)))
             .string();
-    if (const int status = write_key(path, key->pem()); status != ok) return status;
+    if (const auto error = write_new_key_file(path, key->pem()))
+        return fail(*error == EEXIST ? already_so : disk_error, fmt::format("{}: {}", path, std::strerror(*error)));
     const auto name = fmt::format("{}._domainkey.{}", selector, domain);
     if (arguments.json) {
         print_json({{"version", 1}, {"file", path}, {"name", name}, {"record", key->record()}});
         return ok;
     }
-    fmt::print("{}. IN TXT ( {} )\n\n", name, quoted_strings(key->record()));
+    fmt::print("{}. IN TXT ( {} )\n\n", name, txt_strings(key->record()));
     fmt::print("Publish this record. Then, in postrider.toml:\n\n[dkim.\"{}\"]\nkeys = [\"{} {}\"]\n", domain, selector,
                path);
     return ok;

@@ -5,6 +5,7 @@
 #include "daemons/common/process/programs.h"
 #include "daemons/common/runtime/fd.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/service/volatile_storage.h"
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -83,7 +84,19 @@ bool wait_for_exit(const config::Spool& spool) {
 
 } // namespace
 
-int run(const Arguments& arguments) { return exec_master(common::config_file(arguments.config), -1); }
+int run(const Arguments& arguments) {
+    if (arguments.has("--persistent-spool")) {
+        const auto config = parse_config(arguments);
+        if (!config) return bad_config;
+        const auto& directory = config->spool.directory;
+        if (const auto storage = volatile_storage_of(directory); !storage.empty())
+            return fail(bad_config,
+                        fmt::format("the spool {} is on {}: its mail is lost with the container; mount a volume "
+                                    "there, or run without --persistent-spool",
+                                    directory, storage));
+    }
+    return exec_master(common::config_file(arguments.config), -1);
+}
 
 int start(const Arguments& arguments) {
     const auto config = load_config(arguments);

@@ -4,6 +4,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
+#include "daemons/postrider/service/health.h"
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
@@ -177,18 +178,38 @@ void add_processes(Page& page, const json& list) {
     page.raw(table.text(page.width(), "  "));
 }
 
+// A health check has the patience of a probe: silence for longer is a fault.
+constexpr int health_patience = 5;
+
+// --brief, --ready: a line, and 0 or 1.
+int report_health(const Arguments& arguments, const spool::Result<StatusData>& data) {
+    auto health = health_of(data ? &*data : nullptr);
+    if (!data && !is_not_running(data.error())) health.fault = health.not_ready = data.error().what;
+    const bool ready = arguments.has("--ready");
+    if (arguments.json)
+        print_json({{"version", 1},
+                    {"healthy", health.fault.empty()},
+                    {"ready", health.not_ready.empty()},
+                    {"fault", health.fault},
+                    {"not_ready_reason", health.not_ready}});
+    else
+        fmt::print("{}\n", health_line(health, ready));
+    return (ready ? health.not_ready : health.fault).empty() ? ok : unhealthy;
+}
+
 } // namespace
 
-spool::Result<StatusData> fetch_status(const config::Spool& spool) {
+spool::Result<StatusData> fetch_status(const config::Spool& spool, int seconds) {
     StatusData data;
     data.processes = json::array();
     auto master = TRY(connect_control(spool, "master"));
-    TRY(master.ask({{"op", "status"}}, [&](const json& line) {
+    const auto take = [&](const json& line) {
         if (line.value("process", "") == "master")
             data.master = line;
         else
             data.processes.push_back(line);
-    }));
+    };
+    TRY(master.ask({{"op", "status"}}, take, seconds));
     const auto asked = [&]() -> spool::Result<> {
         auto queue = TRY(connect_control(spool, "control"));
         return queue.ask({{"op", proto::control::op::status}}, [&](const json& line) { data.queue = line; }, 5);
@@ -228,7 +249,9 @@ std::string status_page(const StatusData& data, std::int64_t now, std::size_t wi
 int status(const Arguments& arguments) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
-    const auto data = fetch_status(config->spool);
+    const bool brief = arguments.has("--brief") || arguments.has("--ready");
+    const auto data = brief ? fetch_status(config->spool, health_patience) : fetch_status(config->spool);
+    if (brief) return report_health(arguments, data);
     if (!data && arguments.json && is_not_running(data.error())) {
         print_json({{"version", 1}, {"running", false}});
         return not_running;

@@ -15,7 +15,8 @@ struct StatusData {
     nlohmann::json master, processes, queue; // queue: null if the queue-manager does not answer
     std::string queue_error;                 // why
 };
-spool::Result<StatusData> fetch_status(const config::Spool& spool);
+// `seconds`: how long master may be silent.
+spool::Result<StatusData> fetch_status(const config::Spool& spool, int seconds = 30);
 // A page of it; lines are cut at `width` unless that is 0.
 std::string status_page(const StatusData& data, std::int64_t now, std::size_t width);
 

@@ -18,6 +18,7 @@
 #include "daemons/postrider/service/start_stop.h"
 #include "daemons/postrider/service/status.h"
 #include "daemons/postrider/service/top.h"
+#include "daemons/postrider/setup/setup.h"
 #include "daemons/postrider/table/glossary.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -26,6 +27,8 @@ namespace postrider {
 
 namespace {
 
+constexpr Option run_options[] = {
+    {"--persistent-spool", "", "refuse a spool in memory or on the file system of a container"}};
 constexpr Option list_options[] = {{"--limit", "N", "show at most N"}};
 constexpr Option reload_options[] = {{"--dry-run", "", "show the effect on queued mail and change nothing"},
                                      {"--force", "", "reload regardless of the effect on queued mail"}};
@@ -38,6 +41,8 @@ constexpr Option ages_options[] = {
     {"--by-sender", "", "count messages by sender domain instead of recipients by their domain"},
     {"--limit", "N", "show at most N"}};
 constexpr Option cat_options[] = {{"--header", "", "print only the header"}};
+constexpr Option status_options[] = {{"--brief", "", "print one line; exit status 0: every process works, 1: not"},
+                                     {"--ready", "", "print one line; exit status 0: mail is accepted, 1: not"}};
 constexpr Option top_options[] = {{"--interval", "SECONDS", "time between updates (default: 2)"}};
 constexpr Option modify_options[] = {{"--reason", "TEXT", "reason, recorded and shown with your name"},
                                      {"--dry-run", "", "print how many would be affected and change nothing"}};
@@ -92,17 +97,21 @@ constexpr Option dkim_key_options[] = {{"--file", "FILE", "file for the private 
                                        {"--ed25519", "", "generate an Ed25519 key instead of RSA"},
                                        {"--bits", "N", "size of an RSA key (default: 2048)"}};
 
+constexpr Option setup_options[] = {
+    {"--check", "", "check whether the records are in the DNS; exit status 0: yes, 1: no"},
+    {"--selector", "NAME", "selector of the DKIM key (default: postrider)"},
+    {"--test-host", "HOST[:PORT]", "server that is asked for its greeting, to test port 25"}};
 constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
                                   {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
 constexpr Command table[] = {
-    {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
+    {"run", "", 0, 0, run_options, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
     {"stop", "", 0, 0, {}, "stop in an orderly way; returns when all processes have exited", stop},
     {"reload", "", 0, 0, reload_options, "apply a changed configuration without dropping a session", reload},
     {"check", "", 0, 0, {}, "check the configuration and show what it would run", check},
     {"logs reopen", "", 0, 0, {}, "reopen the log file after it was renamed", logs_reopen},
-    {"status", "", 0, 0, {}, "show whether mail is accepted and delivered, and if not, why", status},
+    {"status", "", 0, 0, status_options, "show whether mail is accepted and delivered, and if not, why", status},
     {"top", "", 0, 0, top_options, "show the status continuously; q quits", top},
     {"queue list", "", 0, 0, {}, "list all queues; a queue is the mail for one domain", queue_list},
     {"queue show", "DOMAIN", 1, 1, {}, "show one queue, and why it is not moving", queue_show},
@@ -167,6 +176,8 @@ constexpr Command table[] = {
     {"deactivate", "", 0, 0, activate_options, "remove these links", deactivate},
     {"dkim-key", "DOMAIN SELECTOR", 2, 2, dkim_key_options, "generate a DKIM key and print the DNS record to publish",
      dkim_key},
+    {"setup", "DOMAIN", 1, 1, setup_options,
+     "check whether this host can send mail for a domain; make its DKIM key and print its DNS records", setup_domain},
     {"map", "FILE...|TABLE...", 0, unlimited, map_options, "compile or query lookup tables", map},
     {"import-postfix", "DIR", 1, 1, import_options, "convert Postfix's configuration in DIR", import_from_postfix},
     {"simulate", "", 0, 0, simulate_options, "simulate traffic and outages with this configuration", run_simulation},

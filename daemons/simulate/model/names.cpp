@@ -1,5 +1,4 @@
 #include "daemons/simulate/model/names.h"
-#include "daemons/common/config/config.h"
 #include "daemons/decide/routing/failover_route.h"
 #include <algorithm>
 
@@ -23,8 +22,9 @@ const Fault* find_fault(const Scenario& scenario, const std::string& domain, smt
 
 } // namespace
 
-SimulatedRouter::SimulatedRouter(const config::Config& config, const Scenario& scenario)
-    : config_(config), scenario_(scenario), routes_(config.routes) {}
+SimulatedRouter::SimulatedRouter(config::Mta mta, config::Dns dns, const std::vector<decide::RouteRule>& routes,
+                                 const Scenario& scenario)
+    : mta_(std::move(mta)), dns_(std::move(dns)), scenario_(scenario), routes_(routes) {}
 
 void SimulatedRouter::link_state(std::string_view link, bool down) {
     if (down)
@@ -55,10 +55,10 @@ SimulatedRouter::Found SimulatedRouter::find_hosts(const std::string& domain, co
     auto destination = look_up(name, hop.port, now);
     const auto* known = scenario_.domain(name);
     auto valid = known ? known->ttl : Domain{}.ttl;
-    if (destination.kind == decide::RouteKind::permanent) valid = std::min(valid, config_.dns.negative_ttl);
+    if (destination.kind == decide::RouteKind::permanent) valid = std::min(valid, dns_.negative_ttl);
     if (by_rule) destination = decide::named_by_rule(std::move(destination));
     if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
-    if (destination.kind == decide::RouteKind::temporary) valid = config_.dns.failure_ttl;
+    if (destination.kind == decide::RouteKind::temporary) valid = dns_.failure_ttl;
     return {std::move(destination), valid, rule};
 }
 
@@ -74,7 +74,7 @@ decide::Destination SimulatedRouter::look_up(const std::string& domain, std::uin
             preference = static_cast<std::uint16_t>(preference + 10);
         }
     if (records.empty()) records.push_back({preference, "mx." + domain});
-    const auto is_self = [this](const std::string& host) { return host == config_.mta.hostname; };
+    const auto is_self = [this](const std::string& host) { return host == mta_.hostname; };
     return decide::decide_mx(domain, said, std::move(records), "", port, is_self).destination;
 }
 

@@ -1,7 +1,8 @@
 // Where the mail for a domain goes, as the router would answer: from the configured routes, the scenario's DNS and
 // the links that are down. The same decisions (daemons/decide) with simulated lookups.
 #pragma once
-#include "daemons/common/config/fwd.h"
+#include "daemons/common/config/sections/delivery/dns.h"
+#include "daemons/common/config/sections/system/mta.h"
 #include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/routing/routing.h"
 #include "daemons/simulate/scenario/scenario.h"
@@ -12,8 +13,9 @@ namespace postrider::simulate {
 
 class SimulatedRouter {
 public:
-    // Both must outlive it.
-    SimulatedRouter(const config::Config& config, const Scenario& scenario);
+    // The scenario must outlive it.
+    SimulatedRouter(config::Mta mta, config::Dns dns, const std::vector<decide::RouteRule>& routes,
+                    const Scenario& scenario);
 
     struct Found {
         decide::Destination destination;
@@ -30,7 +32,8 @@ private:
                      smtp::Duration now) const;
     decide::Destination look_up(const std::string& domain, std::uint16_t port, smtp::Duration now) const;
 
-    const config::Config& config_;
+    const config::Mta mta_;
+    const config::Dns dns_;
     const Scenario& scenario_;
     decide::RouteTable routes_;
     std::set<std::string, std::less<>> down_; // links, as reported by the queue

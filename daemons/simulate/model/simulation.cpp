@@ -22,8 +22,9 @@ constexpr std::uint64_t between_progress = 1 << 16; // steps
 } // namespace
 
 Simulation::Simulation(const config::Config& config, const Scenario& scenario, std::size_t columns)
-    : config_(config), scenario_(scenario), random_(scenario.seed), router_(config, scenario),
-      servers_(scenario, config.smtp_client, random_), timeline_(scenario.duration, scenario.interval, columns),
+    : config_(config), scenario_(scenario), random_(scenario.seed),
+      router_(config.mta, config.dns, config.routes, scenario), servers_(scenario, config.smtp_client, random_),
+      timeline_(scenario.duration, scenario.interval, columns),
       agents_(*this, schedule_, servers_, random_, config.smtp_client), engine_(config.queue, scenario.seed, now()) {
     schedule_scenario();
 }

@@ -27,7 +27,7 @@ TEST_CASE("a route's next hops: the preferred one, the next while that is down, 
         config_of("[route.\"*\"]\nconnections = 7\n"
                   "next_hop = [\"[one.example]:25\", [\"[two.example]:25\", \"[three.example]:26\"]]\n");
     const auto scenario = scenario_of("");
-    SimulatedRouter router(config, scenario);
+    SimulatedRouter router(config.mta, config.dns, config.routes, scenario);
     CHECK(router.find("a.example", 0s).destination.link == "[one.example]");
     CHECK(router.find("a.example", 0s).destination.kind == decide::RouteKind::configured);
     CHECK(router.find("a.example", 0s).rule->connections == 7);
@@ -43,7 +43,7 @@ TEST_CASE("a pool has links of its own, each down for itself; the mail's own com
     const auto config = config_of("[pool.bulk]\naddresses = [\"192.0.2.1\"]\n[route.\"*\"]\npool = \"bulk\"\n"
                                   "next_hop = [\"[one.example]:25\", \"[two.example]:25\"]\n");
     const auto scenario = scenario_of("");
-    SimulatedRouter router(config, scenario);
+    SimulatedRouter router(config.mta, config.dns, config.routes, scenario);
     CHECK(router.find("a.example", 0s).destination.link == "[one.example]@bulk");
     CHECK(router.find("a.example", 0s, "vip").destination.link == "[one.example]@vip");
     router.link_state("[one.example]@vip", true);
@@ -57,7 +57,7 @@ TEST_CASE("without a route: MX hosts as the scenario has them") {
                                       "[domain.\"ours.example\"]\nmx = [\"h.example\"]\n"
                                       "[fault.servfail]\nhow = \"no_dns\"\ndomains = [\"a.example\"]\nfrom = \"1h\"\n"
                                       "[fault.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
-    const SimulatedRouter router(config, scenario);
+    const SimulatedRouter router(config.mta, config.dns, config.routes, scenario);
     const auto found = router.find("a.example", 0s);
     CHECK(found.destination.kind == decide::RouteKind::mx);
     CHECK(found.destination.link == "mx1.example;mx2.example");
@@ -74,7 +74,7 @@ TEST_CASE("a relay named by a rule that is not there is our mistake: mail waits"
     const auto config = config_of("[route.\"*\"]\nnext_hop = \"relay.example\"\n");
     const auto scenario =
         scenario_of("[fault.gone]\nhow = \"no_name\"\ndomains = [\"relay.example\"]\nfrom = \"1h\"\n");
-    const SimulatedRouter router(config, scenario);
+    const SimulatedRouter router(config.mta, config.dns, config.routes, scenario);
     CHECK(router.find("a.example", 0s).destination.link == "mx.relay.example");
     CHECK(router.find("a.example", 1h).destination.kind == decide::RouteKind::temporary);
     CHECK(router.find("a.example", 1h).destination.status == "4.1.2");

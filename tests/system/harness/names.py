@@ -7,7 +7,7 @@
 import socket
 import threading
 
-from dnslib import A, AAAA, CNAME, DNSHeader, DNSRecord, MX, PTR, QTYPE, RCODE, RR, SOA, SRV
+from dnslib import A, AAAA, CNAME, DNSHeader, DNSRecord, MX, NS, PTR, QTYPE, RCODE, RR, SOA, SRV
 
 
 class Names:
@@ -15,6 +15,7 @@ class Names:
         self.address, self.port = address, port
         self.records, self.failures, self.asked = {}, {}, []
         self.asked_by_tcp = 0
+        self.validates = False  # sets the AD bit
         self.lock = threading.Lock()
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind((address, port))
@@ -54,6 +55,14 @@ class Names:
 
     def pointer(self, address, name):
         self.add(".".join(reversed(address.split("."))) + ".in-addr.arpa", "PTR", PTR(name))
+
+    def name_server(self, zone, host):
+        self.add(zone, "NS", NS(host))
+
+    def publish(self, zone_file, ttl=60):
+        """The records of a zone file; a text of it."""
+        for rr in RR.fromZone(zone_file):
+            self.add(str(rr.rname), QTYPE[rr.rtype], rr.rdata, ttl)
 
     def fails(self, name, how, kind=None):
         self.failures[(name.lower(), kind)] = how
@@ -110,6 +119,7 @@ class Names:
         if how == "garbage":
             return query[:2] + b"\x81\x80" + b"\xff" * 40
         reply = DNSRecord(DNSHeader(id=request.header.id, qr=1, aa=1, ra=1, rd=request.header.rd), q=request.q)
+        reply.header.ad = int(self.validates)
         if how in ("servfail", "refused"):
             reply.header.rcode = getattr(RCODE, how.upper())
             return reply.pack()

@@ -75,6 +75,8 @@ constexpr MetricDefinition all[] = {
      "Memory held for messages being received, in all writing processes together (spool.content_memory is the "
      "limit for each).",
      {}, {}},
+    {MetricId::listeners, "postrider_smtpd_listeners", gauge, number,
+     "Listening sockets on which SMTP servers accept connections, in all their processes together.", {}, {}},
     {MetricId::deliveries, "postrider_deliveries_total", counter, number,
      "Attempts to deliver to a recipient, by outcome; a deferred recipient is counted again at its next attempt.",
      {"transport", transports}, {"outcome", outcomes}},
