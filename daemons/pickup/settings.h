@@ -7,6 +7,7 @@
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
+#include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/queue/settings.h"
 #include <string>
 
@@ -18,6 +19,7 @@ struct Settings {
     config::Submit submit;
     config::Idempotency idempotency;
     common::PoolRules pools;
+    common::SenderRequestRules requests;
     common::BccRules automatic_bcc;
     std::string drop_directory;
     decide::queue::Settings queue; // how long messages are kept

@@ -43,6 +43,7 @@ void Submission::take(const Message& message) {
             return refuse(EX_PROTOCOL, "recipients after the content");
         return static_cast<void>(add_recipients(others->recipients));
     }
+    if (const auto* asked = std::get_if<Requests>(&message)) return take_requests(asked->header);
     if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
     if (std::holds_alternative<End>(message)) return end();
     refuse(EX_PROTOCOL, "unexpected answer");
@@ -145,6 +146,14 @@ bool Submission::passes(Accepted&& checked) {
     return checked.has_value();
 }
 
+void Submission::take_requests(std::string_view header) {
+    if (stage_ != Stage::header || taken_ > 0 || importing_) return refuse(EX_PROTOCOL, "requests after the content");
+    std::string others;
+    if (header.ends_with("\r\n")) control_.feed(header, others);
+    if (!header.ends_with("\r\n") || !others.empty() || control_.ended())
+        refuse(EX_PROTOCOL, "fields that are not requests");
+}
+
 void Submission::content(std::string_view bytes) {
     if (importing_ && bytes.size() <= largest_content) return writer_->append(bytes);
     taken_ += bytes.size();
@@ -187,8 +196,9 @@ bool Submission::header_complete() {
     }
     envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(rewritten_);
     envelope_.message_id = fixup_->message_id();
-    const auto wrong = common::choose_pool(context_.config->pools, common::Submitter::trusted,
-                                           control_.value(common::pool_field), envelope_);
+    constexpr auto trusted = common::Submitter::trusted;
+    auto wrong = common::choose_pool(context_.config->pools, trusted, control_.value(common::pool_field), envelope_);
+    if (wrong.empty()) wrong = common::apply_sender_requests(context_.config->requests, trusted, control_, envelope_);
     if (!wrong.empty()) {
         refuse(EX_DATAERR, wrong);
         return false;
@@ -251,8 +261,8 @@ bool Submission::read_key() {
     }
     if (key->empty()) return true;
     envelope_.idempotency_key = *std::move(key);
-    envelope_.idempotency_digest =
-        fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) + control_.value(common::pool_field));
+    envelope_.idempotency_digest = fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) +
+                                                        common::text_of_sender_requests(control_));
     return true;
 }
 

@@ -89,6 +89,7 @@ private:
     bool add_recipients(const std::vector<proto::submit::Recipient>& recipients);
     bool passes(Accepted&& checked); // refuses it otherwise
     void import(const proto::submit::Import& import);
+    void take_requests(std::string_view header);
     void content(std::string_view bytes);
     void rewrite(const std::function<void(std::string&)>& fix);
     bool header_complete();

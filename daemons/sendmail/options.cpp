@@ -1,5 +1,7 @@
 #include "daemons/sendmail/options.h"
+#include "daemons/common/submission/sender_requests.h"
 #include "libsmtp/protocol/parameters.h"
+#include "libsmtp/text/text.h"
 #include <algorithm>
 #include <unistd.h>
 
@@ -56,6 +58,12 @@ std::string take_setting(std::string_view text, Options& out) {
     const auto equals = text.find('=');
     const auto name = text.substr(0, equals);
     const auto value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
+    if (const auto field = common::request_field(name, value); !field.empty()) {
+        if (value.empty() || value.size() > 200 || !std::ranges::all_of(value, smtp::is_printable))
+            return "-O " + std::string(name) + ": expected a value of at most 200 printable ASCII characters";
+        out.requests += field;
+        return {};
+    }
     bool* setting = is(name, "smtputf8") ? &out.smtputf8 : is(name, "requiretls") ? &out.require_tls : nullptr;
     if (setting == nullptr) return {}; // all others are accepted and ignored
     if (!is(value, "yes") && !is(value, "no")) return "-O " + std::string(name) + ": expected yes or no";

@@ -36,8 +36,9 @@ struct Options {
     std::string envid; // -V
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O
-    bool verbose = false;                       // -v: the sender gets a report on the first attempt
-    std::string only_message, only_site;        // -qI<id>, -qR<site>
+    std::string requests;                // -O: header fields for this system (common/submission/sender_requests.h)
+    bool verbose = false;                // -v: the sender gets a report on the first attempt
+    std::string only_message, only_site; // -qI<id>, -qR<site>
 };
 
 // `name`: what the program was called. An error is a line for the user: exit 64.

@@ -75,6 +75,7 @@ int deliver(const common::EffectiveConfig& config, const Options& options) {
     begin.body = options.body;
     begin.smtputf8 = options.smtputf8;
     begin.require_tls = options.require_tls;
+    begin.requests = options.requests;
     if (options.verbose) begin.trace = spool::Trace::first_try;
     if (options.mode == Mode::verify) begin.trace = spool::Trace::verify;
     const auto now = std::time(nullptr);

@@ -1,6 +1,7 @@
 #include "daemons/sendmail/submission_check.h"
 #include "daemons/common/submission/control_fields.h"
 #include "daemons/common/submission/pool_choice.h"
+#include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/message/idempotency.h"
 #include "libsmtp/message/address.h"
 #include "libsmtp/message/control_fields.h"
@@ -31,7 +32,7 @@ std::optional<Answer> check_list(const std::string& list, const std::string& ori
 } // namespace
 
 std::optional<Answer> check_submission(const common::EffectiveConfig& config, const Begin& begin,
-                                       std::string_view content) {
+                                       std::string_view content, smtp::WallTime now) {
     std::size_t senders = 0, recipients = 0;
     if (!begin.sender.empty()) {
         if (auto rejection = check_list(begin.sender, config.mta.origin, senders)) return rejection;
@@ -59,17 +60,21 @@ std::optional<Answer> check_submission(const common::EffectiveConfig& config, co
 
     smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config.idempotency));
     std::string kept;
+    control.feed(begin.requests, kept);
     control.feed(header, kept);
     control.finish(kept);
     smtp::HeaderScan scan;
     scan.feed(kept);
     if (scan.received() >= smtp::max_hops) return data_error("the message is looping"); // one more is added
+    spool::Envelope envelope;
+    envelope.reverse_path = begin.sender;
+    envelope.arrival = now;
+    if (auto wrong = common::apply_sender_requests({}, common::Submitter::trusted, control, envelope); !wrong.empty())
+        return data_error(std::move(wrong));
     if (config.pools.empty()) return {}; // it may be that the configuration is not for us to read
     if (config.idempotency.enabled)
         if (const auto key = decide::idempotency::key_in(control, common::key_field); !key)
             return data_error(key.error());
-    spool::Envelope envelope;
-    envelope.reverse_path = begin.sender;
     const common::PoolRules pools(config.pools, config.pool_choice, config.local.recipient_delimiter);
     if (auto wrong =
             common::choose_pool(pools, common::Submitter::trusted, control.value(common::pool_field), envelope);

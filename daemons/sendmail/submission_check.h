@@ -4,12 +4,14 @@
 #pragma once
 #include "daemons/common/commands/effective_config.h"
 #include "daemons/common/proto/submit.h"
+#include "libsmtp/text/time_types.h"
 #include <optional>
 #include <string_view>
 
 namespace sendmail {
 
 std::optional<proto::submit::Answer> check_submission(const common::EffectiveConfig& config,
-                                                      const proto::submit::Begin& begin, std::string_view content);
+                                                      const proto::submit::Begin& begin, std::string_view content,
+                                                      smtp::WallTime now);
 
 } // namespace sendmail

@@ -3,6 +3,7 @@
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/net/local_socket.h"
 #include "daemons/common/process/programs.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/submission/submit_client.h"
 #include "daemons/sendmail/drop_file.h"
 #include "daemons/sendmail/submission_check.h"
@@ -36,16 +37,19 @@ public:
             Begin head = begin_;
             head.recipients = next_recipients();
             ipc::encode<Message>(head, wire);
-            step_ = 1;
+            step_ = begin_.requests.empty() ? 2 : 1;
+        } else if (step_ == 1) {
+            ipc::encode<Message>(Requests{begin_.requests}, wire);
+            step_ = 2;
         } else if (recipient_ < begin_.recipients.size()) {
             ipc::encode<Message>(Recipients{next_recipients()}, wire);
         } else if (!content_.empty()) {
             const auto piece = content_.substr(0, largest_content);
             content_.remove_prefix(piece.size());
             ipc::encode<Message>(Content{std::string(piece)}, wire);
-        } else if (step_ == 1) {
+        } else if (step_ == 2) {
             ipc::encode<Message>(End{}, wire);
-            step_ = 2;
+            step_ = 3;
         } else {
             wire.resize(begun - 4);
             return false;
@@ -117,7 +121,7 @@ Result<int> run_drop_helper(SubmissionFrames frames) {
 }
 
 Answer submit_to_drop(const common::EffectiveConfig& config, const Begin& begin, std::string_view content) {
-    if (auto rejection = check_submission(config, begin, content)) return *rejection;
+    if (auto rejection = check_submission(config, begin, content, common::Loop::now().wall)) return *rejection;
     const std::string down = "the mail system is not running, and the message cannot be queued for it: ";
     if (!config.mta.users) {
         const auto left = write_drop_file(config.spool.directory + "/drop", SubmissionFrames(begin, content));

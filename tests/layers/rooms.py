@@ -159,8 +159,8 @@ ROOMS = {
     # what all writers share: spool access, limits, pools, copies
     "daemons/common/submission": {"daemons/common/config/sections/delivery", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
-        "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/decide/message",
-        "daemons/decide/queue"},
+        "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/message", "daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them

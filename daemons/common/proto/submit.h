@@ -2,7 +2,7 @@
 // without the answer. No Hello: every user may connect; the kernel identifies them, and nothing sent here is
 // trusted.
 //
-//   Begin Recipients… Content… End   from sendmail; nothing is submitted before End has arrived
+//   Begin [Requests] Recipients… Content… End   from sendmail; nothing is submitted before End has arrived
 //   Import… Content… End from `postrider spool import`, operators only (common/operators.h): a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once
@@ -48,6 +48,7 @@ struct Begin {
     bool require_tls = false;
     std::int32_t zone = 0; // minutes east of UTC, for a missing Date:
     spool::Trace trace = spool::Trace::none;
+    std::string requests; // not in its frame: sent as Requests
     static void fields(auto& m, auto& f) {
         f("version", m.version);
         f("sender", m.sender);
@@ -103,6 +104,12 @@ struct Answer {
     }
 };
 
-using Message = std::variant<Begin, Content, End, Answer, Import, Recipients>;
+// Header fields addressed to this system, as if they began the header (common/submission/sender_requests.h).
+struct Requests {
+    std::string header;
+    static void fields(auto& m, auto& f) { f("header", m.header); }
+};
+
+using Message = std::variant<Begin, Content, End, Answer, Import, Recipients, Requests>;
 
 } // namespace proto::submit

@@ -11,13 +11,17 @@ namespace common {
 // Whose message is it?
 enum class Submitter : bool { stranger, trusted };
 
-inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool", decide::idempotency::field_name};
-inline constexpr std::size_t pool_field = 0, key_field = 1; // their numbers
+inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool",    "X-Postrider-Send-At",
+                                                      "X-Postrider-Expires", "X-Postrider-Lane",
+                                                      "X-Postrider-Policy",  decide::idempotency::field_name};
+// Their numbers. The key is the last one.
+inline constexpr std::size_t pool_field = 0, send_at_field = 1, expires_field = 2, lane_field = 3, policy_field = 4,
+                             key_field = 5;
 
 // Those taken out of the message of such a submitter. An idempotency key that we do not use is ordinary text.
 inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Idempotency& settings) {
     const bool keys = submitter == Submitter::trusted && settings.enabled;
-    return std::span(control_fields).first(keys ? 2 : 1);
+    return std::span(control_fields).first(keys ? key_field + 1 : key_field);
 }
 
 } // namespace common

@@ -157,16 +157,16 @@ void MessageIntake::refuse(Reply reply) {
 
 std::optional<Reply> MessageIntake::finish() {
     if (!rejection_) store({}, Last::yes);
-    if (!rejection_) choose_pool();
+    if (!rejection_) apply_requests();
     if (!rejection_) read_key();
     if (!rejection_) envelope_.tls_optional = header_.tls_optional();
     return rejection_;
 }
 
-// The header is known: sets the pool of source addresses in the envelope.
-void MessageIntake::choose_pool() {
-    const auto wrong =
-        common::choose_pool(rules_.config->pools, submitter_, control_.value(common::pool_field), envelope_);
+// The header is known: puts what it asks of this system into the envelope.
+void MessageIntake::apply_requests() {
+    auto wrong = common::choose_pool(rules_.config->pools, submitter_, control_.value(common::pool_field), envelope_);
+    if (wrong.empty()) wrong = common::apply_sender_requests(rules_.config->requests, submitter_, control_, envelope_);
     if (!wrong.empty()) refuse({554, {5, 6, 0}, "Error: " + wrong});
 }
 
@@ -186,7 +186,7 @@ void MessageIntake::read_key() {
     if (!key) return refuse({554, {5, 6, 0}, "Error: " + key.error()});
     if (key->empty()) return;
     envelope_.idempotency_key = *key;
-    envelope_.idempotency_digest = fingerprint_->finish(request_ + control_.value(common::pool_field));
+    envelope_.idempotency_digest = fingerprint_->finish(request_ + common::text_of_sender_requests(control_));
 }
 
 void MessageIntake::claim_key(std::function<void(const std::optional<Ended>&)> decided) {
@@ -231,7 +231,8 @@ void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>
     const bool copied = common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
     if (milter_message_)
         milter_message_->seal();
-    else if (copied || !envelope_.pool.empty() || envelope_.tls_optional || reservation_)
+    else if (copied || !envelope_.pool.empty() || common::has_sender_requests(control_) || envelope_.tls_optional ||
+             reservation_)
         writer_->set_envelope(envelope_);
     CRASH_POINT("smtpd.before_sync");
     hint_ = writer_->encoded_envelope();

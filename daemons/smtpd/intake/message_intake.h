@@ -81,7 +81,7 @@ private:
     std::string received_field(const Reception& reception) const;
     void store(std::string_view content, Last last);
     void update_fingerprint(std::string_view content);
-    void choose_pool();
+    void apply_requests();
     void read_key();
     void refuse(smtp::Reply reply);
     void add_copies();

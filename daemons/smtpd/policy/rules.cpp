@@ -27,8 +27,6 @@ static smtp::ServerSettings settings_of(const Settings& settings, const config::
     return to;
 }
 
-static constexpr std::uint32_t longest_hold = 90 * 24 * 3600; // FUTURERELEASE, in seconds
-
 // What EHLO names, before TLS and under it.
 static void offer(smtp::ServerSettings& settings, const Rules& rules) {
     settings.capabilities.chunking = true;
@@ -38,7 +36,7 @@ static void offer(smtp::ServerSettings& settings, const Rules& rules) {
     settings.capabilities.etrn = !rules.listener.etrn_networks.empty() || rules.listener.etrn_users;
     if (rules.listener.service == config::Service::submission) {
         settings.capabilities.mt_priority = true;
-        settings.capabilities.future_release = longest_hold;
+        settings.capabilities.future_release = static_cast<std::uint32_t>(common::longest_schedule.count());
     }
     settings.tls_capabilities = settings.capabilities;
     settings.tls_capabilities.require_tls = rules.tls != nullptr;

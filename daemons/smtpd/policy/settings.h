@@ -12,6 +12,7 @@
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/submission/automatic_bcc.h"
 #include "daemons/common/submission/pool_choice.h"
+#include "daemons/common/submission/sender_requests.h"
 #include "daemons/decide/addressing/address_class.h"
 #include "daemons/decide/queue/settings.h"
 #include <string_view>
@@ -33,6 +34,7 @@ struct Settings {
     std::vector<config::DnsList> dns_lists;
     std::vector<config::Milter> milters;
     common::PoolRules pools;
+    common::SenderRequestRules requests;
     common::BccRules automatic_bcc;
     decide::queue::Settings queue; // how long messages are kept
     config::Bounce bounce;

@@ -1,0 +1,129 @@
+#include "daemons/common/submission/sender_requests.h"
+#include "daemons/common/text/units.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+
+namespace common {
+
+namespace {
+
+// In the order in which they are read: expires counts from send_at.
+constexpr std::array requests = {send_at_field, expires_field, lane_field, policy_field};
+constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
+
+struct Option {
+    std::string_view name; // of sendmail -O
+    std::size_t field;
+    bool bare_seconds = false; // a number without a unit is one of seconds
+};
+constexpr Option options[] = {
+    {"sendat", send_at_field},  {"holduntil", send_at_field}, {"holdfor", send_at_field, true},
+    {"expires", expires_field}, {"lane", lane_field},         {"policy", policy_field},
+    {"pool", pool_field},
+};
+
+bool is_number(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string with_name(std::size_t field, std::string_view text) {
+    return fmt::format("{}: {}", control_fields[field], text);
+}
+
+// A point in time, or a span from `start`. Never earlier than was asked for: the queue counts in whole seconds.
+std::optional<smtp::WallTime> time_of(std::string_view text, smtp::WallTime start) {
+    if (const auto span = config::parse_duration(text)) return std::chrono::ceil<std::chrono::seconds>(start + *span);
+    return smtp::parse_rfc3339(text);
+}
+
+std::string not_a_time(std::size_t field, std::string_view text) {
+    return with_name(field,
+                     fmt::format("expected a time such as 2026-12-01T08:00:00Z, or a span such as 2h, not \"{}\"",
+                                 smtp::printable(text, 64)));
+}
+
+std::string schedule(std::string_view text, spool::Envelope& envelope) {
+    if (envelope.not_before) return with_name(send_at_field, "HOLDFOR or HOLDUNTIL was given as well");
+    const auto at = time_of(text, envelope.arrival);
+    if (!at) return not_a_time(send_at_field, text);
+    if (*at > envelope.arrival + longest_schedule) return with_name(send_at_field, "more than 90 days ahead");
+    if (*at > envelope.arrival) envelope.not_before = *at; // else it is sent at once
+    return "";
+}
+
+std::string limit_life(std::string_view text, spool::Envelope& envelope) {
+    const auto free = envelope.not_before.value_or(envelope.arrival);
+    const auto at = time_of(text, free);
+    if (!at) return not_a_time(expires_field, text);
+    if (*at <= free) return with_name(expires_field, "before the message may be sent");
+    if (*at > free + longest_schedule)
+        return with_name(expires_field, "more than 90 days after the message may be sent");
+    envelope.expiry = *at;
+    return "";
+}
+
+std::string choose_lane(std::string_view text, spool::Envelope& envelope) {
+    const auto lane = std::ranges::find_if(lanes, [&](auto each) { return smtp::same_ignoring_case(each, text); });
+    if (lane == lanes.end())
+        return with_name(lane_field,
+                         fmt::format("expected {}, not \"{}\"", fmt::join(lanes, ", "), smtp::printable(text, 64)));
+    envelope.lane = *lane;
+    return "";
+}
+
+std::string choose_policy(const SenderRequestRules& rules, std::string_view text, spool::Envelope& envelope) {
+    if (rules.policies && std::ranges::find(*rules.policies, text) == rules.policies->end())
+        return with_name(policy_field, fmt::format("there is no retry policy \"{}\"", smtp::printable(text, 64)));
+    envelope.retry_policy = text;
+    return "";
+}
+
+} // namespace
+
+SenderRequestRules::SenderRequestRules(const std::vector<decide::queue::RetryPolicy>& named) {
+    policies.emplace({"exchange"}); // the built-in one
+    for (const auto& each : named) policies->push_back(each.name);
+}
+
+std::string request_field(std::string_view name, std::string_view value) {
+    const auto option =
+        std::ranges::find_if(options, [&](const auto& each) { return smtp::same_ignoring_case(each.name, name); });
+    if (option == std::end(options)) return "";
+    return fmt::format("{}: {}{}\r\n", control_fields[option->field], value,
+                       option->bare_seconds && is_number(value) ? "s" : "");
+}
+
+std::string apply_sender_requests(const SenderRequestRules& rules, Submitter submitter,
+                                  const smtp::ControlFields& asked, spool::Envelope& envelope) {
+    if (submitter == Submitter::stranger) return "";
+    for (const auto field : requests) {
+        if (asked.count(field) == 0) continue;
+        if (asked.count(field) > 1)
+            return with_name(field, fmt::format("given {} times, expected once", asked.count(field)));
+        const auto text = asked.value(field);
+        const auto problem = field == send_at_field   ? schedule(text, envelope)
+                             : field == expires_field ? limit_life(text, envelope)
+                             : field == lane_field    ? choose_lane(text, envelope)
+                                                      : choose_policy(rules, text, envelope);
+        if (!problem.empty()) return problem;
+    }
+    return "";
+}
+
+bool has_sender_requests(const smtp::ControlFields& asked) {
+    return std::ranges::any_of(requests, [&](auto field) { return asked.count(field) > 0; });
+}
+
+std::string text_of_sender_requests(const smtp::ControlFields& asked) {
+    auto out = asked.value(pool_field);
+    for (const auto field : requests)
+        if (asked.count(field) > 0) out += '\n' + with_name(field, asked.value(field));
+    return out;
+}
+
+} // namespace common

@@ -1,0 +1,111 @@
+#include "daemons/common/submission/sender_requests.h"
+#include "libsmtp/text/date.h"
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using common::Submitter;
+
+namespace {
+
+const auto arrival = *smtp::parse_rfc3339("2026-11-26T12:00:00Z");
+
+smtp::ControlFields asked(std::string_view header) {
+    smtp::ControlFields fields(common::control_fields_of(Submitter::trusted, {}));
+    std::string rest;
+    fields.feed(header, rest);
+    fields.feed("\r\n", rest);
+    return fields;
+}
+
+struct Result {
+    std::string wrong;
+    spool::Envelope envelope;
+    std::string times() const {
+        const auto text = [](const auto& time) { return time ? smtp::rfc3339_date(*time) : std::string("-"); };
+        return wrong.empty() ? text(envelope.not_before) + " " + text(envelope.expiry) : wrong;
+    }
+};
+
+Result of(std::string_view header, Submitter submitter = Submitter::trusted) {
+    decide::queue::RetryPolicy patient;
+    patient.name = "patient";
+    Result out;
+    out.envelope.arrival = arrival;
+    out.wrong =
+        common::apply_sender_requests(common::SenderRequestRules({patient}), submitter, asked(header), out.envelope);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("a time or a span: when it is sent, and when it is given up") {
+    CHECK(of("").times() == "- -");
+    CHECK(of("X-Postrider-Send-At: 2026-12-01T08:00:00+01:00\r\n").times() == "2026-12-01T07:00:00Z -");
+    CHECK(of("x-postrider-send-at: 1h30m\r\n").times() == "2026-11-26T13:30:00Z -");
+    CHECK(of("X-Postrider-Send-At: 2026-11-26T11:59:59Z\r\n").times() == "- -"); // past: at once
+    CHECK(of("X-Postrider-Expires: 2h\r\n").times() == "- 2026-11-26T14:00:00Z");
+    CHECK(of("X-Postrider-Expires: 2h\r\nX-Postrider-Send-At: 1d\r\n").times() ==
+          "2026-11-27T12:00:00Z 2026-11-27T14:00:00Z"); // counts from when it may go
+}
+
+TEST_CASE("what cannot be done is refused, and said") {
+    struct Row {
+        const char *header, *wrong;
+    };
+    const Row rows[] = {
+        {"X-Postrider-Send-At: tomorrow\r\n", "X-Postrider-Send-At: expected a time such as 2026-12-01T08:00:00Z, or a "
+                                              "span such as 2h, not \"tomorrow\""},
+        {"X-Postrider-Send-At:\r\n",
+         "X-Postrider-Send-At: expected a time such as 2026-12-01T08:00:00Z, or a span such "
+         "as 2h, not \"\""},
+        {"X-Postrider-Send-At: 91d\r\n", "X-Postrider-Send-At: more than 90 days ahead"},
+        {"X-Postrider-Send-At: 1h\r\nX-Postrider-Send-At: 2h\r\n", "X-Postrider-Send-At: given 2 times, expected once"},
+        {"X-Postrider-Expires: 2026-11-26T11:00:00Z\r\n", "X-Postrider-Expires: before the message may be sent"},
+        {"X-Postrider-Expires: 2026-11-26T13:00:00Z\r\nX-Postrider-Send-At: 2h\r\n",
+         "X-Postrider-Expires: before the message may be sent"},
+        {"X-Postrider-Expires: 13w\r\n", "X-Postrider-Expires: more than 90 days after the message may be sent"},
+        {"X-Postrider-Lane: fast\r\n", "X-Postrider-Lane: expected high, normal, bulk, not \"fast\""},
+        {"X-Postrider-Policy: nobody\r\n", "X-Postrider-Policy: there is no retry policy \"nobody\""},
+    };
+    for (const auto& row : rows) CHECK(of(row.header).wrong == row.wrong);
+}
+
+TEST_CASE("lane and policy") {
+    const auto it = of("X-Postrider-Lane: Bulk\r\nX-Postrider-Policy: patient\r\n");
+    CHECK(it.wrong == "");
+    CHECK(it.envelope.lane == "bulk");
+    CHECK(it.envelope.retry_policy == "patient");
+    CHECK(of("X-Postrider-Policy: exchange\r\n").envelope.retry_policy == "exchange");
+}
+
+TEST_CASE("HOLDFOR and the field exclude each other") {
+    spool::Envelope envelope;
+    envelope.arrival = arrival;
+    envelope.not_before = arrival + 1h;
+    CHECK(common::apply_sender_requests({}, Submitter::trusted, asked("X-Postrider-Send-At: 2h\r\n"), envelope) ==
+          "X-Postrider-Send-At: HOLDFOR or HOLDUNTIL was given as well");
+    CHECK(envelope.not_before == arrival + 1h);
+}
+
+TEST_CASE("a stranger's wishes count for nothing") {
+    const auto it = of("X-Postrider-Lane: high\r\nX-Postrider-Send-At: nonsense\r\n", Submitter::stranger);
+    CHECK(it.wrong == "");
+    CHECK(it.envelope.lane == "");
+}
+
+TEST_CASE("options of sendmail stand for fields") {
+    CHECK(common::request_field("HoldFor", "60") == "X-Postrider-Send-At: 60s\r\n");
+    CHECK(common::request_field("holdfor", "2h") == "X-Postrider-Send-At: 2h\r\n");
+    CHECK(common::request_field("holduntil", "2026-12-01T08:00:00Z") ==
+          "X-Postrider-Send-At: 2026-12-01T08:00:00Z\r\n");
+    CHECK(common::request_field("lane", "bulk") == "X-Postrider-Lane: bulk\r\n");
+    CHECK(common::request_field("pool", "news") == "X-Postrider-Pool: news\r\n");
+    CHECK(common::request_field("Timeout.queuewarn", "4h") == "");
+}
+
+TEST_CASE("the requests belong to the message that a key is compared for") {
+    CHECK(common::text_of_sender_requests(asked("")) == "");
+    CHECK(common::text_of_sender_requests(asked("X-Postrider-Pool: news\r\n")) == "news"); // as in earlier versions
+    CHECK(common::text_of_sender_requests(asked("X-Postrider-Lane: bulk\r\n")) !=
+          common::text_of_sender_requests(asked("X-Postrider-Lane: high\r\n")));
+}
