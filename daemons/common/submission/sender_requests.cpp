@@ -86,7 +86,7 @@ std::string choose_policy(const SenderRequestRules& rules, std::string_view text
 } // namespace
 
 SenderRequestRules::SenderRequestRules(const std::vector<decide::queue::RetryPolicy>& named) {
-    policies.emplace({"exchange"}); // the built-in one
+    policies = std::vector<std::string>{"exchange"}; // the built-in one
     for (const auto& each : named) policies->push_back(each.name);
 }
 

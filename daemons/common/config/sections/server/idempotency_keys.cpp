@@ -22,7 +22,7 @@ Section section_for(Idempotency& s) {
              "Whether to support such keys. If false, the field is an ordinary header field.", ""},
             {"match", one_of(s.match, idempotency_matches),
              "What makes a submission a repetition: \"key\": the same key of the same submitter, so that a program may "
-             "make the message anew (with another MIME boundary or date) when it tries again; \"content\": the same "
+             "compose the message again (with another MIME boundary or date) when it retries; \"content\": the same "
              "content as well, and the message is rejected (554 5.6.0) if it differs from the first one. Content "
              "means all of the message except the fields Date, Message-ID and Received, with its sender and "
              "recipients and their options. listen.<name>.idempotency_match overrides this for a listener.",
