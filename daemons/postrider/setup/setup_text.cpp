@@ -1,10 +1,13 @@
 #include "daemons/postrider/setup/setup_text.h"
+#include "daemons/common/terminal/text.h"
 #include "daemons/postrider/setup/zone_text.h"
 #include <fmt/format.h>
 
 namespace postrider::setup {
 
 namespace {
+
+constexpr std::size_t longest_text = 1000; // of a finding: others write what it quotes
 
 // Each line of a text as a comment of a zone file.
 std::string commented(std::string_view text, std::string_view indent = "") {
@@ -34,7 +37,8 @@ std::string keys_text(const ZoneFacts& facts) {
 std::string findings_text(const std::vector<Finding>& findings) {
     std::string out;
     for (const auto& finding : findings) {
-        out += fmt::format("{:<4}  {}: {}\n", name_of(finding.grade), finding.subject, finding.text);
+        out += fmt::format("{:<4}  {}: {}\n", name_of(finding.grade), finding.subject,
+                           truncated(finding.text, longest_text));
         if (!finding.advice.empty()) out += fmt::format("      {}\n", finding.advice);
     }
     return out;

@@ -9,7 +9,7 @@
 
 namespace postrider::setup {
 
-// A line each, with the advice below it.
+// A line each, with the advice below it. What others have written has no control characters in it.
 std::string findings_text(const std::vector<Finding>& findings);
 
 // The lines for postrider.toml by which mail is signed; "" if it is signed already.

@@ -85,6 +85,14 @@ TEST_CASE("what a host lacks") {
           "note clock: the kernel's clock is not synchronized: signatures and certificates depend on it\n");
 }
 
+TEST_CASE("what others have written stays in its line") {
+    auto facts = fit();
+    facts.outgoing.greeting = "220 mx\nexample.com. IN A 192.0.2.66\x1b[2J" + std::string(5000, 'x');
+    const auto lines = text(facts);
+    CHECK(lines.find("220 mx?example.com. IN A 192.0.2.66?[2Jxxx") != lines.npos);
+    CHECK(lines.size() < 1500);
+}
+
 TEST_CASE("the lines by which mail is signed") {
     const DomainKey made{.record = {"s1", "v=DKIM1; p=x"}, .file = "/etc/postrider/dkim/s1.pem", .generated = true};
     CHECK(signing_configuration("example.com", {made}) ==

@@ -19,8 +19,20 @@ def command(*options):
     return ["faketime", *options]
 
 
+def offset(seconds):
+    """For Mta.wrap: the wall clock is ahead by so much, or behind, for the whole life of a process; also of one that may not
+    read files."""
+    forget_the_dead()
+    return {"LD_PRELOAD": library(), "FAKETIME": f"{seconds:+d}", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1"}
+
+
+def library():
+    return str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")))
+
+
 def settings(file):
     """For Mta.wrap: the wall clock is ahead by what the file says."""
     forget_the_dead()
-    return {"LD_PRELOAD": str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), "FAKETIME_NO_CACHE": "1",
+    return {"LD_PRELOAD": library(), "FAKETIME_NO_CACHE": "1",
             "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
