@@ -37,6 +37,8 @@ ROOMS = {
     "libspool/message": {"libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
+    # what became of every message: lines of the journal, numbered, written and made durable
+    "libspool/journal": {"libsmtp/text", "libspool/disk"},
     # the hosts of a next hop, in the order they are tried
     "daemons/decide/hosts": set(),
     # what a failure means, advice on it, choice of source

@@ -1,0 +1,76 @@
+// Lines of the journal that are not on stable storage yet. Gives each its number, hands them to the writer in batches,
+// and names those that could not be written in a journal.gap. Pure: no files, no clock.
+#pragma once
+#include "libspool/journal/event_type.h"
+#include "libspool/journal/json_object.h"
+#include "libspool/journal/numbers.h"
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spool::journal {
+
+// Whole lines with the numbers first, first + 1 … last.
+struct Lines {
+    std::uint64_t first = 1, last = 0; // last < first: none
+    std::string bytes;
+    bool empty() const { return last < first; }
+};
+
+class PendingLines {
+public:
+    // What waits for the writer at most; beyond, it is given up. Fewer than the numbers that an unclean start
+    // skips (Directory::skipped), so that a line which was written, but lost in a power cut, is not numbered again.
+    static constexpr std::uint64_t most_lines = 60'000;
+    static constexpr std::size_t most_bytes = 64 << 20;
+
+    // `node`: of this spool; `next`: the number of the next line.
+    void start(std::string node, std::uint64_t next);
+
+    // Adds a line, its members after the first five written by `fill(JsonObject&)`: its number.
+    template <class Fill> std::uint64_t add(EventType type, smtp::WallTime time, Fill&& fill) {
+        if (full()) give_up_waiting();
+        JsonObject line(begin());
+        head(line, type, time);
+        fill(line);
+        line.close();
+        waiting_.bytes += '\n';
+        return waiting_.last;
+    }
+    // Names numbers that no line has.
+    std::uint64_t add_gap(const Numbers& missing, std::string_view why, smtp::WallTime time);
+
+    // What waits, for the writer; one batch at a time. The gap, if there is one to be named, is its last line. Empty
+    // if there is nothing to write.
+    Lines take(smtp::WallTime now);
+    // The batch is on stable storage. The buffer is used again.
+    void written(Lines&& batch);
+    // It could not be written, and is not going to be: a gap will name it.
+    void lost(Lines&& batch, std::string_view why);
+
+    bool empty() const { return waiting_.empty() && !gap_; }
+    std::uint64_t last() const { return waiting_.last; }             // number of the latest line
+    std::uint64_t count() const { return waiting_.last - settled_; } // lines that are neither written nor given up
+    // Up to this number all lines are on stable storage, or given up.
+    std::uint64_t settled() const { return settled_; }
+
+private:
+    bool full() const;
+    std::string& begin();
+    void head(JsonObject& line, EventType type, smtp::WallTime time) const;
+    void give_up_waiting();
+    void missing(std::uint64_t from, std::uint64_t to, std::string_view why);
+
+    std::string node_;
+    Lines waiting_;
+    std::string spare_; // a buffer that was written
+    std::uint64_t settled_ = 0;
+    std::optional<Numbers> gap_;       // to be named
+    std::optional<Numbers> gap_taken_; // named in the batch that the writer has
+    std::string gap_why_;
+};
+
+} // namespace spool::journal
