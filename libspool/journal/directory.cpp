@@ -7,7 +7,7 @@ namespace spool::journal {
 
 Result<Beginning> Directory::look(std::string_view random) {
     TRY(disk_.make_directory(path_, 0700));
-    Beginning out{.node = TRY(node(random)), .missing = {}, .newest = {}};
+    Beginning out{.node = TRY(node(random)), .missing = {}, .tail = {}};
     std::uint64_t last = mark(synced_file, synced_magic).value_or(0);
     std::uint64_t newest = 0;
     for (const auto& name : TRY(disk_.list(path_))) {
@@ -19,10 +19,10 @@ Result<Beginning> Directory::look(std::string_view random) {
     }
     SegmentEnd end;
     if (newest > 0) {
-        out.newest = file(segment_name(newest));
         // What cannot be read or synced now does not stop mail: its numbers are skipped.
-        if (auto read = read_and_sync_end(disk_, out.newest, newest, end_size)) end = *read;
+        if (auto read = read_and_sync_end(disk_, file(segment_name(newest)), newest, end_size)) end = *std::move(read);
         last = std::max(last, end.last);
+        out.tail = std::move(end.tail);
     }
     if (last == 0) return out;
     if (mark(stopped_file, stopped_magic) == last && end.last == last) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/journal/numbers.h"
+#include "libspool/journal/tail.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,7 @@ struct Beginning {
     std::string node;
     std::uint64_t next = 1;       // number of the next line
     std::vector<Numbers> missing; // after an unclean stop: each must be named by a journal.gap
-    std::string newest;           // path of the newest open segment; "" there is none
+    Tail tail;                    // of the newest segment
 };
 
 class Directory {

@@ -1,5 +1,6 @@
 #include "libspool/journal/pending_lines.h"
 #include <algorithm>
+#include <utility>
 
 namespace spool::journal {
 
@@ -7,15 +8,6 @@ void PendingLines::start(std::string node, std::uint64_t next) {
     node_ = std::move(node);
     waiting_ = Lines{.first = next, .last = next - 1, .bytes = {}};
     settled_ = next - 1;
-}
-
-bool PendingLines::full() const {
-    return waiting_.last + 1 - waiting_.first >= most_lines || waiting_.bytes.size() >= most_bytes;
-}
-
-std::string& PendingLines::begin() {
-    ++waiting_.last;
-    return waiting_.bytes;
 }
 
 void PendingLines::head(JsonObject& line, EventType type, smtp::WallTime time) const {
@@ -34,38 +26,66 @@ std::uint64_t PendingLines::add_gap(const Numbers& missing, std::string_view why
     });
 }
 
+void PendingLines::begin_batch() {
+    const auto last = waiting_.last;
+    older_bytes_ += waiting_.bytes.size();
+    older_.push_back(std::exchange(waiting_, Lines{.first = last + 1, .last = last, .bytes = {}}));
+}
+
 Lines PendingLines::take(smtp::WallTime now) {
-    gap_taken_ = std::exchange(gap_, {});
-    if (gap_taken_) add_gap(*gap_taken_, gap_why_, now);
-    Lines batch = std::move(waiting_);
-    waiting_ = Lines{.first = batch.last + 1, .last = batch.last, .bytes = std::exchange(spare_, {})};
-    return batch;
+    if (!gaps_.empty() && gaps_named_.empty()) {
+        gaps_named_ = std::exchange(gaps_, {});
+        naming_.from = waiting_.last + 1;
+        for (const auto& gap : gaps_named_) naming_.to = add_gap(gap, gap_why_, now);
+    }
+    if (!older_.empty()) {
+        auto batch = std::move(older_.front());
+        older_.pop_front();
+        older_bytes_ -= batch.bytes.size();
+        return batch;
+    }
+    const auto last = waiting_.last;
+    return std::exchange(waiting_, Lines{.first = last + 1, .last = last, .bytes = std::exchange(spare_, {})});
 }
 
 void PendingLines::written(Lines&& batch) {
-    gap_taken_.reset();
+    if (naming_.to <= batch.last) gaps_named_.clear();
     settled_ = std::max(settled_, batch.last);
     batch.bytes.clear();
     if (batch.bytes.capacity() <= most_bytes / 16) spare_ = std::move(batch.bytes);
 }
 
 void PendingLines::lost(Lines&& batch, std::string_view why) {
-    if (gap_taken_) missing(gap_taken_->from, gap_taken_->to, why);
-    missing(batch.first, batch.last, why);
+    gap_why_ = why;
+    miss_names_of_gaps({batch.first, batch.last});
+    missing({batch.first, batch.last});
     written(std::move(batch));
 }
 
-// They follow the batch that the writer has, or a gap that is not named yet: what is missing is always one range.
+// The writer does not come to an end with the batch that it has.
 void PendingLines::give_up_waiting() {
-    missing(waiting_.first, waiting_.last, "the disk does not keep up");
-    waiting_.first = waiting_.last + 1;
-    waiting_.bytes.clear();
+    const auto first = older_.empty() ? waiting_.first : older_.front().first;
+    gap_why_ = "the disk does not keep up";
+    miss_names_of_gaps({first, waiting_.last});
+    missing({first, waiting_.last});
+    older_.clear();
+    older_bytes_ = 0;
+    waiting_ = Lines{.first = waiting_.last + 1, .last = waiting_.last, .bytes = {}};
 }
 
-void PendingLines::missing(std::uint64_t from, std::uint64_t to, std::string_view why) {
-    if (to < from) return;
-    gap_why_ = why;
-    gap_ = gap_ ? Numbers{std::min(gap_->from, from), std::max(gap_->to, to)} : Numbers{from, to};
+void PendingLines::missing(const Numbers& numbers) {
+    if (numbers.to < numbers.from) return;
+    if (!gaps_.empty() && gaps_.back().to + 1 == numbers.from)
+        gaps_.back().to = numbers.to;
+    else
+        gaps_.push_back(numbers);
+}
+
+// These lines are not going to be written: if they name gaps, others must.
+void PendingLines::miss_names_of_gaps(const Numbers& lines) {
+    if (gaps_named_.empty() || naming_.to < lines.from || lines.to < naming_.from) return;
+    gaps_.insert(gaps_.begin(), gaps_named_.begin(), gaps_named_.end());
+    gaps_named_.clear();
 }
 
 } // namespace spool::journal

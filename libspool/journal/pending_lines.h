@@ -6,10 +6,10 @@
 #include "libspool/journal/numbers.h"
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 namespace spool::journal {
 
@@ -22,9 +22,10 @@ struct Lines {
 
 class PendingLines {
 public:
-    // What waits for the writer at most; beyond, it is given up. Fewer than the numbers that an unclean start
-    // skips (Directory::skipped), so that a line which was written, but lost in a power cut, is not numbered again.
-    static constexpr std::uint64_t most_lines = 60'000;
+    // Of a batch. Fewer than the numbers that an unclean start skips (Directory::skipped), so that a line which was
+    // written, but lost in a power cut, is not numbered again.
+    static constexpr std::uint64_t most_lines = 50'000;
+    // What waits for the writer at most; beyond, all of it is given up.
     static constexpr std::size_t most_bytes = 64 << 20;
 
     // `node`: of this spool; `next`: the number of the next line.
@@ -32,8 +33,10 @@ public:
 
     // Adds a line, its members after the first five written by `fill(JsonObject&)`: its number.
     template <class Fill> std::uint64_t add(EventType type, smtp::WallTime time, Fill&& fill) {
-        if (full()) give_up_waiting();
-        JsonObject line(begin());
+        if (older_bytes_ + waiting_.bytes.size() >= most_bytes) give_up_waiting();
+        if (waiting_.last + 1 - waiting_.first >= most_lines) begin_batch();
+        ++waiting_.last;
+        JsonObject line(waiting_.bytes);
         head(line, type, time);
         fill(line);
         line.close();
@@ -43,33 +46,36 @@ public:
     // Names numbers that no line has.
     std::uint64_t add_gap(const Numbers& missing, std::string_view why, smtp::WallTime time);
 
-    // What waits, for the writer; one batch at a time. The gap, if there is one to be named, is its last line. Empty
-    // if there is nothing to write.
+    // What has waited longest, for the writer; one batch at a time. Gaps to be named get their lines now. Empty if
+    // there is nothing to write.
     Lines take(smtp::WallTime now);
     // The batch is on stable storage. The buffer is used again.
     void written(Lines&& batch);
     // It could not be written, and is not going to be: a gap will name it.
     void lost(Lines&& batch, std::string_view why);
 
-    bool empty() const { return waiting_.empty() && !gap_; }
+    bool empty() const { return waiting_.empty() && older_.empty() && gaps_.empty(); }
     std::uint64_t last() const { return waiting_.last; }             // number of the latest line
     std::uint64_t count() const { return waiting_.last - settled_; } // lines that are neither written nor given up
     // Up to this number all lines are on stable storage, or given up.
     std::uint64_t settled() const { return settled_; }
 
 private:
-    bool full() const;
-    std::string& begin();
     void head(JsonObject& line, EventType type, smtp::WallTime time) const;
+    void begin_batch();
     void give_up_waiting();
-    void missing(std::uint64_t from, std::uint64_t to, std::string_view why);
+    void missing(const Numbers& numbers);
+    void miss_names_of_gaps(const Numbers& lines);
 
     std::string node_;
-    Lines waiting_;
+    Lines waiting_;           // lines are added to it
+    std::deque<Lines> older_; // whole batches before it
+    std::size_t older_bytes_ = 0;
     std::string spare_; // a buffer that was written
     std::uint64_t settled_ = 0;
-    std::optional<Numbers> gap_;       // to be named
-    std::optional<Numbers> gap_taken_; // named in the batch that the writer has
+    std::vector<Numbers> gaps_;       // to be named
+    std::vector<Numbers> gaps_named_; // in lines that are not written yet …
+    Numbers naming_;                  // … which are among these
     std::string gap_why_;
 };
 

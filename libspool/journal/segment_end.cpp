@@ -32,6 +32,7 @@ SegmentEnd end_of(std::string_view text, std::optional<std::uint64_t> before) {
         if (damage && before) out.damaged = Numbers{out.damaged ? out.damaged->from : *before + 1, *number - 1};
         damage = false;
         before = out.last = *number;
+        out.tail.add(text.substr(at, end - at));
     }
     return out;
 }

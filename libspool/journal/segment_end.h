@@ -1,8 +1,9 @@
-// The end of a segment that an earlier queue-manager wrote: its last number, and what a power cut has damaged before
-// it. Knows how a line starts; nothing of what it says.
+// The end of a segment that an earlier queue-manager wrote: its last number, what a power cut has damaged before it,
+// and which messages it names. Knows how a line starts and ends.
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/journal/numbers.h"
+#include "libspool/journal/tail.h"
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,7 @@ struct SegmentEnd {
     std::uint64_t last = 0; // number of the last whole line; 0: there is none
     std::optional<Numbers>
         damaged; // from the first to the last number whose line is not whole, although a later one is
-    bool operator==(const SegmentEnd&) const = default;
+    Tail tail;
 };
 
 // `text` starts at the start of a line, or within one that is ignored then; `before`: the number of the line before it,

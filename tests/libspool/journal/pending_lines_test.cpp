@@ -84,22 +84,58 @@ TEST_CASE("lost lines are named by a gap as soon as something can be written aga
     CHECK(lines.take(noon).empty()); // named once
 }
 
+TEST_CASE("what is lost before and after lines that are written is named exactly") {
+    auto lines = begun();
+    for (std::uint64_t n = 0; n < 3 * PendingLines::most_lines; ++n) add(lines); // three batches
+    lines.lost(lines.take(noon), "EIO");
+    lines.written(lines.take(noon)); // the gap is named at the end of what waits
+    lines.lost(lines.take(noon), "EIO");
+    auto batch = lines.take(noon); // what names the first gap was to be the first line of a batch
+    const auto all = parsed(batch);
+    constexpr auto batch_size = PendingLines::most_lines;
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].at("seq") == 3 * batch_size + 1);
+    CHECK(all[0].at("from") == 1);
+    CHECK(all[0].at("to") == batch_size);
+    lines.written(std::move(batch));
+    batch = lines.take(noon);
+    REQUIRE(parsed(batch).size() == 1);
+    CHECK(parsed(batch)[0].at("from") == 2 * batch_size + 1);
+    CHECK(parsed(batch)[0].at("to") == 3 * batch_size);
+    lines.written(std::move(batch));
+    CHECK(lines.take(noon).empty());
+    CHECK(lines.settled() == 3 * batch_size + 2);
+}
+
+TEST_CASE("if the lines that name gaps are lost, others name all of them") {
+    auto lines = begun();
+    add(lines);
+    lines.lost(lines.take(noon), "EIO"); // 1
+    add(lines);
+    auto second = lines.take(noon); // 2, and 3, which names 1
+    add(lines);
+    lines.lost(std::move(second), "EIO");
+    const auto all = parsed(lines.take(noon)); // 4, and 5
+    REQUIRE(all.size() == 2);
+    CHECK(all[1].at("from") == 1);
+    CHECK(all[1].at("to") == 3);
+}
+
 TEST_CASE("what is too much to wait is given up and named; the batch that the writer has is not") {
     auto lines = begun();
     add(lines);
     auto batch = lines.take(noon);
-    for (std::uint64_t n = 0; n < PendingLines::most_lines; ++n) add(lines);
-    CHECK(add(lines) == PendingLines::most_lines + 2);
+    constexpr auto large = PendingLines::most_bytes / 64;
+    for (int n = 0; n < 64; ++n) add(lines, large); // 2 … 65
+    CHECK(add(lines) == 66);
     lines.written(std::move(batch));
     CHECK(lines.settled() == 1);
     batch = lines.take(noon);
     const auto all = parsed(batch);
     REQUIRE(all.size() == 2);
-    CHECK(all[0].at("seq") == PendingLines::most_lines + 2);
+    CHECK(all[0].at("seq") == 66);
     CHECK(all[1].at("from") == 2);
-    CHECK(all[1].at("to") == PendingLines::most_lines + 1);
+    CHECK(all[1].at("to") == 65);
     lines.written(std::move(batch));
     CHECK(lines.settled() == lines.last());
-    for (int n = 0; n < 65; ++n) add(lines, PendingLines::most_bytes / 64);
-    CHECK(parsed(lines.take(noon)).size() < 10); // by their size
 }

@@ -97,6 +97,16 @@ FakeDisk& prepared(FakeDisk& disk, bool keeps_name) {
     return disk;
 }
 
+struct Found {
+    std::uint64_t last = 0;
+    std::optional<Numbers> damaged;
+    bool operator==(const Found&) const = default;
+};
+Found found_in(std::string_view text, std::optional<std::uint64_t> before) {
+    const auto end = end_of(text, before);
+    return {end.last, end.damaged};
+}
+
 // Every number up to `last` has a line, or is named by a gap.
 void check_complete(const Journal& journal, std::uint64_t last) {
     std::uint64_t unknown = 0;
@@ -247,21 +257,44 @@ TEST_CASE("a directory whose sync failed promises nothing any more") {
 TEST_CASE("the end of a segment: the last whole line, and damage before it") {
     const auto line = [](int n) { return "{\"v\":1,\"seq\":" + std::to_string(n) + ",\"type\":\"x\"}\n"; };
     const auto whole = line(7) + line(8) + line(9);
-    CHECK(end_of(whole, 6) == SegmentEnd{9, {}});
-    CHECK(end_of(whole.substr(3), {}) == SegmentEnd{9, {}});
+    CHECK(found_in(whole, 6) == Found{9, {}});
+    CHECK(found_in(whole.substr(3), {}) == Found{9, {}});
     for (std::size_t size = 0; size < whole.size(); ++size) {
         const auto lines = size / line(7).size();
-        CHECK(end_of(whole.substr(0, size), 6) == SegmentEnd{lines == 0 ? 0 : 6 + lines, {}});
+        CHECK(found_in(whole.substr(0, size), 6) == Found{lines == 0 ? 0 : 6 + lines, {}});
     }
     for (std::size_t at = 0; at < line(8).size() - 1; ++at) {
         auto damaged = whole;
         damaged[line(7).size() + at] = '\0';
-        CHECK(end_of(damaged, 6) == SegmentEnd{9, Numbers{8, 8}});
+        CHECK(found_in(damaged, 6) == Found{9, Numbers{8, 8}});
     }
     auto first = whole;
     first.replace(0, 30, 30, '\0'); // the first line's end and the start of the second are gone as well
-    CHECK(end_of(first, 6).damaged == Numbers{7, 8});
-    CHECK(end_of("{\"v\":1,\"seq\":18446744073709551616,\"a\":1}\n", 6) == SegmentEnd{});
-    CHECK(end_of("{\"v\":1,\"seq\":}\n{\"v\":2}\n\n", 6) == SegmentEnd{});
-    CHECK(end_of("", {}) == SegmentEnd{});
+    CHECK(found_in(first, 6).damaged == Numbers{7, 8});
+    CHECK(found_in("{\"v\":1,\"seq\":18446744073709551616,\"a\":1}\n", 6) == Found{});
+    CHECK(found_in("{\"v\":1,\"seq\":}\n{\"v\":2}\n\n", 6) == Found{});
+    CHECK(found_in("", {}) == Found{});
+}
+
+TEST_CASE("a start knows the messages that the newest segment has as accepted and finished") {
+    FakeDisk disk;
+    const QueueId first{0x100}, second{0x200};
+    {
+        Life life(disk, Writer::Limits());
+        REQUIRE(life.begin());
+        const auto add = [&](EventType type, const std::string& id) {
+            life.lines.add(type, noon, [&](JsonObject& o) { o.text("id", id); });
+        };
+        add(EventType::message_accepted, first.text());
+        add(EventType::message_accepted, second.text());
+        add(EventType::message_finished, first.text());
+        add(EventType::message_delivered, second.text());
+        add(EventType::message_finished, "\",\"type\":\"message.finished\",\"id\":\"" + second.text());
+        add(EventType::message_finished, "no id");
+        REQUIRE(life.flush());
+    }
+    Life life(disk);
+    REQUIRE(life.begin());
+    CHECK(life.beginning.tail.accepted == std::unordered_set{first, second});
+    CHECK(life.beginning.tail.finished == std::unordered_set{first});
 }
