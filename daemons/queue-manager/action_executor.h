@@ -28,6 +28,7 @@ public:
         MessageFiles& files;
         MessageLoader& loader;
         UndeliveredLog& undelivered;
+        MessageEvents& events;
         SuppressionChecks& suppressions;
         CategorizerClient& categorizer;
         RouterClient& router;

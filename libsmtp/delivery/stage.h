@@ -1,5 +1,6 @@
 // The stages of sending a message to its next hop: where a reply was given, or a failure happened.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -23,6 +24,13 @@ enum class Stage : std::uint8_t {
 };
 
 // What was asked, as the log names it: "MAIL FROM command", "end of DATA command"; "" for stages without one.
+// For programs that read what Postrider records.
+constexpr std::string_view name_of(Stage stage) {
+    constexpr std::string_view names[] = {"none", "lookup", "connect", "banner",  "ehlo",      "tls",  "auth",
+                                          "mail", "rcpt",   "data",    "content", "final_dot", "local"};
+    return names[static_cast<std::size_t>(stage)];
+}
+
 constexpr std::string_view command_of(Stage stage) {
     switch (stage) {
     case Stage::banner: return "initial server greeting";

@@ -37,6 +37,8 @@ ROOMS = {
     "libspool/message": {"libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
+    # what became of every message: lines of the journal, numbered, written and made durable
+    "libspool/journal": {"libsmtp/text", "libspool/disk", "libspool/format"},
     # the hosts of a next hop, in the order they are tried
     "daemons/decide/hosts": set(),
     # what a failure means, advice on it, choice of source
@@ -118,7 +120,8 @@ ROOMS = {
     # the registry of metrics and their values in a process
     "daemons/common/logging/metrics": {"daemons/common/proto"},
     # what delivery agents share: message cache, log line, loop check
-    "daemons/common/delivery": {"daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/runtime"},
+    "daemons/common/delivery": {"daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/proto",
+        "daemons/common/runtime"},
     # frames, channels and handshakes on UNIX sockets
     "daemons/common/ipc": {"daemons/common/logging", "daemons/common/net", "daemons/common/proto",
         "daemons/common/runtime"},
@@ -220,13 +223,19 @@ ROOMS = {
     "daemons/queue-manager/conversion": set(),
     # route queries and test deliveries for operators, with advice
     "daemons/queue-manager/probe": {"daemons/queue-manager/conversion"},
+    # the journal: lines that are written and synced together, and what waits for that
+    "daemons/queue-manager/journal": set(),
     # reads, changes, checks and cleans the spool's files and stores
     "daemons/queue-manager/spool": set(),
     # what operators see and pause: listings, JSON, pauses, a reload's effects; the showq socket
     "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
         "daemons/queue-manager/spool"},
+    # what happens to messages, as events of the journal
+    "daemons/queue-manager/events": {"daemons/queue-manager/conversion", "daemons/queue-manager/journal",
+        "daemons/queue-manager/spool"},
     # reports events to the queue engine and has its actions executed
-    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/spool"},
+    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/events",
+        "daemons/queue-manager/spool"},
     # the conversations with the other daemons
     "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
         "daemons/queue-manager/probe", "daemons/queue-manager/spool"},

@@ -32,6 +32,7 @@ public:
         MessageFiles& files;
         MessageLoader& loader;
         UndeliveredLog& undelivered;
+        MessageEvents& events;
         RouteQuery& route_query;                // gets the answers to its questions
         std::function<bool()> any_suppressions; // is there anybody on the suppression list?
     };

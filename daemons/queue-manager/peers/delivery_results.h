@@ -32,6 +32,7 @@ public:
         MessageLoader& loader;
         const SpoolScanner& scanner;
         SuppressionChecks& suppressions;
+        MessageEvents& events;
         DeliveryProbes& probes; // get the answers to their orders
         decide::SourceBackoff& resting;
         std::function<void(spool::QueueId)> too_late_to_cancel; // all of its content has been sent
