@@ -37,6 +37,8 @@ ROOMS = {
     "libspool/message": {"libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
+    # the journal of events: its segments, their blocks and lines
+    "libspool/journal": {"libsmtp/text", "libspool/disk", "libspool/format"},
     # the hosts of a next hop, in the order they are tried
     "daemons/decide/hosts": set(),
     # what a failure means, advice on it, choice of source
@@ -161,6 +163,8 @@ ROOMS = {
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/decide/message",
         "daemons/decide/queue"},
+    # questions to the journal: query words, search, what became of a message
+    "daemons/common/history": {"daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them
@@ -207,11 +211,13 @@ ROOMS = {
     "daemons/postrider/configuration": {"daemons/postrider/command"},
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command"},
+    # what became of mail, and the files of the journal
+    "daemons/postrider/history": set(),
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
-    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/queue",
-        "daemons/postrider/service"},
+    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
+        "daemons/postrider/queue", "daemons/postrider/service"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

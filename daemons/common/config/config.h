@@ -22,6 +22,7 @@
 #include "daemons/common/config/sections/server/smtpd.h"
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
+#include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/log.h"
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/metrics.h"
@@ -79,6 +80,7 @@ struct Config {
     TlsReports tls_reports;
     Master master;
     Metrics metrics;
+    History history;
     Testing testing;
     std::vector<LookupTable> tables;              // [table.<name>]
     std::vector<TableReference> table_references; // by keys of other sections

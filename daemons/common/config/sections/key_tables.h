@@ -28,6 +28,7 @@ struct Content;
 struct AutomaticBcc;
 struct Dns;
 struct DnsList;
+struct History;
 struct Idempotency;
 struct Listener;
 struct Local;
@@ -95,6 +96,7 @@ Section section_for(Bounce&);
 Section section_for(TlsReports&);
 Section section_for(Master&);
 Section section_for(Metrics&);
+Section section_for(History&);
 Section section_for(Testing&);
 
 // Keys that a lookup table of its kind cannot do without, and has not.
