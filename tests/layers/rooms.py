@@ -39,6 +39,8 @@ ROOMS = {
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
     # what became of every message: lines of the journal, numbered, written and made durable
     "libspool/journal": {"libsmtp/text", "libspool/disk", "libspool/format"},
+    # the journal's segments: read, sealed, searched block by block
+    "libspool/journal/segments": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/journal"},
     # the hosts of a next hop, in the order they are tried
     "daemons/decide/hosts": set(),
     # what a failure means, advice on it, choice of source
@@ -164,6 +166,8 @@ ROOMS = {
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/message", "daemons/decide/queue"},
+    # questions to the journal: query words, search, what became of a message
+    "daemons/common/history": {"daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them
@@ -210,13 +214,15 @@ ROOMS = {
     "daemons/postrider/configuration": {"daemons/postrider/command"},
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command"},
+    # what became of mail, and the files of the journal
+    "daemons/postrider/history": set(),
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys
     "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
-    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/queue",
-        "daemons/postrider/service", "daemons/postrider/setup"},
+    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
+        "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

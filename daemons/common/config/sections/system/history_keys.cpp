@@ -1,3 +1,4 @@
+// The keys of the journal.
 #include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/sections/system/history.h"
@@ -22,6 +23,12 @@ Section section_for(History& s) {
              "message stays in the spool: if all processes are killed during this time, its last recipients may be "
              "served a second time.",
              ""},
+            {"keep", DurationKey{&s.keep, 0s, 24h * 3650},
+             "How long events are kept. A segment, which has at most an hour of them, is removed when its last event "
+             "is older than this. 0: no limit.",
+             ""},
+            {"size", SizeKey{&s.size, 0, 1024 * 1024 * GiB},
+             "Maximum size of the journal on disk. Beyond it the oldest segments are removed. 0: no limit.", ""},
         }};
 }
 
