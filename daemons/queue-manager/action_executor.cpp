@@ -47,7 +47,10 @@ void ActionExecutor::execute(const decide::queue::MakeReport& action, const Step
     deps_.reports.make(action, step.now);
 }
 
-void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) { deps_.router.report_state(action); }
+void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) {
+    deps_.system_events.link(action);
+    deps_.router.report_state(action);
+}
 
 void ActionExecutor::execute(const decide::queue::LinkForgotten& action, const Step&) {
     deps_.router.forget_link(action.link);
@@ -232,6 +235,7 @@ void ActionExecutor::execute(const decide::queue::NoticeUndelivered& action, con
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeLink& action, const Step&) {
+    deps_.system_events.link(action);
     if (action.health == decide::queue::Health::ready) return deps_.log.info("link={} state=ready", action.link);
     deps_.log.warning("link={} state={} failures={} event={} next={} reason={}", action.link, word_of(action.health),
                       action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
@@ -246,6 +250,7 @@ void ActionExecutor::execute(const decide::queue::NoticeQueue& action, const Ste
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeReset& action, const Step&) {
+    deps_.system_events.routes_reset(action);
     deps_.log.info("reset routes: event=4005 elapsed={}ms queues={} moved={}",
                    std::chrono::duration_cast<std::chrono::milliseconds>(action.elapsed).count(), action.queues,
                    action.moved);

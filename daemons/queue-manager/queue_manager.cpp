@@ -149,6 +149,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .loader = loader_,
                  .undelivered = undelivered_,
                  .events = events_,
+                 .system_events = system_events_,
                  .suppressions = suppression_checks_,
                  .categorizer = categorizer_,
                  .router = router_,
@@ -177,7 +178,15 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
                     if (!text.empty() && !problems_.contains("suppression", text)) log_.critical("{}", text);
                     problems_.report("suppression", std::move(text));
                 },
-            .added = [this](std::span<const decide::Suppression> entries) { suppression_checks_.added(entries); },
+            .added =
+                [this](std::span<const decide::Suppression> entries) {
+                    system_events_.suppression(SystemEvents::Change::set, entries);
+                    suppression_checks_.added(entries);
+                },
+            .removed =
+                [this](std::span<const decide::Suppression> entries) {
+                    system_events_.suppression(SystemEvents::Change::cleared, entries);
+                },
             .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
 }
 
@@ -315,6 +324,8 @@ void QueueManager::begin() {
                                                                    .pool = pool_,
                                                                    .files = files_,
                                                                    .intake = intake_,
+                                                                   .events = events_,
+                                                                   .system_events = system_events_,
                                                                    .suppressions = suppressions_,
                                                                    .pauses = pauses_,
                                                                    .stops = stops_,
@@ -383,6 +394,7 @@ void QueueManager::end_of_turn() {
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
     journal_.reconfigure(daemon_config.config.history);
+    if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool);
     keys_.reconfigure(daemon_config.config.idempotency);
     if (listener_) {

@@ -1,5 +1,5 @@
-// What every event of a message says of it, so that it can be found by it. Taken from the envelope by whoever has the
-// file open, and passed to the queue-manager, which keeps none of it. A value.
+// What every event of a message says of it, so that it can be found by it. Taken from the envelope by the process that
+// has the file open, and passed to the queue-manager, which keeps none of it. A value.
 #pragma once
 #include "libspool/format/envelope.h"
 #include "libspool/journal/json_object.h"

@@ -244,14 +244,16 @@ ROOMS = {
         "daemons/queue-manager/spool"},
     # the conversations with the other daemons
     "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
-        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/events", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/probe",
+        "daemons/queue-manager/spool"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/peers", "daemons/queue-manager/probe",
-        "daemons/queue-manager/requests", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
+        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
+        "daemons/queue-manager/spool"},
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands

@@ -81,7 +81,6 @@ struct Config {
     TlsReports tls_reports;
     Master master;
     Metrics metrics;
-    History history;
     Testing testing;
     std::vector<LookupTable> tables;              // [table.<name>]
     std::vector<TableReference> table_references; // by keys of other sections

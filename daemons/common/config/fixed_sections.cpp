@@ -33,7 +33,6 @@ std::vector<Section> fixed_sections(Config& c) {
             section_for(c.bounce),
             section_for(c.master),
             section_for(c.metrics),
-            section_for(c.history),
             section_for(c.testing)};
 }
 

@@ -159,7 +159,7 @@ struct RecipientResult {
     bool report_success = false; // delivered; the sender asked for a report (NOTIFY=SUCCESS) and no later
                                  // server has taken that over (RFC 3461)
     // For the journal.
-    std::string address = {};  // "" if there is none to be told, or those of all are longer than most_addresses
+    std::string address = {};  // "": unknown, or those of all are longer than most_addresses
     std::string original = {}; // as the sender gave it, if different
     std::uint32_t attempt = 0; // which one for this recipient, from 1
     static void fields(auto& m, auto& f) {

@@ -15,6 +15,15 @@ RemoteHost remote_of(std::string_view text) {
     return out;
 }
 
+void append_remote(JsonObject& event, std::string_view text) {
+    event.object("remote", [&](JsonObject& remote) {
+        const auto host = remote_of(text);
+        remote.text("host", host.host);
+        remote.text("address", host.address);
+        remote.number("port", host.port);
+    });
+}
+
 void append_reply(JsonObject& event, const smtp::RemoteReply& reply) {
     if (reply.stage != smtp::Stage::none) event.word("stage", name_of(reply.stage));
     event.number("code", reply.code);
@@ -29,12 +38,7 @@ void append_attempt(JsonObject& event, const proto::delivery::Done& done,
     event.text("original_recipient", result.original);
     event.text("link", done.link);
     event.number("attempt", result.attempt);
-    event.object("remote", [&](JsonObject& remote) {
-        const auto host = remote_of(done.host);
-        remote.text("host", host.host);
-        remote.text("address", host.address);
-        remote.number("port", host.port);
-    });
+    append_remote(event, done.host);
     event.text("source_address", done.source);
     event.number("connection_use", done.connection_use);
     if (result.reply < done.replies.size()) append_reply(event, done.replies[result.reply]);

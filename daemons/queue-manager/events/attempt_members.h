@@ -14,6 +14,8 @@ struct RemoteHost {
 };
 RemoteHost remote_of(std::string_view text);
 
+void append_remote(spool::journal::JsonObject& event, std::string_view text);
+
 // The recipient, and the attempt that has this result.
 void append_attempt(spool::journal::JsonObject& event, const proto::delivery::Done& done,
                     const proto::delivery::RecipientResult& result);

@@ -76,11 +76,39 @@ void MessageEvents::found(QueueId id, spool::Location location, const spool::Mes
     ends_.restore(id, state);
     if (location == spool::Location::incoming && !journal_.tail().accepted.contains(id))
         accepted(id, state, size, true);
+    record_lost_ends(id, state);
+}
+
+void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& state) {
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        const auto end = OutcomeCounters::end_of(recipient);
+        if (end && journal_.tail().lacks_end(id, recipient.address, recipient.last_attempt))
+            ended_again(id, state, number, *end);
+    }
+}
+
+// Of the attempt only what the file has of it.
+void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end) {
+    if (end != RecipientEnd::delivered && end != RecipientEnd::failed) return;
+    const bool delivered = end == RecipientEnd::delivered;
+    add(delivered ? EventType::message_delivered : EventType::message_failed, id, [&](JsonObject& event) {
+        event.flag("again", true);
+        append_facts(event, &state);
+        append_recipient(event, state, number);
+        const auto& last = state.recipients[number];
+        event.number("attempt", last.tries);
+        append_remote(event, last.host);
+        event.number("code", last.reply.code);
+        event.text("status", last.reply.status);
+        event.text("text", last.reply.text, spool::journal::longest_text);
+    });
 }
 
 void MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
     if (!journal_.enabled() || journal_.tail().finished.contains(id)) return;
     ends_.restore(id, state);
+    record_lost_ends(id, state);
     finish(id, spool::journal::facts_of(state.envelope));
 }
 

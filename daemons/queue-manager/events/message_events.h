@@ -30,7 +30,7 @@ public:
     // ---- acceptance ----
 
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size);
-    // It was found in the spool. Its acceptance is told if a crash may have prevented that.
+    // It was found in the spool. What a crash may have prevented is recorded now: its acceptance, ends of recipients.
     void found(spool::QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size);
     // It was found, and was finished before: it is removed now.
     void found_finished(spool::QueueId id, const spool::MessageState& state);
@@ -75,6 +75,8 @@ private:
     template <class Fill> void add(spool::journal::EventType type, spool::QueueId id, Fill&& fill);
     void ended(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result);
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size, bool again);
+    void record_lost_ends(spool::QueueId id, const spool::MessageState& state);
+    void ended_again(spool::QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end);
     void finish(spool::QueueId id, const spool::journal::MessageFacts& about);
 
     Journal& journal_;

@@ -1,12 +1,9 @@
 #include "daemons/queue-manager/events/outcome_counts.h"
 #include "daemons/queue-manager/conversion/records.h"
-#include <optional>
 
 namespace queue_manager {
 
-namespace {
-
-std::optional<RecipientEnd> end_of(const spool::RecipientState& recipient) {
+std::optional<RecipientEnd> OutcomeCounters::end_of(const spool::RecipientState& recipient) {
     using spool::Status;
     switch (recipient.status) {
     case Status::pending: return {};
@@ -19,8 +16,6 @@ std::optional<RecipientEnd> end_of(const spool::RecipientState& recipient) {
     }
     return {};
 }
-
-} // namespace
 
 void OutcomeCounters::restore(spool::QueueId id, const spool::MessageState& state) {
     counts_.erase(id);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -35,6 +36,7 @@ public:
         counts_[id][static_cast<std::size_t>(end)] += count;
     }
     // What its file says, when it is found at a start.
+    static std::optional<RecipientEnd> end_of(const spool::RecipientState& recipient); // nothing: it has not ended
     void restore(spool::QueueId id, const spool::MessageState& state);
     // The message is finished, or removed.
     OutcomeCounts take(spool::QueueId id);

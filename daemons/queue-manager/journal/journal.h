@@ -25,7 +25,7 @@ public:
         spool::CommitPool& pool;
         JournalFiles& files;
         std::function<void(std::string)> report_problem; // for `postrider status`; "" clears it
-        // Too much waits for the journal: nothing is to be delivered until it is told that this is over.
+        // Too much waits for the journal, so that nothing may be delivered; or no longer.
         std::function<void(bool too_much)> pause_deliveries;
     };
     // Waiting tasks: above, deliveries pause; enough for the lines not to wait any longer.

@@ -9,6 +9,7 @@
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/peers/service.h"
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/spool/message_files.h"

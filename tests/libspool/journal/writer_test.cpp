@@ -279,11 +279,15 @@ TEST_CASE("the end of a segment: the last whole line, and damage before it") {
 TEST_CASE("a start knows the messages that the newest segment has as accepted and finished") {
     FakeDisk disk;
     const QueueId first{0x100}, second{0x200};
+    const std::string odd = "\"ann \\ lee\"@example.org";
     {
         Life life(disk, Writer::Limits());
         REQUIRE(life.begin());
         const auto add = [&](EventType type, const std::string& id) {
-            life.lines.add(type, noon, [&](JsonObject& o) { o.text("id", id); });
+            life.lines.add(type, noon, [&](JsonObject& o) {
+                o.text("id", id);
+                o.text("recipient", odd);
+            });
         };
         add(EventType::message_accepted, first.text());
         add(EventType::message_accepted, second.text());
@@ -295,6 +299,13 @@ TEST_CASE("a start knows the messages that the newest segment has as accepted an
     }
     Life life(disk);
     REQUIRE(life.begin());
-    CHECK(life.beginning.tail.accepted == std::unordered_set{first, second});
-    CHECK(life.beginning.tail.finished == std::unordered_set{first});
+    const auto& tail = life.beginning.tail;
+    CHECK(tail.accepted == std::unordered_set{first, second});
+    CHECK(tail.finished == std::unordered_set{first});
+    CHECK(tail.since == "1970-01-01T12:00:00.000000Z");
+    CHECK_FALSE(tail.lacks_end(second, odd, noon));
+    CHECK(tail.lacks_end(second, "bob@example.org", noon));
+    CHECK(tail.lacks_end(first, odd, noon));
+    CHECK_FALSE(tail.lacks_end(first, odd, noon - std::chrono::microseconds(1))); // may be in an earlier segment
+    CHECK_FALSE(Tail().lacks_end(first, odd, noon));
 }

@@ -97,7 +97,6 @@ Section section_for(Bounce&);
 Section section_for(TlsReports&);
 Section section_for(Master&);
 Section section_for(Metrics&);
-Section section_for(History&);
 Section section_for(Testing&);
 
 // Keys that a lookup table of its kind cannot do without, and has not.
