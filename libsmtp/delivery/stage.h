@@ -23,14 +23,14 @@ enum class Stage : std::uint8_t {
     last_ = local,
 };
 
-// What was asked, as the log names it: "MAIL FROM command", "end of DATA command"; "" for stages without one.
-// For programs that read what Postrider records.
+// In one word that never changes, for programs that read what Postrider
+// records.
 constexpr std::string_view name_of(Stage stage) {
     constexpr std::string_view names[] = {"none", "lookup", "connect", "banner",  "ehlo",      "tls",  "auth",
                                           "mail", "rcpt",   "data",    "content", "final_dot", "local"};
     return names[static_cast<std::size_t>(stage)];
 }
-
+// What was asked, as the log names it: "MAIL FROM command", "end of DATA command"; "" for stages without one.
 constexpr std::string_view command_of(Stage stage) {
     switch (stage) {
     case Stage::banner: return "initial server greeting";

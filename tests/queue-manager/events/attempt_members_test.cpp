@@ -2,6 +2,7 @@
 #include "daemons/queue-manager/events/attempt_members.h"
 #include <doctest/doctest.h>
 
+using queue_manager::append_attempt;
 using queue_manager::remote_of;
 using queue_manager::RemoteHost;
 
