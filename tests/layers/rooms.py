@@ -204,6 +204,8 @@ ROOMS = {
     "daemons/master": {"daemons/master/children", "daemons/master/secrets", "daemons/master/system"},
     # collects the daemons' metrics and serves them to Prometheus
     "daemons/metrics": set(),
+    # compresses and indexes the journal, and removes what is too old
+    "daemons/events": set(),
     # accepts local submissions from a socket and the drop directory
     "daemons/pickup": set(),
     # Postfix's administration commands, as far as scripts use them

@@ -126,6 +126,7 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/state/categorizer", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
+    if (config.history.enabled) TRY(make_directory(config.history.path(spool_), 0700));
     TRY(make_directory(run_, 0755));
     TRY(make_directory(run_ + "/private", 0700));
     return check_access(config);

@@ -24,6 +24,9 @@ constexpr std::uint64_t most_events = 500'000; // kept for all messages of one a
 void print_effort(const JournalLocation& journal, const history::SearchEffort& effort) {
     for (const auto& damage : effort.damage) print_error(text_of(journal, damage));
     if (effort.further_damage > 0) print_error(fmt::format("… and {} more damaged places", effort.further_damage));
+    if (effort.unindexed > 0)
+        print_error(fmt::format("{} of {} segments of the journal have no index yet and were read through",
+                                effort.unindexed, effort.segments));
     if (!effort.damage.empty()) print_error("\"postrider journal verify\" shows which numbers are missing");
 }
 
@@ -151,7 +154,7 @@ int history_command(const Arguments& arguments) {
             else
                 fmt::print("{}\n", event_line(event));
         });
-    auto search = history::HistorySearch::open(*journal->disk, JournalLocation::directory, *through);
+    auto search = history::HistorySearch::open(*journal->disk, JournalLocation::directory, journal->path, *through);
     if (!search) return report_journal_error(*journal, search.error());
     if (arguments.has("--summary")) return summarize(arguments, *journal, *search, *query, limit);
     Answer answer(*journal, *search, limit);

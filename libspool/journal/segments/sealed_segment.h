@@ -19,6 +19,9 @@ public:
     Result<Block> read(std::uint64_t block) override;
     Result<std::optional<std::uint64_t>> first_number(std::uint64_t block) override;
     std::optional<Damage> damage() const override { return damage_; }
+    std::optional<Times> times() const override {
+        return table_.newest == 0 ? std::nullopt : std::optional(Times{table_.oldest, table_.newest});
+    }
     const FrameTable& table() const { return table_; }
 
 private:

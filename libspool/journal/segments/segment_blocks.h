@@ -37,6 +37,11 @@ public:
     virtual Result<std::optional<std::uint64_t>> first_number(std::uint64_t block) = 0;
     // Whether something is wrong with the whole of it, such as a missing table of frames.
     virtual std::optional<Damage> damage() const { return {}; }
+    // When its events were written, in seconds since 1970, give or take a minute; nothing: not known.
+    struct Times {
+        std::int64_t oldest = 0, newest = 0;
+    };
+    virtual std::optional<Times> times() const { return {}; }
     // The block to begin with when looking for event `number`: 0 if it is before the first.
     Result<std::uint64_t> block_of(std::uint64_t number);
 };

@@ -13,7 +13,7 @@ Section section_for(History& s) {
         "The journal, postrider-journal(5): what became of every message. It is on stable storage before the message "
         "leaves the spool. It names senders, recipients and servers, but has no content of mail.",
         {
-            {"enabled", BoolKey{&s.enabled}, "Whether the journal is written. Nothing removes old parts of it yet: watch its size. Applied at start.", ""},
+            {"enabled", BoolKey{&s.enabled}, "Whether the journal is written. Applied at start.", ""},
             {"directory", any_text(s.directory),
              "Directory of the journal; \"\" means history/ in the spool directory. Another one must exist, belong to the "
              "user mta.user, and be on a local file system. Applied at start.",
