@@ -9,7 +9,6 @@ struct History {
     bool enabled = true;
     std::string directory;                          // "": history/ in the spool
     Duration sync = std::chrono::milliseconds(250); // how long a line may wait for stable storage
-    bool required = false;                          // no new mail while the journal cannot be written
 };
 
 } // namespace config
