@@ -375,7 +375,6 @@ void QueueManager::all_loaded() {
     results_.spool_loaded();
     log_.info("spool: loaded: {} messages", driver_.engine().counts().messages);
     keys_.all_seen();
-    journal_.forget_tail();
     pool_.post([] { common::give_memory_back(); }); // takes a while with a million messages
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);

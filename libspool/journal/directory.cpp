@@ -1,7 +1,7 @@
 #include "libspool/journal/directory.h"
 #include "libspool/journal/names.h"
-#include "libspool/journal/segment_end.h"
 #include <algorithm>
+#include <functional>
 
 namespace spool::journal {
 
@@ -9,21 +9,17 @@ Result<Beginning> Directory::look(std::string_view random) {
     TRY(disk_.make_directory(path_, 0700));
     Beginning out{.node = TRY(node(random)), .missing = {}, .tail = {}};
     std::uint64_t last = mark(synced_file, synced_magic).value_or(0);
-    std::uint64_t newest = 0;
+    std::vector<std::uint64_t> segments;
     for (const auto& name : TRY(disk_.list(path_))) {
         const auto open = first_of_segment(name);
         const auto first = open ? open : first_of_sealed(name);
         if (!first) continue;
         last = std::max(last, *first - 1);
-        if (open) newest = std::max(newest, *open);
+        if (open) segments.push_back(*open);
     }
-    SegmentEnd end;
-    if (newest > 0) {
-        // What cannot be read or synced now does not stop mail: its numbers are skipped.
-        if (auto read = read_and_sync_end(disk_, file(segment_name(newest)), newest, end_size)) end = *std::move(read);
-        last = std::max(last, end.last);
-        out.tail = std::move(end.tail);
-    }
+    auto end = end_of_all(std::move(segments));
+    last = std::max(last, end.last);
+    out.tail = std::move(end.tail);
     if (last == 0) return out;
     if (mark(stopped_file, stopped_magic) == last && end.last == last) {
         out.next = last + 1;
@@ -32,6 +28,27 @@ Result<Beginning> Directory::look(std::string_view random) {
     if (end.damaged) out.missing.push_back(*end.damaged);
     out.missing.push_back({last + 1, last + skipped});
     out.next = last + skipped + 1;
+    return out;
+}
+
+// What cannot be read or synced now does not stop mail: its numbers are skipped.
+SegmentEnd Directory::end_of_all(std::vector<std::uint64_t> segments) {
+    std::ranges::sort(segments, std::greater());
+    SegmentEnd out;
+    auto most = end_size;
+    for (const auto first : segments) {
+        const auto path = file(segment_name(first));
+        auto end = read_end(disk_, path, first, most);
+        if (!end) break;
+        if (first == segments.front()) {
+            out = *std::move(end);
+            if (const auto newest = disk_.open(path, Open::read_write)) // it may be there in memory only
+                static_cast<void>(disk_.sync(*newest));
+        } else {
+            out.tail.add_older(std::move(end->tail));
+        }
+        if (most == 0) break;
+    }
     return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "libspool/disk/disk.h"
 #include "libspool/journal/numbers.h"
+#include "libspool/journal/segment_end.h"
 #include "libspool/journal/tail.h"
 #include <cstdint>
 #include <optional>
@@ -17,14 +18,14 @@ struct Beginning {
     std::string node;
     std::uint64_t next = 1;       // number of the next line
     std::vector<Numbers> missing; // after an unclean stop: each must be named by a journal.gap
-    Tail tail;                    // of the newest segment
+    Tail tail;                    // of the newest segments
 };
 
 class Directory {
 public:
     // After an unclean stop: more than the lines that may have been written and lost (PendingLines::most_lines).
     static constexpr std::uint64_t skipped = 65'536;
-    // Of the newest segment: what may be damaged, because it was not synced when the machine stopped.
+    // Of the newest segments that are looked at: more than what may not have been synced when the machine stopped.
     static constexpr std::size_t end_size = 16 << 20;
 
     // `path`: relative to the disk, without a slash at its end. Both outlive it.
@@ -41,6 +42,7 @@ public:
 
 private:
     Result<std::string> node(std::string_view random);
+    SegmentEnd end_of_all(std::vector<std::uint64_t> segments);
     std::optional<std::uint64_t> mark(std::string_view name, std::string_view magic);
 
     Disk& disk_;

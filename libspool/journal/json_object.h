@@ -12,6 +12,7 @@
 namespace spool::journal {
 
 // "2026-11-26T18:02:03.000001Z"
+inline constexpr std::size_t time_size = 27;
 void append_time(std::string& out, smtp::WallTime time);
 // With its quotation marks. At most `most` bytes of it, cut between characters.
 void append_text(std::string& out, std::string_view text, std::size_t most = std::numeric_limits<std::size_t>::max());
@@ -26,23 +27,15 @@ public:
     void text(std::string_view name, std::string_view value) {
         if (!value.empty()) text_even_if_empty(name, value);
     }
-    void text(std::string_view name, std::string_view value, std::size_t most) {
-        if (value.empty()) return;
-        begin(name);
-        append_text(out_, value, most);
-    }
-    void text_even_if_empty(std::string_view name, std::string_view value) {
-        begin(name);
-        append_text(out_, value);
-    }
+    void text(std::string_view name, std::string_view value, std::size_t most);
+    void text_even_if_empty(std::string_view name, std::string_view value);
     // Of characters that need no escaping: digits, names of ours.
     void word(std::string_view name, std::string_view value);
     void number(std::string_view name, std::integral auto value) {
         if (value != 0) number_even_if_zero(name, value);
     }
     void number_even_if_zero(std::string_view name, std::integral auto value) {
-        begin(name);
-        append(static_cast<std::int64_t>(value));
+        signed_number(name, static_cast<std::int64_t>(value));
     }
     void flag(std::string_view name, bool value) {
         if (value) word_without_quotes(name, "true");
@@ -79,13 +72,8 @@ public:
     }
 
 private:
-    void begin(std::string_view name) {
-        if (out_.back() != '{') out_ += ',';
-        out_ += '"';
-        out_ += name;
-        out_ += "\":";
-    }
-    void append(std::int64_t value);
+    void begin(std::string_view name);
+    void signed_number(std::string_view name, std::int64_t value);
     void word_without_quotes(std::string_view name, std::string_view value);
     std::string& out_;
 };

@@ -37,12 +37,12 @@ SegmentEnd end_of(std::string_view text, std::optional<std::uint64_t> before) {
     return out;
 }
 
-Result<SegmentEnd> read_and_sync_end(Disk& disk, const std::string& path, std::uint64_t first, std::size_t most) {
-    const auto file = TRY(disk.open(path, Open::read_write));
+Result<SegmentEnd> read_end(Disk& disk, const std::string& path, std::uint64_t first, std::size_t& most) {
+    const auto file = TRY(disk.open(path, Open::read));
     const auto size = TRY(disk.size(file));
     std::string end(std::min<std::uint64_t>(size, most), '\0');
     end.resize(TRY(disk.read(file, size - end.size(), end)));
-    TRY(disk.sync(file));
+    most -= end.size();
     return end_of(end, end.size() == size ? std::optional(first - 1) : std::nullopt);
 }
 

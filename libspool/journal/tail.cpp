@@ -3,6 +3,7 @@
 #include "libspool/journal/json_object.h"
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace spool::journal {
 
@@ -46,14 +47,25 @@ void Tail::add(std::string_view line) {
     if (is_end) ended.insert(hash_of(*id, value_after(line, ",\"recipient\":\"")));
 }
 
+void Tail::add_older(Tail&& older) {
+    accepted.merge(older.accepted);
+    finished.merge(older.finished);
+    ended.merge(older.ended);
+    if (!older.since.empty()) since = std::move(older.since);
+}
+
+bool Tail::has_end(QueueId id, std::string_view recipient) const {
+    if (ended.empty()) return false;
+    std::string text;
+    append_text(text, recipient);
+    const auto written = std::string_view(text).substr(1);
+    return ended.contains(hash_of(id, written.substr(0, written.find('"'))));
+}
+
 bool Tail::lacks_end(QueueId id, std::string_view recipient, smtp::WallTime at) const {
     std::string text;
     append_time(text, at);
-    if (since.empty() || text < since) return false;
-    text.clear();
-    append_text(text, recipient);
-    const auto written = std::string_view(text).substr(1);
-    return !ended.contains(hash_of(id, written.substr(0, written.find('"'))));
+    return !since.empty() && text >= since && !has_end(id, recipient);
 }
 
 } // namespace spool::journal

@@ -17,6 +17,9 @@ struct Tail {
 
     // Adds what a whole line says; one after the other.
     void add(std::string_view line);
+    // Adds what comes before.
+    void add_older(Tail&& older);
+    bool has_end(QueueId id, std::string_view recipient) const;
     // The end of this recipient, at that time, should be in here, and is not.
     bool lacks_end(QueueId id, std::string_view recipient, smtp::WallTime at) const;
 };

@@ -106,7 +106,7 @@ void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, st
 }
 
 void MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
-    if (!journal_.enabled() || journal_.tail().finished.contains(id)) return;
+    if (!journal_.enabled()) return;
     ends_.restore(id, state);
     record_lost_ends(id, state);
     finish(id, spool::journal::facts_of(state.envelope));
@@ -153,6 +153,9 @@ void MessageEvents::ended(const Done& done) {
 }
 
 void MessageEvents::ended(const Done& done, const RecipientResult& result) {
+    // An agent repeats a result to the next queue-manager: the last one may have recorded it.
+    const bool repeated = done.connection == 0;
+    if (repeated && journal_.tail().has_end(done.queue_id, result.address)) return;
     const bool failed = result.outcome == Outcome::failed;
     add(failed ? EventType::message_failed : EventType::message_delivered, done.queue_id, [&](JsonObject& event) {
         append(event, done.about);
@@ -261,6 +264,7 @@ void MessageEvents::finished(QueueId id, spool::Location location, const Done* r
 
 void MessageEvents::finish(QueueId id, const MessageFacts& about) {
     const auto ends = ends_.take(id);
+    if (journal_.tail().finished.contains(id)) return; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);
         event.object("counts", [&](JsonObject& counts) {

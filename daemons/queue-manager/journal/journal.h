@@ -50,9 +50,8 @@ public:
             timer_.start(failing_ ? retry_pause : settings_.sync);
     }
     bool enabled() const { return settings_.enabled; }
-    // What the last queue-manager has written of messages, until all that are in the spool have been found.
+    // What the last queue-manager has written of messages: some megabytes at most.
     const spool::journal::Tail& tail() const { return tail_; }
-    void forget_tail() { tail_ = {}; }
     // Calls `task` when all lines added so far are on stable storage, or cannot be; mostly not at once.
     void when_durable(Task task);
 

@@ -70,6 +70,17 @@ TEST_CASE("every byte can be in a text: it is one line, it is JSON, and it says 
     CHECK(text_back("\xE2\x82") == "\xEF\xBF\xBD\xEF\xBF\xBD"); // a character that is not complete
 }
 
+TEST_CASE("what must be escaped is found at every place of texts of every length") {
+    for (std::size_t size = 0; size < 20; ++size)
+        for (std::size_t place = 0; place < size; ++place)
+            for (const auto& odd : {"\"", "\\", "\x01", "\x1f", "\x7f", "\n", "ä", "€"}) {
+                auto text = std::string(size, '!'); // 21: next to the quotation mark
+                text.replace(place, 1, odd);
+                CHECK(text_back(text) == text);
+            }
+    CHECK(text_back(std::string(9, '\xFF')).size() == 27);
+}
+
 TEST_CASE("a long text is cut between characters") {
     CHECK(text_back("abcdef", 3) == "abc");
     CHECK(text_back("aä", 2) == "a");

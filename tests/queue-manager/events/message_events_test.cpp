@@ -2,6 +2,7 @@
 #include "daemons/queue-manager/events/message_events.h"
 #include "libspool/store/queue_id_source.h"
 #include "tests/queue-manager/journal/bench.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 
 using namespace queue_manager;
@@ -183,4 +184,25 @@ TEST_CASE("an end that the file has and the journal has not, because of a crash,
     CHECK(lines[3].at("recipient") == "other@example.net");
     CHECK(lines[3].at("again") == true);
     CHECK(lines[3].at("attempt") == 3);
+}
+
+TEST_CASE("a result that an agent repeats after a crash is recorded once, and so is the end of its message") {
+    spool::test::FakeDisk left;
+    const auto done = [] {
+        auto out = report();
+        out.connection = 0;
+        return out;
+    }();
+    for (int life = 0; life < 3; ++life) {
+        EventBench b([&](auto& disk) {
+            for (const auto& path : left.paths()) disk.set_contents(path, left.contents(path));
+        });
+        b.events.ended(done);
+        if (life > 0) b.events.finished(id, spool::Location::incoming, &done, [] {});
+        const auto lines = b.recorded();
+        CHECK(std::ranges::count(lines, "message.delivered", [](auto& each) { return each.at("type"); }) == 1);
+        CHECK(std::ranges::count(lines, "message.finished", [](auto& each) { return each.at("type"); }) ==
+              (life > 0 ? 1 : 0));
+        for (const auto& path : b.disk.paths()) left.set_contents(path, b.disk.contents(path));
+    }
 }

@@ -11,7 +11,6 @@ struct History {
     bool enabled = true;
     std::string directory;                          // "": history/ in the spool
     Duration sync = std::chrono::milliseconds(250); // how long a line may wait for stable storage
-    bool required = false;                          // no new mail while the journal cannot be written
     Duration keep = 24h * 30;                       // older segments are removed; 0: none are
     std::uint64_t size = 10240 * MiB;               // beyond it the oldest are removed; 0: no limit
 
