@@ -126,7 +126,6 @@ Result<> RuntimeDirectory::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/state/categorizer", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
-    if (config.history.enabled) TRY(make_directory(config.history.path(spool_), 0700));
     TRY(make_directory(run_, 0755));
     TRY(make_directory(run_ + "/private", 0700));
     return check_access(config);
@@ -149,6 +148,7 @@ Result<> RuntimeDirectory::check_access(const config::Config& config) const {
 Result<> RuntimeDirectory::make_slots(const config::Config& config) {
     AsUser as(users_.service);
     TRY(as.well());
+    if (config.history.enabled) TRY(make_directory(config.history.path(spool_), 0700));
     auto disk = TRY(spool::RealDisk::open_at(spool_));
     return spool::prepare_spool(*disk, writer_slots(config));
 }
