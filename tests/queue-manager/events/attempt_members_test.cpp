@@ -19,7 +19,7 @@ TEST_CASE("an attempt's members") {
     const auto written = [](const proto::delivery::Done& done) {
         std::string out;
         spool::journal::JsonObject object(out);
-        append_attempt(object, done, done.results.at(0));
+        queue_manager::append_attempt(object, done, done.results.at(0));
         object.close();
         return out;
     };
