@@ -18,15 +18,17 @@ struct Meaning {
     std::string_view type; // without "message."
     Outcome outcome;
 };
-constexpr std::array<Meaning, 6> of_recipients = {{{"deferred", Outcome::deferred},
+constexpr std::array<Meaning, 7> of_recipients = {{{"deferred", Outcome::deferred},
                                                    {"delivered", Outcome::delivered},
                                                    {"expanded", Outcome::expanded},
                                                    {"failed", Outcome::failed},
                                                    {"expired", Outcome::expired},
-                                                   {"suppressed", Outcome::suppressed}}};
-constexpr std::array<Meaning, 4> of_messages = {{{"held", Outcome::held},
+                                                   {"suppressed", Outcome::suppressed},
+                                                   {"discarded", Outcome::discarded}}};
+constexpr std::array<Meaning, 5> of_messages = {{{"held", Outcome::held},
                                                  {"released", Outcome::queued},
                                                  {"removed", Outcome::removed},
+                                                 {"restored", Outcome::queued},
                                                  {"transferred_out", Outcome::transferred}}};
 
 bool is_open(Outcome outcome) {
@@ -39,6 +41,7 @@ int weight(Outcome outcome) {
     case Outcome::failed:
     case Outcome::expired:
     case Outcome::suppressed: return 3;
+    case Outcome::discarded:
     case Outcome::removed:
     case Outcome::transferred: return 2;
     case Outcome::queued:
@@ -62,6 +65,7 @@ std::string_view name_of(Outcome outcome) {
     case Outcome::failed: return "failed";
     case Outcome::expired: return "expired";
     case Outcome::suppressed: return "suppressed";
+    case Outcome::discarded: return "discarded";
     case Outcome::removed: return "removed";
     case Outcome::transferred: return "transferred";
     }
@@ -111,7 +115,8 @@ void MessageHistory::add_outcome(const json& event, std::string_view type) {
 
 void MessageHistory::add_to_all(Outcome outcome, const json& event) {
     for (auto& each : recipients_) {
-        if (!is_open(each.outcome)) continue;
+        // What was removed can be restored.
+        if (!is_open(each.outcome) && (outcome != Outcome::queued || each.outcome != Outcome::removed)) continue;
         each.outcome = outcome;
         each.time = string_of(event, "time");
         each.reply = string_of(event, "why");

@@ -17,6 +17,7 @@ enum class Outcome : std::uint8_t {
     failed,
     expired,
     suppressed,
+    discarded,   // as configured
     removed,     // by an operator
     transferred, // to another system
 };

@@ -61,6 +61,8 @@ TEST_CASE("operators hold, release, remove and transfer messages") {
         {accepted, event("message.delivered", "a@x.example"), event("message.removed", "", {{"why", "spam"}})});
     CHECK(removed.outcome_text() == "2 of 3 removed");
     CHECK(removed.reply() == "spam");
+    CHECK(history_of({accepted, event("message.removed"), event("message.restored")}).outcome_text() == "queued");
+    CHECK(history_of({accepted, event("message.discarded", "a@x.example")}).outcome_text() == "1 of 3 discarded");
     CHECK(history_of({accepted, event("message.transferred_out")}).outcome_text() == "transferred");
 }
 
