@@ -19,6 +19,7 @@ def recorded(mta):
         mta.ids += [mta.journal.message("bob@remote.example", f"r{n}@many.example", deferrals=1) for n in range(200)]
     mta.journal.publish()
     mta.segments = sorted(file.stem for file in mta.journal.folder.glob("*.jsonl"))
+    mta.write_config()
     return mta
 
 
@@ -55,7 +56,7 @@ def test_segments_are_sealed_and_indexed(recorded):
     assert status["sealed"] >= 2
     events = next(p for p in json.loads(mta.command("status", "--json").stdout)["processes"] if p.get("role") == "events")
     assert events["confinement"]
-    assert mta.logged(r"events\[\d+\]: journal: segment indexed first=1 events=1200")
+    mta.wait_log(r"events\[\d+\]: journal: segment indexed first=1 events=1200")
 
 
 def test_killed_at_any_point_it_begins_again(recorded):
@@ -88,7 +89,7 @@ def test_what_is_too_old_is_removed(recorded):
     mta.start()
     wait_until(lambda: not set(mta.segments[:2]) & (files(mta, ".jsonl.zst") | files(mta, ".index") | files(mta, ".frames")), 30,
                "old segments to be removed")
-    assert mta.logged(r"journal: segment removed first=1 size=\d+")
+    mta.wait_log(r"journal: segment removed first=1 size=\d+")
     assert mta.command("journal", "verify").returncode == 0
     assert files(mta, ".jsonl")  # the newest is not removed, however old
 
@@ -109,8 +110,7 @@ def test_without_a_journal_it_does_not_run(mta):
     assert not mta.pids("events")
     assert not (mta.spool / "history").exists()
     mta.config["history"] = {"enabled": True, "directory": str(mta.folder / "elsewhere")}
-    mta.write_config()
-    mta.command("reload")
+    mta.restart()
     wait_until(lambda: mta.pids("events"), 10, "events to be started")
     wait_until((mta.folder / "elsewhere/index.secret").exists, 10, "it to find the directory")
 

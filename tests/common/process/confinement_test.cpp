@@ -130,7 +130,7 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
     CHECK(place.tries(Role::metrics, [](Place&) { return opening("/etc/hosts", O_RDONLY); }) == EACCES);
     CHECK(place.tries(Role::metrics, [](Place&) { return opening("/proc/self/statm", O_RDONLY); }) == 0);
     CHECK(place.tries(Role::events, read_of(message)) == EACCES);
-    CHECK(place.tries(Role::events, creation_of("spool/incoming/11/NEW")) == EACCES);
+    CHECK(place.tries(Role::events, creation_of("spool/incoming/11/ITS")) == EACCES);
     CHECK(place.tries(Role::events, creation_of("spool/history/NEW")) == 0);
     CHECK(place.tries(Role::events, read_of("elsewhere")) == EACCES);
     CHECK(place.tries(Role::bounce, creation_of("spool/history/NEWER")) == EACCES);
