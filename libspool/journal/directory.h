@@ -25,7 +25,7 @@ class Directory {
 public:
     // After an unclean stop: more than the lines that may have been written and lost (PendingLines::most_lines).
     static constexpr std::uint64_t skipped = 65'536;
-    // Of the newest segments that are looked at: more than what may not have been synced when the machine stopped.
+    // Of the newest segments that are read: more than what may not have been synced when the machine stopped.
     static constexpr std::size_t end_size = 16 << 20;
 
     // `path`: relative to the disk, without a slash at its end. Both outlive it.

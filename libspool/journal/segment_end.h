@@ -23,7 +23,7 @@ struct SegmentEnd {
 // if the text starts at the start of a line.
 SegmentEnd end_of(std::string_view text, std::optional<std::uint64_t> before);
 
-// Looks at `most` bytes at most, and takes what it has looked at from them. `first`: of the segment.
+// Reads `most` bytes at most, and takes what it has read from them. `first`: of the segment.
 Result<SegmentEnd> read_end(Disk& disk, const std::string& path, std::uint64_t first, std::size_t& most);
 
 } // namespace spool::journal
