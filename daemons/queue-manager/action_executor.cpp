@@ -47,7 +47,10 @@ void ActionExecutor::execute(const decide::queue::MakeReport& action, const Step
     deps_.reports.make(action, step.now);
 }
 
-void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) { deps_.router.report_state(action); }
+void ActionExecutor::execute(const decide::queue::LinkState& action, const Step&) {
+    deps_.system_events.link(action);
+    deps_.router.report_state(action);
+}
 
 void ActionExecutor::execute(const decide::queue::LinkForgotten& action, const Step&) {
     deps_.router.forget_link(action.link);
@@ -70,6 +73,7 @@ void ActionExecutor::execute(const decide::queue::RecordDeferral& action, const 
     const auto* result = step.event.result;
     const bool tried = result != nullptr && result->event().id == action.id; // else its link's or queue's failure
     auto attempt = tried ? result->attempt(numbers) : std::nullopt;
+    if (attempt) deps_.events.deferred(result->report(), numbers, action.next_attempt);
     if (!attempt) { // no agent tried: the reason is our own
         const auto& reason = step.all.reasons[action.reason];
         attempt.emplace();
@@ -88,6 +92,8 @@ void ActionExecutor::execute(const decide::queue::RecordDeferral& action, const 
 
 void ActionExecutor::execute(const decide::queue::RecordOutcome& action, const Step& step) {
     using decide::queue::Finish;
+    if (action.finish == Finish::expired) deps_.events.expired(action.id, step.of(action.numbers));
+    deps_.events.reported(action.id, step.of(action.numbers), action.report_id);
     // A message that is about to be removed needs no last record.
     const bool removed = std::ranges::any_of(step.all.list, [&](const decide::queue::Action& each) {
         const auto* remove = std::get_if<decide::queue::Remove>(&each);
@@ -151,6 +157,7 @@ void ActionExecutor::execute(const decide::queue::RecordDelayNotice& action, con
 
 void ActionExecutor::execute(const decide::queue::RecordReported& action, const Step& step) {
     const auto numbers = step.of(action.numbers);
+    deps_.events.reported(action.id, numbers, action.report_id);
     spool::NdrIssued issued{{numbers.begin(), numbers.end()}, step.event.reported, {}, step.now.wall};
     if (action.report_id.valid()) issued.report = action.report_id;
     record(action.id, std::move(issued), step);
@@ -176,8 +183,11 @@ void ActionExecutor::execute(const decide::queue::Remove& action, const Step& st
     deps_.metrics.count(common::MetricId::messages_removed);
     deps_.undelivered.write(action.id);
     // What is still to be logged about it is in its file, and comes first.
-    deps_.loader.when_read(
-        action.id, [this, id = action.id, location = action.location, acknowledgement = step.event.acknowledgement] {
+    const auto* result = step.event.result;
+    const bool by_result = result != nullptr && result->event().id == action.id;
+    deps_.events.finished(
+        action.id, action.location, by_result ? &result->report() : nullptr,
+        [this, id = action.id, location = action.location, acknowledgement = step.event.acknowledgement] {
             deps_.log.info("{}: removed", id.text());
             deps_.files.remove(id, location, acknowledgement);
         });
@@ -225,6 +235,7 @@ void ActionExecutor::execute(const decide::queue::NoticeUndelivered& action, con
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeLink& action, const Step&) {
+    deps_.system_events.link(action);
     if (action.health == decide::queue::Health::ready) return deps_.log.info("link={} state=ready", action.link);
     deps_.log.warning("link={} state={} failures={} event={} next={} reason={}", action.link, word_of(action.health),
                       action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
@@ -239,6 +250,7 @@ void ActionExecutor::execute(const decide::queue::NoticeQueue& action, const Ste
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeReset& action, const Step&) {
+    deps_.system_events.routes_reset(action);
     deps_.log.info("reset routes: event=4005 elapsed={}ms queues={} moved={}",
                    std::chrono::duration_cast<std::chrono::milliseconds>(action.elapsed).count(), action.queues,
                    action.moved);

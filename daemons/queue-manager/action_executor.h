@@ -9,6 +9,8 @@
 #include "daemons/queue-manager/engine_driver/rate.h"
 #include "daemons/queue-manager/engine_driver/suppression_checks.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/events/message_events.h"
+#include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/queue-manager/peers/delivery_orders.h"
 #include "daemons/queue-manager/peers/report_client.h"
@@ -28,6 +30,8 @@ public:
         MessageFiles& files;
         MessageLoader& loader;
         UndeliveredLog& undelivered;
+        MessageEvents& events;
+        SystemEvents& system_events;
         SuppressionChecks& suppressions;
         CategorizerClient& categorizer;
         RouterClient& router;

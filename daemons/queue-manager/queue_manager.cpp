@@ -48,9 +48,9 @@ spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Daemon
 QueueManager::QueueManager(common::DaemonContext& context, const config::Config& config,
                            std::unique_ptr<spool::RealDisk> disk)
     : context_(context), log_(context.log), config_(config), disk_(std::move(disk)),
-      wake_(context.loop, [this] { pool_.drain(); }),
+      wake_(context.loop, [this] { pool_.drain(); }), journal_files_(*disk_, config.history.directory),
       pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }),
-      turn_(context.loop, [this] { end_of_turn(); }),
+      turn_(context.loop, [this] { end_of_turn(); }), journal_(journal_dependencies(), config.history),
       loader_(
           pool_, [this] { turn_.schedule(); },
           [this](spool::QueueId id, const std::string& why) {
@@ -62,6 +62,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
             [this](std::string text) { problems_.report("idempotency", std::move(text)); }),
       cleaner_(context.loop, log_, *disk_, pool_,
                [this](std::string text) { problems_.report("moved aside", std::move(text)); }),
+      finished_(context.loop, log_, pool_, finished_messages_, problems_,
+                config.history.enabled ? FinishedLog::short_pause : FinishedLog::usual_pause),
       files_({.loop = context.loop,
               .log = log_,
               .store = store_,
@@ -71,7 +73,10 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
               .cleaner = cleaner_,
               .reserve = reserve_,
               .problems = problems_,
-              .written = [this] { turn_.schedule(); }}),
+              .written = [this] { turn_.schedule(); },
+              .when_recorded = [this](auto task) { journal_.when_durable(std::move(task)); },
+              .put_aside = [this](spool::QueueId id,
+                                  std::string_view why) { events_.removed(id, {}, "queue-manager", why); }}),
       driver_(context.loop, engine_settings(config), fresh_seed(), driver_callbacks()),
       suppression_checks_({.log = log_,
                            .config = config_,
@@ -89,6 +94,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                .loader = loader_,
                .scanner = scanner_,
                .keys = keys_,
+               .events = events_,
                .problems = problems_,
                .written = [this] { turn_.schedule(); },
                .known_now = [this](spool::QueueId id) { results_.message_known(id); }}),
@@ -105,6 +111,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                     .files = files_,
                     .loader = loader_,
                     .undelivered = undelivered_,
+                    .events = events_,
                     .route_query = route_query_,
                     .any_suppressions = [this] { return suppressions_.any(); }}),
       router_({.loop = context.loop, .log = log_, .config = config_, .driver = driver_, .route_query = route_query_}),
@@ -124,6 +131,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                 .loader = loader_,
                 .scanner = scanner_,
                 .suppressions = suppression_checks_,
+                .events = events_,
                 .probes = probes_,
                 .resting = resting_,
                 .too_late_to_cancel = [this](spool::QueueId id) { stops_.too_late(id); },
@@ -140,6 +148,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .files = files_,
                  .loader = loader_,
                  .undelivered = undelivered_,
+                 .events = events_,
+                 .system_events = system_events_,
                  .suppressions = suppression_checks_,
                  .categorizer = categorizer_,
                  .router = router_,
@@ -168,8 +178,28 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
                     if (!text.empty() && !problems_.contains("suppression", text)) log_.critical("{}", text);
                     problems_.report("suppression", std::move(text));
                 },
-            .added = [this](std::span<const decide::Suppression> entries) { suppression_checks_.added(entries); },
+            .added =
+                [this](std::span<const decide::Suppression> entries) {
+                    system_events_.suppression(SystemEvents::Change::set, entries);
+                    suppression_checks_.added(entries);
+                },
+            .removed =
+                [this](std::span<const decide::Suppression> entries) {
+                    system_events_.suppression(SystemEvents::Change::cleared, entries);
+                },
             .changed = [this](bool any) { categorizer_.send(proto::categorize::Suppressions{any}); }};
+}
+
+Journal::Dependencies QueueManager::journal_dependencies() {
+    return {.loop = context_.loop,
+            .log = log_,
+            .pool = pool_,
+            .files = journal_files_,
+            .report_problem = [this](std::string text) { problems_.report("journal", std::move(text)); },
+            .pause_deliveries =
+                [this](bool too_much_waits) {
+                    driver_.later([this, too_much_waits] { pause_for_journal(too_much_waits); });
+                }};
 }
 
 SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
@@ -278,6 +308,7 @@ void QueueManager::begin() {
         if (info) pauses_.set_reasons(*info);
         return info;
     });
+    journal_.begin();
     keys_.begin();
     suppressions_.open();
     auto recalled = recall_snapshot(*disk_, log_);
@@ -293,6 +324,8 @@ void QueueManager::begin() {
                                                                    .pool = pool_,
                                                                    .files = files_,
                                                                    .intake = intake_,
+                                                                   .events = events_,
+                                                                   .system_events = system_events_,
                                                                    .suppressions = suppressions_,
                                                                    .pauses = pauses_,
                                                                    .stops = stops_,
@@ -359,6 +392,8 @@ void QueueManager::end_of_turn() {
 
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
+    journal_.reconfigure(daemon_config.config.history);
+    if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool);
     keys_.reconfigure(daemon_config.config.idempotency);
     if (listener_) {
@@ -410,8 +445,11 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
 void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done) {
     files_.write_all();
     store_.flush();
-    const bool idle = driver_.engine().counts().active == 0 && store_.outstanding() == 0;
+    const bool recorded = journal_.drain();
+    const bool idle = driver_.engine().counts().active == 0 && store_.outstanding() == 0 && recorded;
     if (idle || Loop::now().monotonic >= until) {
+        journal_.finish();
+        store_.flush();
         save_state();
         return done();
     }
@@ -430,6 +468,24 @@ void QueueManager::save_state() {
                      saved.error().what);
 }
 
+// Nothing is delivered while too many finished messages wait for the journal.
+void QueueManager::pause_for_journal(bool too_much_waits) {
+    using decide::queue::Scope;
+    paused_for_journal_ = too_much_waits;
+    if (too_much_waits)
+        log_.warning("journal: {} finished messages wait for it: nothing is delivered until it has caught up",
+                     Journal::most_waiting);
+    else
+        log_.info("journal: it has caught up: mail is delivered again");
+    const bool resumes = !too_much_waits && !pauses_.everything() && !stopping_;
+    driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
+        if (too_much_waits)
+            engine.pause(Scope::everything, "", now, out);
+        else if (resumes)
+            engine.resume(Scope::everything, "", now, out);
+    });
+}
+
 // ---- status ----
 
 std::string QueueManager::not_accepting() const {
@@ -442,6 +498,7 @@ std::string QueueManager::not_accepting() const {
 std::string QueueManager::not_delivering() const {
     if (stopping_) return "postrider is stopping";
     if (const auto paused = pauses_.everything()) return *paused;
+    if (paused_for_journal_) return "too many finished messages wait for the journal";
     if (agents_.empty()) return "no delivery agent is connected";
     if (!router_.present()) return "the router is not connected";
     if (!categorizer_.present()) return "the categorizer is not connected";

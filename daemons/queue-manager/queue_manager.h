@@ -18,6 +18,9 @@
 #include "daemons/queue-manager/engine_driver/queue_metrics.h"
 #include "daemons/queue-manager/engine_driver/suppression_checks.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/events/message_events.h"
+#include "daemons/queue-manager/events/system_events.h"
+#include "daemons/queue-manager/journal/journal.h"
 #include "daemons/queue-manager/peers/agents.h"
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/queue-manager/peers/delivery_orders.h"
@@ -66,6 +69,7 @@ private:
 
     // ---- how the parts are connected ----
     Suppressions::Dependencies suppression_dependencies();
+    Journal::Dependencies journal_dependencies();
     SpoolScanner::Callbacks scanner_callbacks();
     EngineDriver::Callbacks driver_callbacks();
     Agents::Callbacks agent_callbacks();
@@ -83,6 +87,7 @@ private:
     void end_of_turn();
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void save_state(); // for the next start
+    void pause_for_journal(bool too_much_waits);
 
     QueueStatus queue_status();
     std::string not_accepting() const;  // why; "": it accepts
@@ -93,7 +98,7 @@ private:
     CurrentConfig config_;
     std::unique_ptr<spool::RealDisk> disk_;
     spool::File lock_;
-    bool stopping_ = false;
+    bool stopping_ = false, paused_for_journal_ = false;
     ProblemList problems_{context_.report_problem}; // for `postrider status`
 
     // Files. The suppression list and the reserve outlive the pool's threads, which use them.
@@ -101,20 +106,24 @@ private:
     DiskReserve reserve_{context_.loop, log_, pool_, problems_};
     Suppressions suppressions_{suppression_dependencies()};
     spool::FinishedMessages finished_messages_{*disk_};
+    JournalFiles journal_files_;
     spool::CommitPool pool_;
     spool::Store store_{pool_, spool::StoreOptions{{}, &finished_messages_}};
     common::TurnHook turn_;
+    Journal journal_;
     MessageLoader loader_;
+    MessageEvents events_{journal_, loader_};
+    SystemEvents system_events_{journal_};
     SpoolScanner scanner_{pool_, scanner_callbacks()};
     IdempotencyKeys keys_;
     QuarantineCleaner cleaner_;
-    FinishedLog finished_{context_.loop, log_, pool_, finished_messages_, problems_};
+    FinishedLog finished_;
     MessageFiles files_;
     SpoolGauges spool_gauges_;
 
     // The engine, and its input apart from the other daemons' replies.
     EngineDriver driver_;
-    UndeliveredLog undelivered_{log_, context_.metrics, loader_};
+    UndeliveredLog undelivered_{log_, context_.metrics, loader_, events_};
     SuppressionChecks suppression_checks_;
     MessageIntake intake_;
     Scrub scrub_;

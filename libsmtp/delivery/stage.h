@@ -1,5 +1,6 @@
 // The stages of sending a message to its next hop: where a reply was given, or a failure happened.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,6 +23,13 @@ enum class Stage : std::uint8_t {
     last_ = local,
 };
 
+// In one word that never changes, for programs that read what Postrider
+// records.
+constexpr std::string_view name_of(Stage stage) {
+    constexpr std::string_view names[] = {"none", "lookup", "connect", "banner",  "ehlo",      "tls",  "auth",
+                                          "mail", "rcpt",   "data",    "content", "final_dot", "local"};
+    return names[static_cast<std::size_t>(stage)];
+}
 // What was asked, as the log names it: "MAIL FROM command", "end of DATA command"; "" for stages without one.
 constexpr std::string_view command_of(Stage stage) {
     switch (stage) {

@@ -37,6 +37,10 @@ ROOMS = {
     "libspool/message": {"libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
+    # what became of every message: lines of the journal, numbered, written and made durable
+    "libspool/journal": {"libsmtp/text", "libspool/disk", "libspool/format"},
+    # the journal's segments: read, sealed, searched block by block
+    "libspool/journal/segments": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/journal"},
     # the hosts of a next hop, in the order they are tried
     "daemons/decide/hosts": set(),
     # what a failure means, advice on it, choice of source
@@ -118,7 +122,8 @@ ROOMS = {
     # the registry of metrics and their values in a process
     "daemons/common/logging/metrics": {"daemons/common/proto"},
     # what delivery agents share: message cache, log line, loop check
-    "daemons/common/delivery": {"daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/runtime"},
+    "daemons/common/delivery": {"daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/proto",
+        "daemons/common/runtime"},
     # frames, channels and handshakes on UNIX sockets
     "daemons/common/ipc": {"daemons/common/logging", "daemons/common/net", "daemons/common/proto",
         "daemons/common/runtime"},
@@ -161,6 +166,8 @@ ROOMS = {
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/message", "daemons/decide/queue"},
+    # questions to the journal: query words, search, what became of a message
+    "daemons/common/history": {"daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them
@@ -197,6 +204,8 @@ ROOMS = {
     "daemons/master": {"daemons/master/children", "daemons/master/secrets", "daemons/master/system"},
     # collects the daemons' metrics and serves them to Prometheus
     "daemons/metrics": set(),
+    # compresses and indexes the journal, and removes what is too old
+    "daemons/events": set(),
     # accepts local submissions from a socket and the drop directory
     "daemons/pickup": set(),
     # Postfix's administration commands, as far as scripts use them
@@ -207,36 +216,46 @@ ROOMS = {
     "daemons/postrider/configuration": {"daemons/postrider/command"},
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command"},
+    # what became of mail, and the files of the journal
+    "daemons/postrider/history": set(),
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys
     "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
-    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/queue",
-        "daemons/postrider/service", "daemons/postrider/setup"},
+    "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
+        "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure
     "daemons/queue-manager/conversion": set(),
     # route queries and test deliveries for operators, with advice
     "daemons/queue-manager/probe": {"daemons/queue-manager/conversion"},
+    # the journal: lines that are written and synced together, and what waits for that
+    "daemons/queue-manager/journal": set(),
     # reads, changes, checks and cleans the spool's files and stores
     "daemons/queue-manager/spool": set(),
     # what operators see and pause: listings, JSON, pauses, a reload's effects; the showq socket
     "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
         "daemons/queue-manager/spool"},
+    # what happens to messages, as events of the journal
+    "daemons/queue-manager/events": {"daemons/queue-manager/conversion", "daemons/queue-manager/journal",
+        "daemons/queue-manager/spool"},
     # reports events to the queue engine and has its actions executed
-    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/spool"},
+    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/conversion", "daemons/queue-manager/events",
+        "daemons/queue-manager/spool"},
     # the conversations with the other daemons
     "daemons/queue-manager/peers": {"daemons/queue-manager/conversion", "daemons/queue-manager/engine_driver",
-        "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/events", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
     # the control socket: one class for each kind of request
     "daemons/queue-manager/requests": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/probe",
+        "daemons/queue-manager/spool"},
     # builds and connects the queue manager's parts; executes the engine's actions; main program
     "daemons/queue-manager": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
-        "daemons/queue-manager/engine_driver", "daemons/queue-manager/peers", "daemons/queue-manager/probe",
-        "daemons/queue-manager/requests", "daemons/queue-manager/spool"},
+        "daemons/queue-manager/engine_driver", "daemons/queue-manager/events", "daemons/queue-manager/journal",
+        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/requests",
+        "daemons/queue-manager/spool"},
     # finds the next hops of domains; MTA-STS policies and TLS reports
     "daemons/router": set(),
     # the sendmail, mailq and newaliases commands

@@ -22,7 +22,7 @@ SERVICE, GROUP = "nobody", "nogroup"  # any user without rights does for one
 OPERATORS, OWNER = "staff", "games"
 SERVERS = {"queue-manager": ("submission", "delivery", "categorize", "route", "report"),
            "categorizer": ("recipient_check",), "router": ("tls-results",), "local": ("user_files",), "metrics": ("figures",)}
-PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression")
+PLACES = ("bad", "drop", "index", "quarantine", "quarantine/incomplete", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history")
 WRITERS = ("smtpd", "pickup", "bounce")  # have a directory below incoming/
 
 

@@ -15,7 +15,7 @@ from harness.faults import ERRORS, EVERY, Faults
 from harness.sink import only
 from harness.watch import wait_until
 
-DAEMONS = ("smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce")
+DAEMONS = ("smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce", "events")
 # Where something has been wrong, or where much could be.
 CHOSEN = [("smtpd", "open", "EMFILE"), ("smtpd", "accept", "EMFILE"), ("pickup", "open", "EMFILE"), ("pickup", "unlink", "EIO"),
           ("categorizer", "open", "EMFILE"), ("queue-manager", "open", "EMFILE"), ("queue-manager", "write", "EIO"),

@@ -117,7 +117,7 @@ def test_counts_are_what_was_done(metered, remote):
     # one line in the log for each of these
     assert figures.sum("postrider_smtpd_session_ends_total") == len(mta.logged(r"smtpd\[.*disconnect from"))
     assert figures("postrider_smtpd_sessions_total") == len(mta.logged(r"smtpd\[.*: connect from"))
-    for process in ("smtpd", "queue-manager", "smtp-client", "local", "pickup", "router", "categorizer", "bounce", "metrics"):
+    for process in ("smtpd", "queue-manager", "smtp-client", "local", "pickup", "router", "categorizer", "bounce", "metrics", "events"):
         assert figures("postrider_processes", process=process) == len(mta.pids(process))
         assert figures("postrider_process_resident_memory_bytes", process=process) > 1 << 20
         assert restart_count(figures, process) == 0

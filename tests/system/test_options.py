@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.journal import Journal
 from harness.mta import BUILD
 from harness.watch import wait_until
 
@@ -22,6 +23,13 @@ def busy(of_the_module):
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords")}
     mta.config["listen.submission"]["auth"] = False
     (mta.folder / "postfix").mkdir()
+    (mta.folder / "journal.toml").write_text(f'[spool]\ndirectory = "{mta.folder}/journal"\n')
+    journal = Journal(mta.folder / "journal/history")
+    for _ in range(2):
+        journal.message("ann@remote.example", deferrals=1)
+    journal.publish()
+    journal.message("bob@remote.example", outcome="deferred", finish=False)
+    journal.write("config.reloaded")
     (mta.folder / "postfix/main.cf").write_text("myhostname = mail.options.example\n")
     mta.config["retry.patient"] = {"kind": "fixed", "interval": "9m"}
     mta.start()
@@ -101,6 +109,16 @@ POSTRIDER = [
         then=lambda mta, i, done: None if WHY in mta.command("status").stdout else pytest.fail("not in status")),
     row("resume", "--reason", "resume", "queue", "other.example", "--reason", WHY, "-c", "{file}"),
     row("force", "--reason", "force", "queue", "remote.example", "--reason", WHY, "-c", "{file}"),
+    row("history", "--attempts", "history", "ann@remote.example", "--attempts", "-c", "{folder}/journal.toml", out="451 4.7.1 try later"),
+    row("history", "--events", "history", "ann@remote.example", "--events", "-c", "{folder}/journal.toml", out="message.accepted"),
+    row("history", "--follow", "history", "--follow", "--attempts", "-c", "{folder}/journal.toml", status=64, err="--follow prints events"),
+    row("history", "--limit", "history", "ann@remote.example", "--limit", "1", "-c", "{folder}/journal.toml", err="only the newest 1"),
+    row("history", "--summary", "history", "--summary", "by=class", "-c", "{folder}/journal.toml", out="^ +2 +0 +2 +0 +rate$"),
+    row("history", "--all", "history", "bob@remote.example", "--all", "-c", "{folder}/journal.toml", out="bob@remote.example"),
+    row("journal verify", "--all", "journal", "verify", "--all", "-c", "{folder}/journal.toml", out="^10 events, numbers 1 to 10"),
+    row("journal cat", "--start-at", "journal", "cat", "--start-at", "7", "-c", "{folder}/journal.toml", out=r'^\{"v":1,"seq":7,'),
+    row("journal cat", "--follow", "journal", "cat", "--follow", "--all", "-c", "{folder}/journal.toml", status=64, err="--follow prints only"),
+    row("journal cat", "--all", "journal", "cat", "--all", "-c", "{folder}/journal.toml", out=r'^\{"v":1,"seq":10,'),
     row("try", "--from", "try", "ann@remote.example", "--from", "bob@test.example", "-v", "-c", "{file}", out="MAIL FROM:<bob@test.example>"),
     row("try", "--host", "try", "ann@elsewhere.example", "--host", "{sink}", "-v", "-c", "{file}", out="EHLO mta.test.example"),
     row("try", "--all", "try", "ann@remote.example", "--all", "-c", "{file}", out="250"),

@@ -75,8 +75,8 @@ std::string told(const std::vector<config::Problem>& problems) {
 } // namespace
 
 EffectiveConfig::EffectiveConfig(const config::Config& config, std::string warning)
-    : mta(config.mta), spool(config.spool), local(config.local), submit(config.submit), master(config.master),
-      idempotency(config.idempotency), pools(config.pools), pool_choice(config.pool_choice),
+    : mta(config.mta), spool(config.spool), history(config.history), local(config.local), submit(config.submit),
+      master(config.master), idempotency(config.idempotency), pools(config.pools), pool_choice(config.pool_choice),
       warning(std::move(warning)) {}
 
 std::expected<EffectiveConfig, std::vector<config::Problem>> effective_config(std::string_view given) {
@@ -125,6 +125,8 @@ std::string effective_config_text(const config::Config& config) {
                        "admin_group = {}\n"
                        "[spool]\n"
                        "directory = {}\n"
+                       "[history]\n"
+                       "directory = {}\n"
                        "[local]\n"
                        "aliases = [{}]\n"
                        "[submit]\n"
@@ -134,8 +136,9 @@ std::string effective_config_text(const config::Config& config) {
                        "stop_timeout = {}\n",
                        toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin),
                        config.mta.users, toml_text(config.mta.user), toml_text(config.mta.admin_group),
-                       toml_text(config.spool.directory), fmt::join(aliases, ", "), config.submit.message_size,
-                       config.submit.recipients, toml_text(config::print_duration(config.master.stop_timeout)));
+                       toml_text(config.spool.directory), toml_text(config.history.directory), fmt::join(aliases, ", "),
+                       config.submit.message_size, config.submit.recipients,
+                       toml_text(config::print_duration(config.master.stop_timeout)));
 }
 
 } // namespace common

@@ -13,6 +13,7 @@
 #include "daemons/common/config/sections/recipients/local.h"
 #include "daemons/common/config/sections/server/idempotency.h"
 #include "daemons/common/config/sections/server/submit.h"
+#include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/mta.h"
 #include "daemons/common/config/sections/system/spool.h"
@@ -29,6 +30,7 @@ struct EffectiveConfig {
     // Not out of the file itself: all but what effective_config_text() has are defaults.
     config::Mta mta;
     config::Spool spool;
+    config::History history;
     config::Local local;
     config::Submit submit;
     config::Master master;

@@ -22,6 +22,7 @@
 #include "daemons/common/config/sections/server/smtpd.h"
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
+#include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/config/sections/system/log.h"
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/metrics.h"
@@ -50,6 +51,7 @@ struct Config {
     std::string file; // as given to parse()
     Mta mta;
     Spool spool;
+    History history;
     Log log;
     Local local;
     std::vector<Listener> listeners; // never empty after parse()

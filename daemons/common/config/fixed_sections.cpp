@@ -7,6 +7,7 @@ namespace config {
 std::vector<Section> fixed_sections(Config& c) {
     return {section_for(c.mta),
             section_for(c.spool),
+            section_for(c.history),
             section_for(c.log),
             section_for(c.local),
             section_for(c.relay),

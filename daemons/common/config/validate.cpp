@@ -386,6 +386,7 @@ void Settlement::settle_files() {
         config_.files.push_back({path, key, place.line, place.column});
     };
     toml_.resolve(config_.spool.directory);
+    toml_.resolve(config_.history.directory);
     toml_.resolve(config_.log.file);
     toml_.resolve(config_.log.syslog_socket);
     toml_.resolve(config_.local.mailbox.path);

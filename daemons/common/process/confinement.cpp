@@ -108,8 +108,14 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.clear();
         a.network = false;
         break;
+    case Role::events: // the journal, and no mail
+        a.look.clear();
+        a.write.push_back(config.history.path(spool));
+        a.network = false;
+        break;
     case Role::queue_manager:
         a.write.push_back(spool);
+        if (!config.history.directory.empty()) a.write.push_back(config.history.directory);
         a.network = false;
         break;
     case Role::local: // becomes the recipient, whose rights then apply

@@ -23,10 +23,12 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         auto& metrics = add(Role::metrics);
         metrics.metrics_listeners = true;
         metrics.local_sockets = {"metrics"};
-        metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
-                           Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce};
+        metrics.expects = {Role::smtpd,       Role::pickup, Role::categorizer, Role::router, Role::queue_manager,
+                           Role::smtp_client, Role::local,  Role::bounce,      Role::events};
         metrics.stop_phase = 3;
     }
+
+    if (config.history.enabled) add(Role::events).stop_phase = 3;
 
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};

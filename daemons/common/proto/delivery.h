@@ -32,6 +32,7 @@
 #include "libsmtp/delivery/stage.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
+#include "libspool/journal/message_facts.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -157,11 +158,18 @@ struct RecipientResult {
     std::uint32_t reply = 0;     // index into Done::replies
     bool report_success = false; // delivered; the sender asked for a report (NOTIFY=SUCCESS) and no later
                                  // server has taken that over (RFC 3461)
+    // For the journal.
+    std::string address = {};  // "": unknown, or those of all are longer than most_addresses
+    std::string original = {}; // as the sender gave it, if different
+    std::uint32_t attempt = 0; // which one for this recipient, from 1
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
         f("outcome", m.outcome);
         f("reply", m.reply);
         f("report_success", m.report_success);
+        f("address", m.address);
+        f("original", m.original);
+        f("attempt", m.attempt);
     }
 };
 
@@ -242,10 +250,17 @@ struct Done {                     // agent → queue-manager
     std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
     std::int64_t started = 0;      // µs since 1970
     std::int64_t transmission = 0; // µs from MAIL to the last reply
-    std::uint32_t part = 0;        // of the replies; all else is in the first
+    // For the journal.
+    spool::journal::MessageFacts about; // the message
+    std::string link;
+    std::uint64_t connection_use = 0; // deliveries over the session, with this one
+    std::int64_t setup = 0;           // µs until the connection was up, if this delivery waited for it
+    std::uint32_t part = 0;           // of the replies; all else is in the first
     bool more = false;
     std::uint64_t key() const { return delivery; }
-    Done continued() const { return {.delivery = delivery, .queue_id = queue_id, .results = {}, .replies = {}}; }
+    Done continued() const {
+        return {.delivery = delivery, .queue_id = queue_id, .results = {}, .replies = {}, .about = {}};
+    }
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -262,8 +277,15 @@ struct Done {                     // agent → queue-manager
         f("source", m.source);
         f("started", m.started);
         f("transmission", m.transmission);
+        f("about", m.about);
+        f("link", m.link);
+        f("connection_use", m.connection_use);
+        f("setup", m.setup);
     }
 };
+
+// Bytes of addresses that a Done names: its results are in one frame (ipc/frame.h).
+inline constexpr std::size_t most_addresses = 256 << 10;
 
 // The size in the queue-manager's memory of a Done received in parts: ten thousand recipients with the longest replies.
 inline constexpr std::size_t largest_done = 32 << 20;

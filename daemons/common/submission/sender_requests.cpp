@@ -115,10 +115,6 @@ std::string apply_sender_requests(const SenderRequestRules& rules, Submitter sub
     return "";
 }
 
-bool has_sender_requests(const smtp::ControlFields& asked) {
-    return std::ranges::any_of(requests, [&](auto field) { return asked.count(field) > 0; });
-}
-
 std::string text_of_sender_requests(const smtp::ControlFields& asked) {
     auto out = asked.value(pool_field);
     for (const auto field : requests)

@@ -32,8 +32,6 @@ std::string request_field(std::string_view name, std::string_view value);
 std::string apply_sender_requests(const SenderRequestRules& rules, Submitter submitter,
                                   const smtp::ControlFields& asked, spool::Envelope& envelope);
 
-bool has_sender_requests(const smtp::ControlFields& asked);
-
 // The requests as they were written, for the comparison of messages with the same idempotency key.
 std::string text_of_sender_requests(const smtp::ControlFields& asked);
 

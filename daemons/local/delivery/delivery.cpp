@@ -1,5 +1,6 @@
 #include "daemons/local/delivery/delivery.h"
 #include "daemons/common/delivery/delivered_to.h"
+#include "daemons/common/delivery/message_description.h"
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/common/text/idn.h"
@@ -322,8 +323,12 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
     out.done.queue_id = order.queue_id;
     out.done.started = started.wall.time_since_epoch().count();
     Order taken;
-    auto reader = messages.open(order.queue_id, proto::delivery::file_of(order),
-                                [&](const spool::MessageState& state) { taken = Order::of(order, state); });
+    Done description;
+    for (const auto number : order.recipients) description.results.push_back({.recipient = number});
+    auto reader = messages.open(order.queue_id, proto::delivery::file_of(order), [&](const spool::MessageState& state) {
+        taken = Order::of(order, state);
+        common::describe_message(description, state);
+    });
     if (reader) {
         Delivery(order.queue_id, taken, settings, *reader, checks, unreaped).run(out);
     } else {
@@ -342,6 +347,8 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
         reply.stage = proto::delivery::Stage::local;
         out.done.replies = {reply};
     }
+    common::copy_description(description, out.done);
+    out.done.link = "local";
     out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
     CRASH_POINT("local.before_done");
     return out;

@@ -149,7 +149,9 @@ Result<> RuntimeDirectory::make_slots(const config::Config& config) {
     AsUser as(users_.service);
     TRY(as.well());
     auto disk = TRY(spool::RealDisk::open_at(spool_));
-    return spool::prepare_spool(*disk, writer_slots(config));
+    TRY(spool::prepare_spool(*disk, writer_slots(config)));
+    if (config.history.enabled) TRY(make_directory(config.history.path(spool_), 0700));
+    return {};
 }
 
 // Only then may members of the group write there.

@@ -35,7 +35,7 @@ public:
     // In good order: the next one finds nothing odd. Does nothing if it was never acquired.
     void release();
 
-    // incoming/ directories for all writers this configuration wants.
+    // incoming/ directories for all writers this configuration wants, and that of the journal.
     spool::Result<> make_slots(const config::Config& config);
     spool::Result<> bind_local_sockets();
     // Sockets that systemd opened, by address: used instead of binding there. Kept permanently, so that a

@@ -1,6 +1,7 @@
 #include "daemons/postrider/setup/setup_text.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/setup/zone_text.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider::setup {

@@ -1,5 +1,6 @@
 #include "daemons/postrider/setup/zone_text.h"
 #include "daemons/postrider/command/txt_strings.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider::setup {

@@ -8,6 +8,8 @@
 #include "daemons/postrider/configuration/map.h"
 #include "daemons/postrider/configuration/passwd.h"
 #include "daemons/postrider/configuration/separate_programs.h"
+#include "daemons/postrider/history/history_command.h"
+#include "daemons/postrider/history/journal_commands.h"
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/postrider/queue/modify_commands.h"
 #include "daemons/postrider/queue/spool.h"
@@ -104,6 +106,18 @@ constexpr Option setup_options[] = {
 constexpr Option map_options[] = {{"--query", "KEY", "look up KEY and print the result; exit status 1: not found"},
                                   {"--check", "", "check that these tables, or all that are configured, can be read"}};
 
+constexpr Option history_options[] = {
+    {"--attempts", "", "show each attempt of each message"},
+    {"--events", "", "show every event of each message"},
+    {"--follow", "", "print matching events as they are written"},
+    {"--limit", "N", "show at most N messages (default: 100), or N groups"},
+    {"--summary", "by=GROUP", "count events by class, link, day, submitter, domain, reply or type"},
+    {"--all", "", "read also what is not known to be on stable storage"}};
+constexpr Option verify_options[] = {{"--all", "", "read also what is not known to be on stable storage"}};
+constexpr Option journal_cat_options[] = {{"--start-at", "NUMBER", "begin with the event of this number"},
+                                          {"--follow", "", "continue with events as they are written"},
+                                          {"--all", "", "read also what is not known to be on stable storage"}};
+
 constexpr Command table[] = {
     {"run", "", 0, 0, run_options, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
@@ -155,6 +169,12 @@ constexpr Command table[] = {
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
     {"explain", "ID|ADDRESS", 1, 1, {}, "explain why a message waits, or where mail for an address would go", explain},
+    {"history", "[ADDRESS|ID|MESSAGE-ID|WORD...]", 0, unlimited, history_options,
+     "show what became of mail, newest first, from the journal", history_command},
+    {"journal status", "", 0, 0, {}, "show which events the journal has, and how large it is", journal_status},
+    {"journal verify", "", 0, 0, verify_options, "read the whole journal; show damage and missing numbers",
+     journal_verify},
+    {"journal cat", "", 0, 0, journal_cat_options, "print the events of the journal as JSON lines", journal_cat},
     {"try", "[ADDRESS]", 0, 1, try_options,
      "connect to the next hop of an address, up to RCPT, and show each step; or show which access rule decides",
      try_address},

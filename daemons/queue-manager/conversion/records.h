@@ -20,6 +20,7 @@ public:
     Result(const Result&) = delete;
 
     const decide::queue::Done& event() const { return event_; }
+    const proto::delivery::Done& report() const { return done_; }
     // The attempt as a record, for those of `numbers` (all with the same outcome).
     std::optional<spool::Attempt> attempt(std::span<const decide::queue::RecipientNumber> numbers) const;
     // The attempts that failed permanently, one record for each reply: the reasons must survive a restart, because the

@@ -34,7 +34,14 @@ void MessageIntake::accept(spool::QueueId id, spool::Location location, std::uin
     if (origin == decide::queue::Origin::submitted) message.mark_new();
     if (locked_.contains(id)) message.mark_with_earlier_agent();
     deps_.keys.seen(id, state.envelope);
-    if (message.finished()) return deps_.files.remove(id, location);
+    if (message.finished()) {
+        deps_.events.found_finished(id, state);
+        return deps_.files.remove(id, location);
+    }
+    if (origin == decide::queue::Origin::submitted)
+        deps_.events.accepted(id, state, size);
+    else if (!deps_.driver.engine().message(id, common::Loop::now()))
+        deps_.events.found(id, location, state, size);
     const EventContext::Accepted accepted{id, state, size};
     bool fresh = false;
     deps_.driver.tell(

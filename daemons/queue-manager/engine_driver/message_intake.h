@@ -6,6 +6,7 @@
 #include "daemons/common/runtime/timer.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/rate.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/spool/idempotency_keys.h"
 #include "daemons/queue-manager/spool/message_files.h"
 #include "daemons/queue-manager/spool/message_loader.h"
@@ -30,6 +31,7 @@ public:
         MessageLoader& loader;
         SpoolScanner& scanner;
         IdempotencyKeys& keys;
+        MessageEvents& events;
         ProblemList& problems;
         std::function<void()> written;                 // the store must be flushed at the end of the turn
         std::function<void(spool::QueueId)> known_now; // the engine knows that message from now on

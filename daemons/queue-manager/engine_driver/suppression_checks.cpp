@@ -56,6 +56,10 @@ SuppressionChecks::LookupResult SuppressionChecks::look_up(const common::Suppres
     return out;
 }
 
+bool is_own_postmaster(std::string_view address, const CurrentConfig& config) {
+    return common::is_own_postmaster(address, config->local.domains);
+}
+
 void SuppressionChecks::check(const decide::queue::AskSuppressions& action, std::span<const std::uint32_t> numbers) {
     if (!deps_.suppressions.any()) { // the list is empty: no file needs to be read
         deps_.driver.later([this, delivery = action.delivery] {
@@ -147,9 +151,7 @@ void SuppressionChecks::add_refused(const proto::delivery::Done& done) {
                 if (number >= state.recipients.size()) continue;
                 const auto& address = state.recipients[number].address;
                 auto recipient = decide::suppression_recipient(address, common::name_folding());
-                if (!recipient || recipient->starts_with('@') ||
-                    common::is_own_postmaster(address, deps_.config->local.domains))
-                    continue;
+                if (!recipient || recipient->starts_with('@') || is_own_postmaster(address, deps_.config)) continue;
                 deps_.suppressions.refused({.recipient = std::move(*recipient),
                                             .sender = "",
                                             .reason = "rejected by its server, message " + id.text(),

@@ -19,6 +19,9 @@
 
 namespace queue_manager {
 
+// The postmaster of a local domain: never suppressed.
+bool is_own_postmaster(std::string_view address, const CurrentConfig& config);
+
 class SuppressionChecks {
 public:
     struct Dependencies { // all outlive it

@@ -32,7 +32,9 @@ DeliveryStatus status_of(Outcome outcome, bool verify) {
 
 void UndeliveredLog::write_discarded(spool::QueueId id, const EventContext::Categorization& answer,
                                      std::span<const std::uint32_t> numbers, smtp::WallTime now) {
+    std::vector<MessageEvents::Discarded> events;
     for (const DiscardedRecipient* each : discarded_among(answer.judgement.discarded, numbers)) {
+        events.push_back({each->to, each->original_to, each->reason.status, each->reason.text});
         const common::DeliveryLine line{.queue_id = id,
                                         .to = each->to,
                                         .original_to = each->original_to,
@@ -43,6 +45,7 @@ void UndeliveredLog::write_discarded(spool::QueueId id, const EventContext::Cate
         common::write(log_.context("discard"), line);
         common::count(metrics_, common::Transport::none, line);
     }
+    events_.discarded(id, spool::Location::incoming, std::move(events));
 }
 
 std::vector<spool::Property> discarded_records(const std::vector<DiscardedRecipient>& discarded,
@@ -92,6 +95,7 @@ void UndeliveredLog::write(spool::QueueId id, const spool::MessageState& state, 
         for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
             if (!state.recipients[number].accounted_for()) lines.numbers.push_back(number);
     const bool good = lines.outcome == Outcome::delivered;
+    if (lines.outcome == Outcome::failed) events_.failed_untried(id, state, lines.numbers, lines.reason);
     for (const auto number : lines.numbers) {
         if (number >= state.recipients.size()) continue;
         const auto& recipient = state.recipients[number];

@@ -1,11 +1,13 @@
 // The delivery lines of recipients that no agent had: those that are discarded, those whose link is backing off, those
 // that the categorizer or the router cannot resolve. They are gathered while the engine's actions are executed and
-// written afterwards, because the addresses are in the message's file. Knows log and metrics; must not know the engine.
+// written afterwards, because the addresses are in the message's file. The journal gets those that are final. Knows
+// log, metrics and events; must not know the engine.
 #pragma once
 #include "daemons/common/logging/log.h"
 #include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/queue-manager/conversion/categorization.h"
 #include "daemons/queue-manager/engine_driver/event_context.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/spool/message_loader.h"
 #include "libspool/format/property.h"
 #include <cstdint>
@@ -17,8 +19,8 @@ namespace queue_manager {
 
 class UndeliveredLog {
 public:
-    UndeliveredLog(common::Log& log, common::Metrics& metrics, MessageLoader& loader)
-        : log_(log), metrics_(metrics), loader_(loader) {}
+    UndeliveredLog(common::Log& log, common::Metrics& metrics, MessageLoader& loader, MessageEvents& events)
+        : log_(log), metrics_(metrics), loader_(loader), events_(events) {}
     UndeliveredLog(const UndeliveredLog&) = delete;
 
     struct Lines {                          // relay=none
@@ -42,6 +44,7 @@ private:
     common::Log& log_;
     common::Metrics& metrics_;
     MessageLoader& loader_;
+    MessageEvents& events_;
     std::map<spool::QueueId, std::vector<Lines>> gathered_;
 };
 

@@ -4,12 +4,33 @@
 #include "daemons/common/runtime/crash_point.h"
 #include "daemons/queue-manager/conversion/soft_bounce.h"
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace queue_manager {
+
+namespace {
+
+// Of the recipients asked about, those that become others.
+std::vector<MessageEvents::Expansion> expansions_of(const CategorizationInput& subject,
+                                                    const std::vector<spool::Property>& records) {
+    std::vector<MessageEvents::Expansion> out;
+    for (const auto& record : records) {
+        const auto* expanded = std::get_if<spool::Expanded>(&record);
+        if (expanded == nullptr) continue;
+        std::map<std::uint32_t, std::vector<std::string>> by_origin;
+        for (const auto& added : expanded->added) by_origin[added.origin].push_back(added.address);
+        for (const auto& asked : subject.open)
+            if (const auto into = by_origin.find(asked.number); into != by_origin.end())
+                out.push_back({asked.address, std::move(into->second)});
+    }
+    return out;
+}
+
+} // namespace
 
 CategorizerClient::CategorizerClient(const Dependencies& dependencies)
     : deps_(dependencies),
@@ -128,13 +149,17 @@ void CategorizerClient::answered(const proto::categorize::Categorized& answer) {
     auto records = std::exchange(judgement->records, {});
     const auto unchanged = std::exchange(judgement->unchanged, {});
     const auto sync = judgement->expanded ? spool::Sync::yes : spool::Sync::no;
-    deps_.files.record_categorization(
-        id, std::move(records), unchanged, sync,
-        [this, id, judgement = *std::move(judgement), asked = std::move(asked)](spool::Result<> written) {
-            if (!written) return failed(id, fmt::format("cannot be recorded: {}", written.error().what));
-            deps_.undelivered.add(id, judgement.recipients);
-            settle(id, judgement, asked);
-        });
+    auto expansions = expansions_of(asked, records);
+    deps_.files.record_categorization(id, std::move(records), unchanged, sync,
+                                      [this, id, judgement = *std::move(judgement), asked = std::move(asked),
+                                       expansions = std::move(expansions)](spool::Result<> written) mutable {
+                                          if (!written)
+                                              return failed(
+                                                  id, fmt::format("cannot be recorded: {}", written.error().what));
+                                          deps_.events.expanded(id, spool::Location::incoming, std::move(expansions));
+                                          deps_.undelivered.add(id, judgement.recipients);
+                                          settle(id, judgement, asked);
+                                      });
 }
 
 void CategorizerClient::settle(spool::QueueId id, const Judgement& judgement, const CategorizationInput& subject) {

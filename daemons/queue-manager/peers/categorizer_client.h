@@ -9,6 +9,7 @@
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/undelivered_log.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/peers/service.h"
 #include "daemons/queue-manager/probe/route_query.h"
 #include "daemons/queue-manager/spool/message_files.h"
@@ -32,6 +33,7 @@ public:
         MessageFiles& files;
         MessageLoader& loader;
         UndeliveredLog& undelivered;
+        MessageEvents& events;
         RouteQuery& route_query;                // gets the answers to its questions
         std::function<bool()> any_suppressions; // is there anybody on the suppression list?
     };

@@ -135,6 +135,8 @@ void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const p
         deps_.files.record(id, std::move(failed), spool::Sync::no, acknowledgement);
         deps_.suppressions.add_refused(done);
     }
+    // A result that is repeated may be of a message that is finished.
+    if (done.connection != 0 || deps_.driver.engine().message(id, common::Loop::now())) deps_.events.ended(done);
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.done(result.event(), now, out); },
                       {.result = &result, .acknowledgement = acknowledgement});
 }

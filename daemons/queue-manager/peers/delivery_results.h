@@ -9,6 +9,7 @@
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/suppression_checks.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/peers/agents.h"
 #include "daemons/queue-manager/probe/delivery_probe.h"
 #include "daemons/queue-manager/spool/message_files.h"
@@ -32,6 +33,7 @@ public:
         MessageLoader& loader;
         const SpoolScanner& scanner;
         SuppressionChecks& suppressions;
+        MessageEvents& events;
         DeliveryProbes& probes; // get the answers to their orders
         decide::SourceBackoff& resting;
         std::function<void(spool::QueueId)> too_late_to_cancel; // all of its content has been sent

@@ -84,7 +84,8 @@ void MessageWriters::submitted(std::uint8_t slot, const proto::submission::Submi
         else
             deps_.store.occupies(message.queue_id, file, writers_[slot].serial);
     }
-    if (found_already) return;
+    // One that is finished stays until the journal has it: its file is not to be read again.
+    if (found_already || deps_.scanner.is_finished(message.queue_id)) return;
     const auto origin = message.repeated ? decide::queue::Origin::recovered : decide::queue::Origin::submitted;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated &&

@@ -27,6 +27,8 @@ public:
         spool::CommitPool& pool;
         MessageFiles& files;
         MessageIntake& intake;
+        MessageEvents& events;
+        SystemEvents& system_events;
         Suppressions& suppressions;
         PausesInForce& pauses;
         DeliveryStops& stops;

@@ -50,6 +50,10 @@ std::vector<std::uint32_t> open_recipients(const std::optional<spool::MessageSta
     return out;
 }
 
+spool::journal::MessageFacts facts_of(const std::optional<spool::MessageState>& state) {
+    return state ? spool::journal::facts_of(state->envelope) : spool::journal::MessageFacts();
+}
+
 bool is_scheduled(const decide::queue::MessageInfo& info) {
     return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::scheduled; });
 }
@@ -141,7 +145,7 @@ void MessageChanges::take(const Shared& change, const Walk& walk, std::vector<Se
         } else if (change->dry_run) {
             ++change->changed;
         } else if (change->op == op::force && !is_scheduled(each.info)) {
-            execute(*change, id);
+            execute(*change, id, {});
         } else if (change->op == op::remove && each.info.active) {
             ++change->open;
             using Before = DeliveryStops::Before;
@@ -187,7 +191,7 @@ void MessageChanges::stopped(const Shared& change, const Walk& walk, const Selec
             });
         });
         const bool goes_on = !selected.info.held;
-        return write(change, walk, {*std::move(info), {}}, left, goes_on);
+        return write(change, walk, {*std::move(info), selected.state}, left, goes_on);
     }
     ++change->skipped;
     ++change->in_flight;
@@ -203,11 +207,11 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
     const auto id = selected.info.id;
     deps_.files.record_durably(
         id, selected.info.location, records_of(*change, open, selected.info.held),
-        [this, change, walk, id, goes_on](spool::Result<> written) {
+        [this, change, walk, id, goes_on, about = facts_of(selected.state)](spool::Result<> written) {
             if (!written && goes_on)
                 deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
             if (written)
-                execute(*change, id);
+                execute(*change, id, about);
             else if (written.error().code == ENOENT)
                 ++change->skipped; // finished meanwhile
             else
@@ -216,13 +220,13 @@ void MessageChanges::write(const Shared& change, const Walk& walk, const Selecte
         });
 }
 
-void MessageChanges::execute(Change& change, spool::QueueId id) {
-    const bool done = apply(change, id);
+void MessageChanges::execute(Change& change, spool::QueueId id, const Facts& about) {
+    const bool done = apply(change, id, about);
     ++(done ? change.changed : change.skipped);
     if (done && change.op == op::force && paused(id)) ++change.kept;
 }
 
-bool MessageChanges::apply(const Change& change, spool::QueueId id) {
+bool MessageChanges::apply(const Change& change, spool::QueueId id, const Facts& about) {
     bool done = false;
     deps_.driver.tell([&](auto& engine, smtp::Now now, auto& out) {
         if (change.op == op::force) done = engine.force(id, now, out);
@@ -239,12 +243,27 @@ bool MessageChanges::apply(const Change& change, spool::QueueId id) {
     if (done && change.op != op::force)
         deps_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
                        change.why);
+    if (done) record_in_journal(change, id, about);
     if (done && change.op == op::remove) {
         using Removal = MessageFiles::Removal;
         const bool kept = !change.permanently && deps_.config->spool.removed_age > smtp::Duration{};
         deps_.files.remove_by_operator(id, kept ? Removal::may_be_restored : Removal::permanently);
     }
     return done;
+}
+
+void MessageChanges::record_in_journal(const Change& change, spool::QueueId id, const Facts& about) {
+    using spool::journal::EventType;
+    const auto changed = [&](EventType type, std::string_view name = {}, std::string_view what = {}) {
+        deps_.events.changed(type, id, about, change.who, change.why, name, what);
+    };
+    if (change.op == op::remove) deps_.events.removed(id, about, change.who, change.why);
+    if (change.op == op::hold) changed(EventType::message_held);
+    if (change.op == op::release) changed(EventType::message_released);
+    if (change.op == op::expire) changed(EventType::message_expiry_changed);
+    if (change.op == op::reprioritise) changed(EventType::message_reprioritized, "lane", change.lane);
+    if (change.op == op::reroute) changed(EventType::message_rerouted, "next_hop", change.to);
+    if (change.op == op::requeue) changed(EventType::message_requeued);
 }
 
 bool MessageChanges::paused(spool::QueueId id) const {

@@ -7,6 +7,7 @@
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
 #include "daemons/queue-manager/engine_driver/message_intake.h"
+#include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/requests/message_selection.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "daemons/queue-manager/spool/message_files.h"
@@ -30,6 +31,7 @@ public:
         const MessageIntake& intake;
         DeliveryStops& stops;
         const MessageSelection& selection;
+        MessageEvents& events;
     };
     MessageChanges(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     MessageChanges(const MessageChanges&) = delete;
@@ -42,6 +44,7 @@ private:
     struct Change;
     using Shared = std::shared_ptr<Change>;
     using Walk = std::shared_ptr<MessageWalk>;
+    using Facts = spool::journal::MessageFacts;
 
     std::string error_in(const Change& change, const nlohmann::json& body) const; // "" none
     void take(const Shared& change, const Walk& walk, std::vector<SelectedMessage> selected);
@@ -51,8 +54,10 @@ private:
     // `open`: its recipients that are left. `goes_on`: if it cannot be written, delivery continues.
     void write(const Shared& change, const Walk& walk, const SelectedMessage& selected,
                const std::vector<std::uint32_t>& open, bool goes_on);
-    void execute(Change& change, spool::QueueId id);      // and counts it
-    bool apply(const Change& change, spool::QueueId id);  // to the engine; false: already so, or the message has gone
+    void execute(Change& change, spool::QueueId id, const Facts& about); // and counts it
+    // To the engine; false: already so, or the message has gone.
+    bool apply(const Change& change, spool::QueueId id, const Facts& about);
+    void record_in_journal(const Change& change, spool::QueueId id, const Facts& about);
     bool paused(spool::QueueId id) const;                 // all of it
     void through(const Shared& change, const Walk& walk); // with one message of the batch
     void finish(const Change& change, bool by_filter);

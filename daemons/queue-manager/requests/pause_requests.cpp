@@ -118,6 +118,8 @@ void PauseRequests::written(const Change& change, Pauses pauses, const spool::Re
         else
             engine.resume(pause.scope, pause.name, now, out);
     });
+    deps_.events.pause(on ? SystemEvents::Change::set : SystemEvents::Change::cleared, word_of(pause.scope), pause.name,
+                       pause.who, pause.why);
     deps_.log.info("{} {} by {}{}", name_of_paused(pause), on ? "paused" : "resumed", pause.who,
                    pause.why.empty() ? "" : ": " + pause.why);
     const bool known = deps_.driver.engine().knows(pause.scope, pause.name);

@@ -6,6 +6,7 @@
 #include "daemons/queue-manager/control/pauses_in_force.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
 #include "daemons/queue-manager/engine_driver/engine_driver.h"
+#include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/requests/replies.h"
 #include "libspool/disk/commit_pool.h"
 #include <deque>
@@ -24,6 +25,7 @@ public:
         EngineDriver& driver;
         spool::CommitPool& pool;
         PausesInForce& pauses;
+        SystemEvents& events;
     };
     PauseRequests(const Dependencies& dependencies, Replies replies) : deps_(dependencies), replies_(replies) {}
     PauseRequests(const PauseRequests&) = delete;

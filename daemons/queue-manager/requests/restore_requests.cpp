@@ -73,6 +73,7 @@ void RestoreRequests::restored(const std::shared_ptr<Restoration>& work, spool::
     if (back) {
         ++work->changed;
         deps_.log.info("{}: restored by {}", id.text(), work->who);
+        deps_.events.changed(spool::journal::EventType::message_restored, id, {}, work->who, "");
     } else if (back.error().code == ENOENT || back.error().code == ENODATA) {
         ++work->skipped;
         if (work->why_not.empty())

@@ -19,6 +19,7 @@ public:
         common::Log& log;
         spool::CommitPool& pool;
         MessageIntake& intake;
+        MessageEvents& events;
         std::function<bool()> loading; // the spool is still being read
     };
     RestoreRequests(Dependencies dependencies, Replies replies) : deps_(std::move(dependencies)), replies_(replies) {}

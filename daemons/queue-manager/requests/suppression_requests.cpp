@@ -1,9 +1,9 @@
 #include "daemons/queue-manager/requests/suppression_requests.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/decide/message/suppression_filter.h"
 #include "daemons/queue-manager/control/control_json.h"
+#include "daemons/queue-manager/engine_driver/suppression_checks.h"
 #include "libsmtp/text/text.h"
 #include <algorithm>
 #include <expected>
@@ -65,10 +65,6 @@ std::expected<Suppressions::Entries, std::string> entries_of(const json& body, s
 
 } // namespace
 
-bool SuppressionRequests::is_own_postmaster(std::string_view address) const {
-    return common::is_own_postmaster(address, deps_.config->local.domains);
-}
-
 void SuppressionRequests::change(const Request& request, const json& body, Suppressions::Operation doing) {
     Suppressions::Order order;
     order.doing = doing;
@@ -80,8 +76,8 @@ void SuppressionRequests::change(const Request& request, const json& body, Suppr
     } catch (const json::exception&) {
         return replies_.refuse(request, "a field of the request has the wrong type", code::bad_request);
     }
-    if (const auto own =
-            std::ranges::find_if(order.entries, [&](const auto& each) { return is_own_postmaster(each.recipient); });
+    if (const auto own = std::ranges::find_if(
+            order.entries, [&](const auto& each) { return is_own_postmaster(each.recipient, deps_.config); });
         own != order.entries.end() && doing == Suppressions::Operation::put)
         return replies_.refuse(request,
                                fmt::format("{} is the local postmaster, which is never suppressed", own->recipient),
@@ -218,7 +214,7 @@ void SuppressionRequests::check(const Request& request, const json& body) {
         return replies_.refuse(request, recipient.error(), code::bad_request);
     if (address.find('@') == address.npos) address = "*@" + address; // any recipient there
     if (address.starts_with('@')) address = "*" + address;
-    const bool own = is_own_postmaster(address);
+    const bool own = is_own_postmaster(address, deps_.config);
     deps_.suppressions.look([this, request, address, sender, own,
                              now = common::Loop::now().wall](const common::SuppressionList* list) {
         auto found =

@@ -32,7 +32,6 @@ public:
 private:
     enum class Purpose : std::uint8_t { list, remove };
     struct Walk;
-    bool is_own_postmaster(std::string_view address) const;
     void walk(const Request& request, const nlohmann::json& body, Purpose purpose);
     void step(const std::shared_ptr<Walk>& walk);
     void remove(const std::shared_ptr<Walk>& walk, Suppressions::Entries matched);

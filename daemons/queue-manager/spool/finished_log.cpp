@@ -17,7 +17,7 @@ void FinishedLog::write() {
         pool.complete([this, result = std::move(result)] {
             writing_ = false;
             written(result);
-            if (messages_.has_unwritten()) timer_.start(pause);
+            if (messages_.has_unwritten()) timer_.start(pause_);
         });
     });
 }

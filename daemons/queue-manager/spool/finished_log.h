@@ -12,23 +12,26 @@ namespace queue_manager {
 
 class FinishedLog {
 public:
+    // How long removals are collected. Short where many come at a time, because they have waited for the journal.
+    static constexpr smtp::Duration usual_pause = std::chrono::milliseconds(250),
+                                    short_pause = std::chrono::milliseconds(20);
     // All outlive it; `messages` also outlives the pool's threads.
     FinishedLog(common::Loop& loop, common::Log& log, spool::CommitPool& pool, spool::FinishedMessages& messages,
-                ProblemList& problems)
-        : log_(log), pool_(pool), messages_(messages), problems_(problems), timer_(loop, [this] { write(); }) {}
+                ProblemList& problems, smtp::Duration pause = usual_pause)
+        : log_(log), pool_(pool), messages_(messages), problems_(problems), pause_(pause),
+          timer_(loop, [this] { write(); }) {}
     FinishedLog(const FinishedLog&) = delete;
 
     // What the file names, for the scan of the spool; null: it cannot be used, and this is reported.
     std::shared_ptr<const spool::FinishedIndex> open();
     // A message has been removed.
     void removed() {
-        if (!timer_.armed() && !writing_) timer_.start(pause);
+        if (!timer_.armed() && !writing_) timer_.start(pause_);
     }
     // For an orderly stop: everything, now.
     void finish();
 
 private:
-    static constexpr smtp::Duration pause = std::chrono::milliseconds(250);
     void write();
     void written(const spool::Result<>& result);
 
@@ -36,6 +39,7 @@ private:
     spool::CommitPool& pool_;
     spool::FinishedMessages& messages_;
     ProblemList& problems_;
+    const smtp::Duration pause_;
     common::Timer timer_;
     bool writing_ = false;
 };

@@ -14,6 +14,7 @@ MessageFiles::MessageFiles(const Dependencies& dependencies)
     : log_(dependencies.log), store_(dependencies.store), scanner_(dependencies.scanner),
       finished_(dependencies.finished), keys_(dependencies.keys), cleaner_(dependencies.cleaner),
       reserve_(dependencies.reserve), problems_(dependencies.problems), written_(dependencies.written),
+      when_recorded_(dependencies.when_recorded), put_aside_(dependencies.put_aside),
       pending_timer_(dependencies.loop, [this] { write_unwritten(); }),
       removal_retry_(dependencies.loop, [this] { retry_removals(); }) {}
 
@@ -65,8 +66,13 @@ void MessageFiles::write_all() {
 
 // ---- the end of a message ----
 
+void MessageFiles::when_removable(spool::QueueId id, std::move_only_function<void()> then) {
+    const auto shared = std::make_shared<std::move_only_function<void()>>(std::move(then));
+    keys_.when_stored(id, [this, shared] { when_recorded_([shared] { (*shared)(); }); });
+}
+
 void MessageFiles::remove(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement) {
-    keys_.when_stored(id, [this, id, location, acknowledgement = std::move(acknowledgement)] {
+    when_removable(id, [this, id, location, acknowledgement = std::move(acknowledgement)] {
         unlink(id, location, acknowledgement);
     });
 }
@@ -97,7 +103,7 @@ void MessageFiles::remove_by_operator(spool::QueueId id, Removal how) {
     finished(id);
     log_.info("{}: removed", id.text());
     if (how == Removal::permanently) return remove(id, spool::Location::messages);
-    keys_.when_stored(id, [this, id] { move_to_removed(id); });
+    when_removable(id, [this, id] { move_to_removed(id); });
 }
 
 void MessageFiles::move_to_removed(spool::QueueId id) {
@@ -112,11 +118,14 @@ void MessageFiles::move_to_removed(spool::QueueId id) {
 void MessageFiles::quarantine(spool::QueueId id, const std::string& why) {
     log_.critical("{}: {}: moved to quarantine/: inspect it", id.text(), why);
     problems_.report("quarantine", "damaged messages are in quarantine/, the last one " + id.text());
-    store_.quarantine(id, spool::Location::messages, why, [this, id](spool::Result<> moved) {
-        if (!moved) failed(id, moved.error());
-        cleaner_.soon();
+    put_aside_(id, why);
+    when_recorded_([this, id, why] {
+        store_.quarantine(id, spool::Location::messages, why, [this, id](spool::Result<> moved) {
+            if (!moved) failed(id, moved.error());
+            cleaner_.soon();
+        });
+        written_();
     });
-    written_();
 }
 
 void MessageFiles::failed(spool::QueueId id, const spool::Error& error) {

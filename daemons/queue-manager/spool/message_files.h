@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,9 @@ public:
         DiskReserve& reserve;
         ProblemList& problems;
         std::function<void()> written; // the store must be flushed at the end of the turn
+        // Calls back when what became of messages until now is on stable storage, in the journal.
+        std::function<void(std::move_only_function<void()>)> when_recorded;
+        std::function<void(spool::QueueId, std::string_view why)> put_aside; // it goes to quarantine/
     };
     explicit MessageFiles(const Dependencies& dependencies);
     MessageFiles(const MessageFiles&) = delete;
@@ -63,8 +67,8 @@ public:
 
     // Every recipient is accounted for: scans ignore its file.
     void finished(spool::QueueId id) { scanner_.finished(id); }
-    // Removes the file of a finished message once its idempotency key is stored. If that fails, it is retried: after a
-    // restart the message would be delivered again.
+    // Removes the file of a finished message once its idempotency key is stored and the journal has what became of it.
+    // If that fails, it is retried: after a restart the message would be delivered again.
     void remove(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
     enum class Removal : std::uint8_t { may_be_restored, permanently };
     // By an operator. The engine has forgotten it.
@@ -77,6 +81,8 @@ public:
 
 private:
     void write_unwritten(); // records pending for a while
+    // Everything that makes a message's file disappear from where recovery looks comes through here.
+    void when_removable(spool::QueueId id, std::move_only_function<void()> then);
     void unlink(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement);
     void move_to_removed(spool::QueueId id);
     void retry_removals();
@@ -90,6 +96,8 @@ private:
     DiskReserve& reserve_;
     ProblemList& problems_;
     std::function<void()> written_;
+    std::function<void(std::move_only_function<void()>)> when_recorded_;
+    std::function<void(spool::QueueId, std::string_view)> put_aside_;
     PendingRecords pending_;
     common::Timer pending_timer_, removal_retry_;
     std::vector<std::pair<spool::QueueId, spool::Location>> unremoved_;

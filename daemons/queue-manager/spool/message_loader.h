@@ -44,6 +44,8 @@ public:
     // Calls `then` when the current readings of that message are done; at once if there are none. Also if its file has
     // gone.
     void when_read(spool::QueueId id, std::move_only_function<void()> then);
+    // Is it being read, or about to be?
+    bool reading(spool::QueueId id) const { return readings_.contains(id); }
     // Passes the requests since the last call to the threads.
     void begin();
 

@@ -44,6 +44,7 @@ public:
     // A message is finished and its file about to be removed: neither a scan that has read it already nor one that
     // begins before its removal may bring it back.
     void finished(spool::QueueId id) { finished_.insert(id); }
+    bool is_finished(spool::QueueId id) const { return finished_.contains(id); }
     // Its file has been removed.
     void gone(spool::QueueId id) {
         if (scans_ > 0)

@@ -54,7 +54,12 @@ Result<Suppressions::ChangeCounts> execute(SuppressionList& list, Suppressions::
     if (order.dry_run || order.entries.empty()) return counts;
     const auto made =
         TRY(order.doing == Operation::put ? list.put(order.entries, now) : list.erase(order.entries, now));
-    for (const bool each : made) ++(each ? counts.made : counts.other);
+    Suppressions::Entries erased;
+    for (std::size_t n = 0; n < made.size(); ++n) {
+        ++(made[n] ? counts.made : counts.other);
+        if (made[n] && order.doing == Operation::erase) erased.push_back(std::move(order.entries[n]));
+    }
+    if (order.doing == Operation::erase) order.entries = std::move(erased);
     return counts;
 }
 
@@ -178,6 +183,7 @@ void Suppressions::finish(const Order& order, const Result<ChangeCounts>& counts
             deps_.added(order.entries);
         } else {
             entries_ -= std::min(entries_, counts->made);
+            deps_.removed(order.entries);
         }
         deps_.changed(any());
     }

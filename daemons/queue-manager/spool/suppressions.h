@@ -41,9 +41,10 @@ public:
         common::Loop& loop;
         spool::CommitPool& pool;
         std::string spool;
-        std::function<void(std::string text)> report_problem;            // for `status`; "" clears it
-        std::function<void(std::span<const decide::Suppression>)> added; // durably
-        std::function<void(bool any)> changed;                           // is the list not empty?
+        std::function<void(std::string text)> report_problem;              // for `status`; "" clears it
+        std::function<void(std::span<const decide::Suppression>)> added;   // durably
+        std::function<void(std::span<const decide::Suppression>)> removed; // likewise
+        std::function<void(bool any)> changed;                             // is the list not empty?
     };
 
     explicit Suppressions(Dependencies hands);

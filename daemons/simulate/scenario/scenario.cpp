@@ -8,7 +8,7 @@ namespace postrider::simulate {
 
 namespace {
 
-std::string_view name_of(smtp::Stage stage) {
+std::string_view word_of(smtp::Stage stage) {
     const auto* word = std::ranges::find(stages, stage, &config::EnumValue<smtp::Stage>::value);
     return word == std::end(stages) ? "" : word->name;
 }
@@ -63,10 +63,10 @@ std::string Fault::description() const {
     case FaultKind::refuses: return "refuses connections" + some;
     case FaultKind::silent:
         return (at == smtp::Stage::connect ? std::string("does not answer")
-                                           : fmt::format("stops replying at {}", name_of(at))) +
+                                           : fmt::format("stops replying at {}", word_of(at))) +
                some;
-    case FaultKind::replies: return fmt::format("replies \"{}\" at {}{}", reply.line(), name_of(at), some);
-    case FaultKind::drops: return fmt::format("closes the connection at {}{}", name_of(at), some);
+    case FaultKind::replies: return fmt::format("replies \"{}\" at {}{}", reply.line(), word_of(at), some);
+    case FaultKind::drops: return fmt::format("closes the connection at {}{}", word_of(at), some);
     case FaultKind::slow: return fmt::format("takes {} for a message{}", config::print_duration(transaction), some);
     case FaultKind::no_dns: return "cannot be looked up";
     case FaultKind::no_name: return "does not exist";

@@ -1,5 +1,6 @@
 #include "daemons/smtp-client/session/delivery_report.h"
 #include "daemons/common/delivery/delivery_line.h"
+#include "daemons/common/delivery/message_description.h"
 #include "daemons/common/runtime/loop.h"
 #include "daemons/smtp-client/message/results.h"
 #include <algorithm>
@@ -48,6 +49,12 @@ void write_line(const SessionFacts& facts, common::Metrics* metrics, const Deliv
     metrics->count_link(facts.link, common::outcome_of(line));
 }
 
+void describe(delivery::Done& done, const SessionFacts& facts, const DeliveryJob& job) {
+    common::describe_message(done, job.message().state());
+    done.link = facts.link;
+    done.connection_use = facts.deliveries;
+}
+
 } // namespace
 
 delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job,
@@ -59,6 +66,7 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
                    now.wall);
 
     auto done = make_done(job.order(), job.message().state(), result);
+    describe(done, facts, job);
     for (auto& reply : done.replies) {
         reply.at = facts.relay;
         reply.details.implicit_tls = facts.implicit_tls;
@@ -68,6 +76,7 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
     done.host = facts.relay;
     done.tls = facts.tls;
     done.source = facts.source;
+    if (facts.deliveries <= 1) done.setup = facts.setup.count();
     done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
     done.transmission = transmission.count();
     return done;
@@ -79,6 +88,7 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
     for (std::size_t i = 0; i < job.order().recipients.size(); ++i)
         write_line(facts, metrics, job, i, failure.why, failure.host, {}, now);
     auto done = make_done(job.order(), failure.why);
+    describe(done, facts, job);
     done.connection = facts.connection;
     done.host = failure.host;
     done.tls = failure.tls;

@@ -228,11 +228,11 @@ void MessageIntake::commit(std::function<void(std::optional<common::Unavailable>
         envelope_.recipients.assign(1, {});
         envelope_.recipients.front().address = redirect_;
     }
-    const bool copied = common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
+    common::add_automatic_bcc(rules_.config->automatic_bcc, envelope_);
+    envelope_.message_id = message_id();
     if (milter_message_)
         milter_message_->seal();
-    else if (copied || !envelope_.pool.empty() || common::has_sender_requests(control_) || envelope_.tls_optional ||
-             reservation_)
+    else
         writer_->set_envelope(envelope_);
     CRASH_POINT("smtpd.before_sync");
     hint_ = writer_->encoded_envelope();

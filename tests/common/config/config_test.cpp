@@ -204,6 +204,9 @@ multi_user = false
 [spool]
 directory = "spool"
 minimum_free = "1GiB"
+[history]
+directory = "journal"
+sync = "1s"
 [log]
 file = ""
 level = "debug"
@@ -247,6 +250,9 @@ dsn_full_content_limit = 1000
     CHECK(c.local.postmaster == "alice");
     CHECK(c.spool.directory == "/etc/p/spool");
     CHECK(c.spool.minimum_free == 1024 * config::MiB);
+    CHECK(c.history.enabled);
+    CHECK(c.history.directory == "/etc/p/journal");
+    CHECK(c.history.sync == std::chrono::seconds(1));
     CHECK(c.log.file.empty());
     CHECK(c.local.mailbox.path_for("bob", "/home/bob") == "/etc/p/mail/bob");
     CHECK(c.local.mailbox.format == config::MailboxFormat::maildir);

@@ -35,7 +35,7 @@ struct Place {
     config::Config config;
     Place() {
         for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run",
-                          "state/categorizer", "state/idempotency", "state/mta-sts", "suppression"})
+                          "state/categorizer", "state/idempotency", "state/mta-sts", "suppression", "history"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -129,6 +129,11 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
     CHECK(place.tries(Role::metrics, creation_of("new")) == EACCES);
     CHECK(place.tries(Role::metrics, [](Place&) { return opening("/etc/hosts", O_RDONLY); }) == EACCES);
     CHECK(place.tries(Role::metrics, [](Place&) { return opening("/proc/self/statm", O_RDONLY); }) == 0);
+    CHECK(place.tries(Role::events, read_of(message)) == EACCES);
+    CHECK(place.tries(Role::events, creation_of("spool/incoming/11/ITS")) == EACCES);
+    CHECK(place.tries(Role::events, creation_of("spool/history/NEW")) == 0);
+    CHECK(place.tries(Role::events, read_of("elsewhere")) == EACCES);
+    CHECK(place.tries(Role::bounce, creation_of("spool/history/NEWER")) == EACCES);
     CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
     CHECK(place.tries(Role::smtpd, creation_of("spool/state/mta-sts/NEW")) == EACCES);
     CHECK(place.tries(Role::smtpd, [](Place& p) {
@@ -193,7 +198,7 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
     Place place;
     if (!has_seccomp(place)) return;
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
-                            Role::queue_manager, Role::metrics}) {
+                            Role::queue_manager, Role::metrics, Role::events}) {
         CAPTURE(proto::name_of(role));
         CHECK(place.tries(role, shell) == EPERM);
         CHECK(place.tries(role, tracing) == EPERM);
@@ -213,7 +218,7 @@ TEST_CASE("system calls: nothing that gives a confined process more than it has"
     };
     const pid_t other = ::getpid();
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer, Role::bounce,
-                            Role::queue_manager, Role::metrics}) {
+                            Role::queue_manager, Role::metrics, Role::events}) {
         CAPTURE(proto::name_of(role));
         const auto gets = [&](const std::function<long()>& act) {
             return place.tries(role, [&](Place&) { return result(act()); });
@@ -272,7 +277,7 @@ TEST_CASE("files: nothing of /proc but a process's own") {
     Place place;
     const auto of = fmt::format("/proc/{}/", ::getpid());
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::bounce,
-                            Role::queue_manager, Role::metrics}) {
+                            Role::queue_manager, Role::metrics, Role::events}) {
         CAPTURE(proto::name_of(role));
         for (const std::string name : {"mem", "environ", "cmdline", "maps"})
             CHECK(place.tries(role, [&](Place&) { return opening(of + name, O_RDONLY); }) == EACCES);

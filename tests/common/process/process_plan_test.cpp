@@ -12,10 +12,10 @@ TEST_CASE(
     config::Config config;
     config.smtpd.workers = 3;
     config.smtp_client.workers = 2;
-    CHECK(process_plan(config).size() == 6 + 3 + 2); // nobody who serves metrics where nobody wants them
+    CHECK(process_plan(config).size() == 7 + 3 + 2); // nobody who serves metrics where nobody wants them
     config.metrics.listen = {*common::Endpoint::parse("127.0.0.1:9525", 0)};
     const auto plan = process_plan(config);
-    CHECK(plan.size() == 7 + 3 + 2);
+    CHECK(plan.size() == 8 + 3 + 2);
     std::set<std::string> names;
     std::set<std::uint32_t> slots;
     std::multiset<std::string_view> served;
@@ -35,6 +35,7 @@ TEST_CASE(
         CHECK((std::ranges::find(each.expects, Role::smtp_client) != each.expects.end()) == hears_of_deliveries);
         CHECK(std::ranges::find(each.expects, Role::metrics) == each.expects.end()); // it asks nobody for anything
     }
+    CHECK(names.contains("events"));
     CHECK(slots == std::set<std::uint32_t>{1, 2, 16, 17, 18});
     CHECK(names.contains("smtpd/2"));
     for (const auto& socket : local_sockets()) CHECK(served.count(socket.name) == (socket.name == "master" ? 0 : 1));

@@ -33,6 +33,10 @@ struct Keeper {
                     [this](std::span<const Suppression> entries) {
                         for (const auto& each : entries) added.push_back(each.recipient);
                     },
+                .removed =
+                    [this](std::span<const Suppression> entries) {
+                        for (const auto& each : entries) removed.push_back(each.recipient);
+                    },
                 .changed = [this](bool any) { changed.push_back(any); }}) {
         list.open();
         drain();
@@ -65,7 +69,7 @@ struct Keeper {
     std::unique_ptr<spool::RealDisk> disk;
     spool::CommitPool pool;
     std::string report_problem = "?";
-    std::vector<std::string> added;
+    std::vector<std::string> added, removed;
     std::vector<bool> changed;
     Suppressions list;
 };
@@ -95,6 +99,7 @@ TEST_CASE("put, counted, taken away; durable for the next keeper") {
         k.change({.doing = Operation::erase, .entries = {entry("ann@example.org"), entry("bob@example.org")}});
     CHECK(counts.made == 1);
     CHECK(counts.other == 1);
+    CHECK(k.removed == std::vector<std::string>{"ann@example.org"}); // there was no bob
     k.change({.doing = Operation::erase, .entries = {entry("@whole.example")}});
     CHECK_FALSE(k.changed.back());
 }

@@ -1,0 +1,20 @@
+// The journal of what became of every message: where it is, when it is on stable storage, how much of it is kept:
+// [history]. Values.
+#pragma once
+#include "daemons/common/config/schema/quantities.h"
+#include <cstdint>
+#include <string>
+
+namespace config {
+
+struct History {
+    bool enabled = true;
+    std::string directory;                          // "": history/ in the spool
+    Duration sync = std::chrono::milliseconds(250); // how long a line may wait for stable storage
+    Duration keep = 24h * 30;                       // older segments are removed; 0: none are
+    std::uint64_t size = 10240 * MiB;               // beyond it the oldest are removed; 0: no limit
+
+    std::string path(const std::string& spool) const { return directory.empty() ? spool + "/history" : directory; }
+};
+
+} // namespace config

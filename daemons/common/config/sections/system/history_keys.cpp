@@ -1,0 +1,35 @@
+// The keys of the journal.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/sections/system/history.h"
+
+namespace config {
+
+using namespace std::chrono_literals;
+
+Section section_for(History& s) {
+    return {
+        "history",
+        "The journal, postrider-journal(5): what became of every message. It is on stable storage before the message "
+        "leaves the spool. It names senders, recipients and servers, but has no content of mail.",
+        {
+            {"enabled", BoolKey{&s.enabled}, "Whether the journal is written. Applied at start.", ""},
+            {"directory", any_text(s.directory),
+             "Directory of the journal; \"\" means history/ in the spool directory. Another one must exist, belong to "
+             "the user mta.user, and be on a local file system. Applied at start.",
+             ""},
+            {"sync", DurationKey{&s.sync, 1ms, 10s},
+             "Interval at which new lines are written and synced, if there are any. It is also how long a finished "
+             "message stays in the spool: if all processes are killed during this time, its last recipients may be "
+             "served a second time.",
+             ""},
+            {"keep", DurationKey{&s.keep, 0s, 24h * 3650},
+             "How long events are kept. A segment, which has at most an hour of them, is removed when its last event "
+             "is older than this. 0: no limit.",
+             ""},
+            {"size", SizeKey{&s.size, 0, 1024 * 1024 * GiB},
+             "Maximum size of the journal on disk. Beyond it the oldest segments are removed. 0: no limit.", ""},
+        }};
+}
+
+} // namespace config

@@ -1,0 +1,47 @@
+// Carries out what keeper_plan.h decides, one step after the other. Blocking, for a thread of its own; a step can be
+// given up, and is then begun again. What it leaves when the process is killed is as readable as before.
+#pragma once
+#include "daemons/common/history/index_key.h"
+#include "daemons/events/keeper_plan.h"
+#include "libspool/disk/real_disk.h"
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace events {
+
+// What a step did, for the log.
+struct KeeperReport {
+    std::optional<KeeperStep> step;            // nothing: there was nothing to do
+    std::uint64_t events = 0;                  // indexed
+    std::uint64_t bytes = 0;                   // removed
+    std::uint64_t unindexed = 0, unsealed = 0; // segments that remain, without the newest
+};
+
+class JournalKeeper {
+public:
+    // `path` of the journal's directory. ENOENT: there is no journal yet.
+    static spool::Result<std::unique_ptr<JournalKeeper>> open(const std::string& path);
+    JournalKeeper(std::string path, std::unique_ptr<spool::RealDisk> disk);
+
+    // At most one step. `now` in seconds since 1970. An error is one of the disk.
+    spool::Result<KeeperReport> work(const KeepLimits& limits, std::int64_t now, const std::atomic<bool>& give_up);
+
+private:
+    spool::Result<std::vector<KeptSegment>> look() const;
+    std::uint64_t bytes_of(std::uint64_t first) const;
+    spool::Result<> load_secret();
+    spool::Result<> seal(std::uint64_t first, const std::atomic<bool>& give_up);
+    spool::Result<> index(std::uint64_t first, const std::atomic<bool>& give_up, KeeperReport& report);
+    spool::Result<> remove(std::uint64_t first);
+    spool::Result<> remove_file(std::uint64_t first, std::string_view suffix);
+
+    std::string path_;
+    std::unique_ptr<spool::RealDisk> disk_;
+    std::optional<history::IndexHash> hash_;
+    std::vector<std::uint64_t> not_indexable_;
+};
+
+} // namespace events

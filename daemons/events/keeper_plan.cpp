@@ -1,0 +1,41 @@
+#include "daemons/events/keeper_plan.h"
+#include <algorithm>
+#include <ranges>
+#include <span>
+
+namespace events {
+
+namespace {
+
+bool is_too_much(const std::vector<KeptSegment>& segments, const KeepLimits& limits, std::int64_t now) {
+    std::uint64_t bytes = 0;
+    for (const auto& each : segments) bytes += each.bytes;
+    if (limits.bytes != 0 && bytes > limits.bytes) return true;
+    const auto newest = segments.front().newest;
+    return limits.seconds != 0 && newest != 0 && newest < now - limits.seconds;
+}
+
+} // namespace
+
+std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, std::uint64_t published,
+                                    const KeepLimits& limits, std::int64_t now,
+                                    const std::vector<std::uint64_t>& not_indexable) {
+    if (segments.empty()) return {};
+    for (const auto& each : segments)
+        if (each.segment.plain && each.segment.sealed) return KeeperStep{KeeperWork::drop_plain, each.segment.first};
+    // The newest is being written.
+    const auto older = std::span(segments).first(segments.size() - 1);
+    if (older.empty()) return {};
+    if (is_too_much(segments, limits, now)) return KeeperStep{KeeperWork::remove, older.front().segment.first};
+    for (const auto& each : older)
+        if (!each.segment.sealed && each.segment.end <= published + 1)
+            return KeeperStep{KeeperWork::seal, each.segment.first};
+    // Recent mail is asked about most.
+    for (const auto& each : older | std::views::reverse)
+        if (each.segment.sealed && !each.segment.indexed &&
+            std::ranges::find(not_indexable, each.segment.first) == not_indexable.end())
+            return KeeperStep{KeeperWork::index, each.segment.first};
+    return {};
+}
+
+} // namespace events

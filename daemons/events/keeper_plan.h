@@ -1,0 +1,41 @@
+// What is to be done with the journal's segments next: which one is sealed, indexed or removed. Pure: a function of
+// what is there, the settings and the time.
+#pragma once
+#include "libspool/journal/segments/segment_list.h"
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace events {
+
+struct KeptSegment {
+    spool::Segment segment;
+    std::uint64_t bytes = 0; // of all its files
+    std::int64_t newest = 0; // time of its last event, in seconds since 1970; 0: not known
+};
+
+struct KeepLimits {
+    std::int64_t seconds = 0; // 0: no limit
+    std::uint64_t bytes = 0;  // 0: no limit
+};
+
+enum class KeeperWork : std::uint8_t {
+    remove,     // the whole segment
+    seal,       // compress it
+    drop_plain, // it is sealed already
+    index,
+};
+
+struct KeeperStep {
+    KeeperWork work = KeeperWork::index;
+    std::uint64_t first = 0; // of the segment
+    bool operator==(const KeeperStep&) const = default;
+};
+
+// In the order of their numbers. `published`: the highest number on stable storage. `not_indexable`: segments whose
+// index could not be written. One step at a time: after a step of the clock, one segment is removed and not all.
+std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, std::uint64_t published,
+                                    const KeepLimits& limits, std::int64_t now,
+                                    const std::vector<std::uint64_t>& not_indexable = {});
+
+} // namespace events

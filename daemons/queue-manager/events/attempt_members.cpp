@@ -1,0 +1,54 @@
+#include "daemons/queue-manager/events/attempt_members.h"
+#include "libspool/journal/message_facts.h"
+#include <charconv>
+
+namespace queue_manager {
+
+using spool::journal::JsonObject;
+
+RemoteHost remote_of(std::string_view text) {
+    const auto open = text.find('['), close = text.rfind(']');
+    if (open == text.npos || close == text.npos || close < open) return {text, {}};
+    RemoteHost out{text.substr(0, open), text.substr(open + 1, close - open - 1)};
+    const auto rest = text.substr(close + 1);
+    if (rest.starts_with(':')) std::from_chars(rest.data() + 1, rest.data() + rest.size(), out.port);
+    return out;
+}
+
+void append_remote(JsonObject& event, std::string_view text) {
+    event.object("remote", [&](JsonObject& remote) {
+        const auto host = remote_of(text);
+        remote.text("host", host.host);
+        remote.text("address", host.address);
+        remote.number("port", host.port);
+    });
+}
+
+void append_reply(JsonObject& event, const smtp::RemoteReply& reply) {
+    if (reply.stage != smtp::Stage::none) event.word("stage", name_of(reply.stage));
+    event.number("code", reply.code);
+    event.text("status", reply.status);
+    event.text("text", reply.text, spool::journal::longest_text);
+    event.flag("in_doubt", reply.in_doubt);
+}
+
+void append_attempt(JsonObject& event, const proto::delivery::Done& done,
+                    const proto::delivery::RecipientResult& result) {
+    event.text("recipient", result.address);
+    event.text("original_recipient", result.original);
+    event.text("link", done.link);
+    event.number("attempt", result.attempt);
+    append_remote(event, done.host);
+    event.text("source_address", done.source);
+    event.number("connection_use", done.connection_use);
+    if (result.reply < done.replies.size()) append_reply(event, done.replies[result.reply]);
+    event.object("tls", [&](JsonObject& tls) {
+        if (done.tls != "none") tls.text("description", done.tls);
+    });
+    event.object("took", [&](JsonObject& took) {
+        if (done.setup > 0) took.milliseconds("connect", smtp::Duration(done.setup));
+        if (done.transmission > 0) took.milliseconds("session", smtp::Duration(done.transmission));
+    });
+}
+
+} // namespace queue_manager

@@ -1,0 +1,292 @@
+#include "daemons/queue-manager/events/message_events.h"
+#include "daemons/queue-manager/events/attempt_members.h"
+#include "libspool/store/queue_id_source.h"
+#include <chrono>
+#include <memory>
+#include <ranges>
+#include <utility>
+
+namespace queue_manager {
+
+using proto::delivery::Done;
+using proto::delivery::RecipientResult;
+using smtp::Outcome;
+using spool::QueueId;
+using spool::journal::EventType;
+using spool::journal::JsonObject;
+using spool::journal::MessageFacts;
+
+namespace {
+
+void append_facts(JsonObject& event, const spool::MessageState* state) {
+    if (state != nullptr) spool::journal::append_facts(event, state->envelope);
+}
+
+// Of the recipient with this number, if there is one.
+void append_recipient(JsonObject& event, const spool::MessageState& state, std::uint32_t number) {
+    if (number >= state.recipients.size()) return;
+    const auto& recipient = state.recipients[number];
+    const auto& envelope = state.envelope_of(recipient);
+    const auto& original = envelope.original.empty() ? envelope.address : envelope.original;
+    event.text("recipient", recipient.address);
+    if (original != recipient.address) event.text("original_recipient", original);
+}
+
+// Whose decision a failure is.
+std::string_view author_of(const smtp::RemoteReply& reply) {
+    if (reply.code != 0) return "remote";
+    if (reply.status.ends_with(".4.6")) return "loop";
+    if (reply.stage == smtp::Stage::lookup || !reply.at.empty()) return "dns";
+    return "local";
+}
+
+} // namespace
+
+template <class Fill> void MessageEvents::add(EventType type, QueueId id, Fill&& fill) {
+    journal_.add(type, [&](JsonObject& event) {
+        event.word("id", id.text());
+        fill(event);
+    });
+}
+
+// The message stays until it has been read, or cannot be: its removal waits for readings.
+void MessageEvents::with_file(QueueId id, spool::Location location, Read then) {
+    const auto shared = std::make_shared<Read>(std::move(then));
+    loader_.read(
+        id, location, [shared](const spool::MessageState& state, std::uint64_t) { (*shared)(&state); },
+        [shared](const MessageLoader::Failure&) { (*shared)(nullptr); });
+}
+
+// ---- acceptance ----
+
+void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::uint64_t size) {
+    accepted(id, state, size, false);
+}
+
+void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::uint64_t size, bool again) {
+    add(EventType::message_accepted, id, [&](JsonObject& event) {
+        event.flag("again", again);
+        spool::journal::append_facts(event, state.envelope);
+        spool::journal::append_acceptance(event, state.envelope, size);
+    });
+}
+
+void MessageEvents::found(QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size) {
+    if (!journal_.enabled()) return;
+    ends_.restore(id, state);
+    if (location == spool::Location::incoming && !journal_.tail().accepted.contains(id))
+        accepted(id, state, size, true);
+    record_lost_ends(id, state);
+}
+
+void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& state) {
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        const auto end = OutcomeCounters::end_of(recipient);
+        if (end && journal_.tail().lacks_end(id, recipient.address, recipient.last_attempt))
+            ended_again(id, state, number, *end);
+    }
+}
+
+// Of the attempt only what the file has of it.
+void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end) {
+    if (end != RecipientEnd::delivered && end != RecipientEnd::failed) return;
+    const bool delivered = end == RecipientEnd::delivered;
+    add(delivered ? EventType::message_delivered : EventType::message_failed, id, [&](JsonObject& event) {
+        event.flag("again", true);
+        append_facts(event, &state);
+        append_recipient(event, state, number);
+        const auto& last = state.recipients[number];
+        event.number("attempt", last.tries);
+        append_remote(event, last.host);
+        event.number("code", last.reply.code);
+        event.text("status", last.reply.status);
+        event.text("text", last.reply.text, spool::journal::longest_text);
+    });
+}
+
+void MessageEvents::found_finished(QueueId id, const spool::MessageState& state) {
+    if (!journal_.enabled()) return;
+    ends_.restore(id, state);
+    record_lost_ends(id, state);
+    finish(id, spool::journal::facts_of(state.envelope));
+}
+
+void MessageEvents::expanded(QueueId id, spool::Location location, std::vector<Expansion> expansions) {
+    if (!journal_.enabled() || expansions.empty()) return;
+    ends_.add(id, RecipientEnd::expanded, static_cast<std::uint32_t>(expansions.size()));
+    with_file(id, location, [this, id, expansions = std::move(expansions)](const spool::MessageState* state) {
+        for (const auto& each : expansions)
+            add(EventType::message_expanded, id, [&](JsonObject& event) {
+                append_facts(event, state);
+                event.text("recipient", each.recipient);
+                event.texts("recipients", each.into | std::views::take(spool::journal::most_recipients));
+                event.number("recipients_total", each.into.size());
+            });
+    });
+}
+
+// ---- recipients ----
+
+void MessageEvents::ended(const Done& done) {
+    if (!journal_.enabled()) return;
+    bool unnamed = false;
+    for (const auto& result : done.results) {
+        if (result.outcome == Outcome::deferred) continue;
+        ends_.add(done.queue_id, result.outcome == Outcome::delivered ? RecipientEnd::delivered : RecipientEnd::failed);
+        if (result.address.empty())
+            unnamed = true;
+        else
+            ended(done, result);
+    }
+    if (!unnamed) return;
+    with_file(done.queue_id, spool::Location::messages, [this, done](const spool::MessageState* state) {
+        auto named = done;
+        if (state != nullptr) named.about = spool::journal::facts_of(state->envelope);
+        for (auto& result : named.results) {
+            if (result.outcome == Outcome::deferred || !result.address.empty()) continue;
+            if (state != nullptr && result.recipient < state->recipients.size())
+                result.address = state->recipients[result.recipient].address;
+            ended(named, result);
+        }
+    });
+}
+
+void MessageEvents::ended(const Done& done, const RecipientResult& result) {
+    // An agent repeats a result to the next queue-manager: the last one may have recorded it.
+    const bool repeated = done.connection == 0;
+    if (repeated && journal_.tail().has_end(done.queue_id, result.address)) return;
+    const bool failed = result.outcome == Outcome::failed;
+    add(failed ? EventType::message_failed : EventType::message_delivered, done.queue_id, [&](JsonObject& event) {
+        append(event, done.about);
+        append_attempt(event, done, result);
+        if (failed && result.reply < done.replies.size()) event.word("by", author_of(done.replies[result.reply]));
+    });
+}
+
+void MessageEvents::deferred(const Done& done, Numbers numbers, smtp::WallTime next_attempt) {
+    if (!journal_.enabled()) return;
+    std::size_t at = 0; // both are in the same order, mostly
+    for (const auto number : numbers) {
+        for (std::size_t n = 0; n < done.results.size() && done.results[at].recipient != number; ++n)
+            at = (at + 1) % done.results.size();
+        if (at >= done.results.size() || done.results[at].recipient != number) continue;
+        add(EventType::message_deferred, done.queue_id, [&](JsonObject& event) {
+            append(event, done.about);
+            append_attempt(event, done, done.results[at]);
+            if (next_attempt != smtp::WallTime{}) event.time("next_attempt", next_attempt);
+        });
+    }
+}
+
+void MessageEvents::failed_untried(QueueId id, const spool::MessageState& state, Numbers numbers,
+                                   const smtp::RemoteReply& reason) {
+    if (!journal_.enabled()) return;
+    const auto type = reason.suppressed ? EventType::message_suppressed : EventType::message_failed;
+    for (const auto number : numbers) {
+        ends_.add(id, reason.suppressed ? RecipientEnd::suppressed : RecipientEnd::failed);
+        add(type, id, [&](JsonObject& event) {
+            append_facts(event, &state);
+            append_recipient(event, state, number);
+            append_reply(event, reason);
+            if (!reason.suppressed) event.word("by", author_of(reason));
+        });
+    }
+}
+
+void MessageEvents::discarded(QueueId id, spool::Location location, std::vector<Discarded> recipients) {
+    if (!journal_.enabled() || recipients.empty()) return;
+    ends_.add(id, RecipientEnd::discarded, static_cast<std::uint32_t>(recipients.size()));
+    with_file(id, location, [this, id, recipients = std::move(recipients)](const spool::MessageState* state) {
+        for (const auto& each : recipients)
+            add(EventType::message_discarded, id, [&](JsonObject& event) {
+                append_facts(event, state);
+                event.text("recipient", each.recipient);
+                if (each.original != each.recipient) event.text("original_recipient", each.original);
+                event.text("status", each.status);
+                event.text("text", each.text, spool::journal::longest_text);
+            });
+    });
+}
+
+void MessageEvents::expired(QueueId id, Numbers numbers) {
+    if (!journal_.enabled()) return;
+    ends_.add(id, RecipientEnd::expired, static_cast<std::uint32_t>(numbers.size()));
+    with_file(id, spool::Location::messages,
+              [this, id, numbers = std::vector(numbers.begin(), numbers.end())](const spool::MessageState* state) {
+                  for (const auto number : numbers)
+                      add(EventType::message_expired, id, [&](JsonObject& event) {
+                          append_facts(event, state);
+                          if (state == nullptr || number >= state->recipients.size()) return;
+                          append_recipient(event, *state, number);
+                          const auto& last = state->recipients[number];
+                          event.number("attempt", last.tries);
+                          event.number("code", last.reply.code);
+                          event.text("status", last.reply.status);
+                          event.text("text", last.reply.text, spool::journal::longest_text);
+                      });
+              });
+}
+
+void MessageEvents::reported(QueueId id, Numbers numbers, QueueId report) {
+    if (!journal_.enabled() || !report.valid()) return;
+    with_file(
+        id, spool::Location::messages,
+        [this, id, report, numbers = std::vector(numbers.begin(), numbers.end())](const spool::MessageState* state) {
+            for (const auto number : numbers)
+                add(EventType::report_sent, id, [&](JsonObject& event) {
+                    append_facts(event, state);
+                    if (state != nullptr) append_recipient(event, *state, number);
+                    event.object("report", [&](JsonObject& its) { its.word("id", report.text()); });
+                });
+        });
+}
+
+// ---- the message ----
+
+void MessageEvents::finished(QueueId id, spool::Location location, const Done* report, Task then) {
+    if (!journal_.enabled()) return loader_.when_read(id, std::move(then));
+    if (report != nullptr && report->about.known) {
+        if (!loader_.reading(id)) {
+            finish(id, report->about);
+            return then();
+        }
+        return loader_.when_read(id, [this, id, about = report->about, then = std::move(then)]() mutable {
+            finish(id, about);
+            then();
+        });
+    }
+    with_file(id, location, [this, id, then = std::move(then)](const spool::MessageState* state) mutable {
+        finish(id, state != nullptr ? spool::journal::facts_of(state->envelope) : MessageFacts{});
+        loader_.when_read(id, std::move(then));
+    });
+}
+
+void MessageEvents::finish(QueueId id, const MessageFacts& about) {
+    const auto ends = ends_.take(id);
+    if (journal_.tail().finished.contains(id)) return; // before a crash, and before its file was removed
+    add(EventType::message_finished, id, [&](JsonObject& event) {
+        append(event, about);
+        event.object("counts", [&](JsonObject& counts) {
+            for (std::size_t n = 0; n < ends.size(); ++n) counts.number(name_of(static_cast<RecipientEnd>(n)), ends[n]);
+        });
+        event.seconds("total", common::Loop::now().wall - spool::time_of(id));
+    });
+}
+
+void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_view who, std::string_view why) {
+    ends_.take(id);
+    changed(EventType::message_removed, id, about, who, why);
+}
+
+void MessageEvents::changed(EventType type, QueueId id, const MessageFacts& about, std::string_view who,
+                            std::string_view why, std::string_view name, std::string_view what) {
+    add(type, id, [&](JsonObject& event) {
+        append(event, about);
+        if (!name.empty()) event.text(name, what);
+        event.text("who", who);
+        event.text("why", why, spool::journal::longest_text);
+    });
+}
+
+} // namespace queue_manager

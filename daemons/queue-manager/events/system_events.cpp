@@ -1,0 +1,61 @@
+#include "daemons/queue-manager/events/system_events.h"
+#include "daemons/queue-manager/events/attempt_members.h"
+#include "libspool/journal/message_facts.h"
+
+namespace queue_manager {
+
+using spool::journal::EventType;
+using spool::journal::JsonObject;
+using spool::journal::longest_text;
+
+void SystemEvents::link(const decide::queue::NoticeLink& notice) {
+    const bool ready = notice.health == decide::queue::Health::ready;
+    journal_.add(ready ? EventType::link_recovered : EventType::link_failed, [&](JsonObject& event) {
+        event.text("link", notice.link);
+        if (ready) return;
+        event.word("state", word_of(notice.health));
+        event.number("failures", notice.failures);
+        event.time("next_attempt", notice.next_attempt);
+        if (notice.reason != nullptr) append_reply(event, *notice.reason);
+    });
+}
+
+void SystemEvents::link(const decide::queue::LinkState& state) {
+    journal_.add(state.down ? EventType::link_down : EventType::link_up,
+                 [&](JsonObject& event) { event.text("link", state.link); });
+}
+
+void SystemEvents::routes_reset(const decide::queue::NoticeReset& notice) {
+    journal_.add(EventType::routes_reset, [&](JsonObject& event) {
+        event.number_even_if_zero("queues", notice.queues);
+        event.number_even_if_zero("moved", notice.moved);
+    });
+}
+
+void SystemEvents::pause(Change change, std::string_view scope, std::string_view name, std::string_view who,
+                         std::string_view why) {
+    journal_.add(change == Change::set ? EventType::pause_set : EventType::pause_cleared, [&](JsonObject& event) {
+        event.text("scope", scope);
+        event.text("name", name);
+        event.text("who", who);
+        event.text("why", why, longest_text);
+    });
+}
+
+void SystemEvents::suppression(Change change, std::span<const decide::Suppression> entries) {
+    for (const auto& each : entries)
+        journal_.add(change == Change::set ? EventType::suppression_added : EventType::suppression_removed,
+                     [&](JsonObject& event) {
+                         event.text("recipient", each.recipient);
+                         event.text("for_sender", each.sender);
+                         event.text("who", each.who);
+                         event.text("why", each.reason, longest_text);
+                         event.text("text", each.reply, longest_text);
+                     });
+}
+
+void SystemEvents::reloaded() {
+    journal_.add(EventType::config_reloaded, [](JsonObject&) {});
+}
+
+} // namespace queue_manager

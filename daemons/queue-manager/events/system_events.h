@@ -1,0 +1,30 @@
+// What happens to links, pauses, routes, the configuration and the suppression list, as events of the journal. Knows
+// events and their members; decides nothing.
+#pragma once
+#include "daemons/decide/message/suppression.h"
+#include "daemons/decide/queue/actions.h"
+#include "daemons/queue-manager/journal/journal.h"
+#include <span>
+#include <string_view>
+
+namespace queue_manager {
+
+class SystemEvents {
+public:
+    explicit SystemEvents(Journal& journal) : journal_(journal) {} // outlives it
+    SystemEvents(const SystemEvents&) = delete;
+
+    void link(const decide::queue::NoticeLink& notice);
+    void link(const decide::queue::LinkState& state);
+    void routes_reset(const decide::queue::NoticeReset& notice);
+    enum class Change : std::uint8_t { set, cleared };
+    void pause(Change change, std::string_view scope, std::string_view name, std::string_view who,
+               std::string_view why);
+    void suppression(Change change, std::span<const decide::Suppression> entries);
+    void reloaded();
+
+private:
+    Journal& journal_;
+};
+
+} // namespace queue_manager

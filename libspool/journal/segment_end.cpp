@@ -1,0 +1,49 @@
+#include "libspool/journal/segment_end.h"
+#include <algorithm>
+#include <charconv>
+
+namespace spool::journal {
+
+namespace {
+
+constexpr std::string_view line_start = "{\"v\":1,\"seq\":";
+
+// Lines have no control characters: zeros are blocks that were never written.
+std::optional<std::uint64_t> number_of(std::string_view line) {
+    if (!line.starts_with(line_start) || !line.ends_with('}') || line.contains('\0')) return {};
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(line.data() + line_start.size(), line.data() + line.size(), number);
+    if (error != std::errc() || *end != ',') return {};
+    return number;
+}
+
+} // namespace
+
+SegmentEnd end_of(std::string_view text, std::optional<std::uint64_t> before) {
+    SegmentEnd out;
+    std::size_t at = before ? 0 : std::min(text.find('\n'), text.size() - 1) + 1;
+    bool damage = false; // since the last whole line
+    for (std::size_t end; (end = text.find('\n', at)) != std::string_view::npos; at = end + 1) {
+        const auto number = number_of(text.substr(at, end - at));
+        if (!number) {
+            damage = true;
+            continue;
+        }
+        if (damage && before) out.damaged = Numbers{out.damaged ? out.damaged->from : *before + 1, *number - 1};
+        damage = false;
+        before = out.last = *number;
+        out.tail.add(text.substr(at, end - at));
+    }
+    return out;
+}
+
+Result<SegmentEnd> read_end(Disk& disk, const std::string& path, std::uint64_t first, std::size_t& most) {
+    const auto file = TRY(disk.open(path, Open::read));
+    const auto size = TRY(disk.size(file));
+    std::string end(std::min<std::uint64_t>(size, most), '\0');
+    end.resize(TRY(disk.read(file, size - end.size(), end)));
+    most -= end.size();
+    return end_of(end, end.size() == size ? std::optional(first - 1) : std::nullopt);
+}
+
+} // namespace spool::journal

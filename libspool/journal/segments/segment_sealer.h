@@ -1,0 +1,43 @@
+// Compresses a plain segment: each of its blocks becomes a frame of a zstd file, and the table of frames is written
+// beside it. Done step by step, so that the caller can do other things in between.
+#pragma once
+#include "libspool/journal/segments/frames.h"
+#include "libspool/journal/segments/segment_blocks.h"
+#include <functional>
+#include <vector>
+
+struct ZSTD_CCtx_s;
+
+namespace spool {
+
+class SegmentSealer {
+public:
+    // The disk must outlive it. `segment` has a plain file that is complete; what a former attempt left is replaced.
+    static Result<SegmentSealer> create(Disk& disk, const std::string& directory, std::uint64_t first);
+    SegmentSealer(SegmentSealer&&) noexcept;
+    SegmentSealer& operator=(SegmentSealer&&) = delete;
+    ~SegmentSealer();
+
+    // Compresses the next block; true: there are more. `look` sees the block's number and text.
+    Result<bool> step(const std::function<void(std::uint64_t, std::string_view)>& look = {});
+    // Makes both files durable under their names, then removes the plain one. To be called when step() returned false.
+    Result<> finish();
+    const FrameTable& table() const { return table_; }
+
+private:
+    SegmentSealer(Disk& disk, std::string directory, std::uint64_t first);
+    std::string path(std::string_view suffix) const { return directory_ + "/" + segment_file(first_, suffix); }
+    void note_time(std::string_view line);
+    Result<> write_frames();
+
+    Disk* disk_;
+    std::string directory_;
+    std::uint64_t first_, block_ = 0, blocks_ = 0;
+    std::unique_ptr<SegmentBlocks> plain_;
+    File sealed_;
+    ZSTD_CCtx_s* compressor_;
+    FrameTable table_;
+    std::vector<char> compressed_;
+};
+
+} // namespace spool

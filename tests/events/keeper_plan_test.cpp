@@ -1,0 +1,61 @@
+// What is done with which segment, and when.
+#include "daemons/events/keeper_plan.h"
+#include <doctest/doctest.h>
+
+using namespace events;
+
+namespace {
+
+constexpr std::int64_t day = 86'400, now = 100 * day;
+constexpr std::uint64_t mega = 1'000'000;
+
+KeptSegment plain(std::uint64_t first, std::uint64_t end) {
+    return {.segment = {.first = first, .end = end, .plain = true}, .bytes = 10 * mega};
+}
+KeptSegment sealed(std::uint64_t first, std::uint64_t end, bool indexed = true, std::int64_t newest = now) {
+    return {
+        .segment = {.first = first, .end = end, .sealed = true, .indexed = indexed}, .bytes = mega, .newest = newest};
+}
+
+std::optional<KeeperStep> step(const std::vector<KeptSegment>& segments, std::uint64_t published,
+                               const KeepLimits& limits = {}) {
+    return next_step(segments, published, limits, now);
+}
+
+} // namespace
+
+TEST_CASE("a segment is sealed when a newer one exists and all of it is on stable storage") {
+    CHECK(step({}, 0) == std::nullopt);
+    CHECK(step({plain(1, 11)}, 10) == std::nullopt);
+    CHECK(step({plain(1, 11), plain(11, 99)}, 9) == std::nullopt);
+    CHECK(step({plain(1, 11), plain(11, 99)}, 10) == KeeperStep{KeeperWork::seal, 1});
+    CHECK(step({plain(1, 11), plain(11, 21), plain(21, 99)}, 20) == KeeperStep{KeeperWork::seal, 1});
+    CHECK(step({sealed(1, 11), plain(11, 21), plain(21, 99)}, 15) == std::nullopt);
+}
+
+TEST_CASE("sealed segments are indexed, the newest first, but those whose index cannot be written") {
+    const std::vector<KeptSegment> segments = {sealed(1, 11, false), sealed(11, 21, false), sealed(21, 31),
+                                               plain(31, 99)};
+    CHECK(step(segments, 50) == KeeperStep{KeeperWork::index, 11});
+    CHECK(next_step(segments, 50, {}, now, {11}) == KeeperStep{KeeperWork::index, 1});
+    CHECK(next_step(segments, 50, {}, now, {11, 1}) == std::nullopt);
+    CHECK(step({plain(1, 11), sealed(11, 21, false), plain(21, 99)}, 50) == KeeperStep{KeeperWork::seal, 1});
+}
+
+TEST_CASE("the oldest segment is removed by age or size, never the one that is written") {
+    const std::vector<KeptSegment> segments = {sealed(1, 11, true, now - 31 * day), sealed(11, 21), plain(21, 99)};
+    CHECK(step(segments, 50, {.seconds = 30 * day}) == KeeperStep{KeeperWork::remove, 1});
+    CHECK(step(segments, 50, {.seconds = 32 * day}) == std::nullopt);
+    CHECK(step(segments, 50, {.bytes = 11 * mega}) == KeeperStep{KeeperWork::remove, 1});
+    CHECK(step(segments, 50, {.bytes = 12 * mega}) == std::nullopt);
+    CHECK(step(segments, 50, {}) == std::nullopt);
+    CHECK(step({plain(21, 99)}, 50, {.seconds = 1, .bytes = 1}) == std::nullopt);
+    CHECK(step({plain(1, 11), plain(11, 99)}, 0, {.bytes = mega}) == KeeperStep{KeeperWork::remove, 1}); // a full disk
+    CHECK(step({sealed(1, 11, true, 0), plain(11, 99)}, 50, {.seconds = 1}) == std::nullopt); // its time is not known
+}
+
+TEST_CASE("what a kill left between sealing and removing the plain file is finished first") {
+    auto both = sealed(1, 11, false);
+    both.segment.plain = true;
+    CHECK(step({both, plain(11, 99)}, 50, {.bytes = 1}) == KeeperStep{KeeperWork::drop_plain, 1});
+}

@@ -1,0 +1,47 @@
+// An attempt as members of an event: what the agent reports, and nothing where it says nothing.
+#include "daemons/queue-manager/events/attempt_members.h"
+#include <doctest/doctest.h>
+
+using queue_manager::append_attempt;
+using queue_manager::remote_of;
+using queue_manager::RemoteHost;
+
+TEST_CASE("a host as agents name it: name, address and port") {
+    CHECK(remote_of("mx.example.org[192.0.2.1]:25") == RemoteHost{"mx.example.org", "192.0.2.1", 25});
+    CHECK(remote_of("mx.example.org[2001:db8::1]:2525") == RemoteHost{"mx.example.org", "2001:db8::1", 2525});
+    CHECK(remote_of("localhost[/run/lmtp]") == RemoteHost{"localhost", "/run/lmtp", 0});
+    CHECK(remote_of("mx.example.org") == RemoteHost{"mx.example.org", "", 0});
+    CHECK(remote_of("") == RemoteHost{});
+    CHECK(remote_of("]odd[:x") == RemoteHost{"]odd[:x", "", 0});
+}
+
+TEST_CASE("an attempt's members") {
+    const auto written = [](const proto::delivery::Done& done) {
+        std::string out;
+        spool::journal::JsonObject object(out);
+        queue_manager::append_attempt(object, done, done.results.at(0));
+        object.close();
+        return out;
+    };
+    proto::delivery::Done done;
+    done.results.push_back({.recipient = 3, .address = "ann@example.org", .attempt = 2});
+    CHECK(written(done) == R"({"recipient":"ann@example.org","attempt":2})"); // an odd agent: no reply
+    done.results[0].original = "Ann@example.org";
+    done.link = "example.org";
+    done.host = "mx.example.org[192.0.2.1]:25";
+    done.source = "192.0.2.9";
+    done.tls = "none";
+    done.connection_use = 4;
+    done.transmission = 12'900;
+    done.replies = {{.status = "4.2.2",
+                     .text = "host said: 452 full",
+                     .remote_reply = "452 4.2.2 full",
+                     .stage = smtp::Stage::rcpt,
+                     .code = 452,
+                     .in_doubt = true}};
+    CHECK(written(done) ==
+          R"({"recipient":"ann@example.org","original_recipient":"Ann@example.org","link":"example.org","attempt":2,)"
+          R"("remote":{"host":"mx.example.org","address":"192.0.2.1","port":25},"source_address":"192.0.2.9",)"
+          R"("connection_use":4,"stage":"rcpt","code":452,"status":"4.2.2","text":"host said: 452 full",)"
+          R"("in_doubt":true,"took":{"session":12}})");
+}

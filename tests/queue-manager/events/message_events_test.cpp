@@ -1,0 +1,208 @@
+// Events of messages: whose strings they have, what is counted, and in which order they come.
+#include "daemons/queue-manager/events/message_events.h"
+#include "libspool/store/queue_id_source.h"
+#include "tests/queue-manager/journal/bench.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+
+using namespace queue_manager;
+using queue_manager::test::JournalBench;
+using spool::QueueId;
+
+namespace {
+
+struct EventBench : JournalBench {
+    explicit EventBench(const std::function<void(spool::test::FakeDisk&)>& prepare = {}) {
+        if (prepare) {
+            REQUIRE(disk.make_directory("history", 0700));
+            prepare(disk);
+        }
+        journal.begin();
+        drain();
+    }
+    std::vector<nlohmann::json> recorded() {
+        loader.begin();
+        drain();
+        write();
+        return lines();
+    }
+    MessageLoader loader{pool, [] {}, [](QueueId, const std::string&) {}};
+    MessageEvents events{journal, loader};
+};
+
+constexpr QueueId id{0x1234567890AB00};
+
+spool::MessageState message() {
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    envelope.message_id = "<1@example.org>";
+    envelope.submitter = "sasl:ann";
+    envelope.recipients.resize(2);
+    envelope.recipients[0].address = "bob@example.net";
+    envelope.recipients[1].address = "eve@example.net";
+    envelope.recipients[1].original = "Eve@example.net";
+    return spool::MessageState(envelope);
+}
+
+proto::delivery::Done report() {
+    proto::delivery::Done done;
+    done.queue_id = id;
+    done.about = spool::journal::facts_of(message().envelope);
+    done.results.push_back({.recipient = 0, .outcome = smtp::Outcome::delivered, .address = "bob@example.net"});
+    done.results.push_back(
+        {.recipient = 1, .outcome = smtp::Outcome::failed, .reply = 1, .address = "eve@example.net"});
+    done.replies.resize(2);
+    done.replies[0].code = 250;
+    done.replies[1].code = 550;
+    return done;
+}
+
+std::string types(const std::vector<nlohmann::json>& lines) {
+    std::string out;
+    for (const auto& each : lines) out += (out.empty() ? "" : " ") + each.at("type").get<std::string>();
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("from acceptance to the end: every event has the message's strings, the last one counts") {
+    EventBench b;
+    b.events.accepted(id, message(), 4711);
+    b.events.ended(report());
+    bool removed = false;
+    const auto done = report();
+    b.events.finished(id, spool::Location::incoming, &done, [&] { removed = true; });
+    CHECK(removed); // the report has the strings: no file is read
+    const auto lines = b.recorded();
+    CHECK(types(lines) == "message.accepted message.delivered message.failed message.finished");
+    for (const auto& each : lines) {
+        CHECK(each.at("id") == id.text());
+        CHECK(each.at("sender") == "ann@example.org");
+        CHECK(each.at("message_id") == "<1@example.org>");
+        CHECK(each.at("submitter") == "sasl:ann");
+    }
+    CHECK(lines[0].at("size") == 4711);
+    CHECK(lines[0].at("recipients") == std::vector<std::string>{"bob@example.net", "eve@example.net"});
+    CHECK_FALSE(lines[0].contains("again"));
+    CHECK(lines[2].at("by") == "remote");
+    CHECK(lines[3].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+}
+
+TEST_CASE("a message whose file cannot be read any longer has events without strings") {
+    EventBench b;
+    auto done = report();
+    done.about = {};
+    for (auto& each : done.results) each.address.clear();
+    b.events.ended(done);
+    bool removed = false;
+    b.events.finished(id, spool::Location::incoming, nullptr, [&] { removed = true; });
+    CHECK_FALSE(removed);
+    const auto lines = b.recorded();
+    CHECK(removed);
+    CHECK(types(lines) == "message.delivered message.failed message.finished");
+    CHECK_FALSE(lines[2].contains("sender"));
+    CHECK(lines[2].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+}
+
+TEST_CASE("only those of an agent's deferred recipients that the engine defers have an event") {
+    EventBench b;
+    auto done = report();
+    done.results[0].outcome = smtp::Outcome::deferred;
+    b.events.deferred(done, std::vector<std::uint32_t>{0, 7}, smtp::WallTime(std::chrono::hours(1)));
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.deferred");
+    CHECK(lines[0].at("recipient") == "bob@example.net");
+    CHECK(lines[0].at("next_attempt") == "1970-01-01T01:00:00.000000Z");
+}
+
+TEST_CASE("recipients that no agent gets: failed, suppressed, discarded") {
+    EventBench b;
+    smtp::RemoteReply reason;
+    reason.status = "5.1.1";
+    b.events.failed_untried(id, message(), std::vector<std::uint32_t>{0}, reason);
+    reason.suppressed = true;
+    b.events.failed_untried(id, message(), std::vector<std::uint32_t>{1}, reason);
+    b.events.discarded(id, spool::Location::incoming,
+                       {{"null@example.org", "null@example.org", "2.0.0", "as configured"}});
+    const auto lines = b.recorded();
+    CHECK(types(lines) == "message.failed message.suppressed message.discarded");
+    CHECK(lines[0].at("by") == "local");
+    CHECK(lines[1].at("recipient") == "eve@example.net");
+    CHECK(lines[1].at("original_recipient") == "Eve@example.net");
+}
+
+TEST_CASE("what a start finds: accepted again only what the journal does not have, and ends that came before count") {
+    EventBench b;
+    auto state = message();
+    state.recipients[1].status = spool::Status::failed;
+    b.events.found(id, spool::Location::incoming, state, 4711);
+    b.events.found(QueueId{0x300}, spool::Location::messages, message(), 1);
+    auto done = report();
+    done.results.pop_back();
+    b.events.ended(done);
+    b.events.finished(id, spool::Location::incoming, &done, [] {});
+    b.events.found_finished(QueueId{0x400}, message());
+    const auto lines = b.recorded();
+    CHECK(types(lines) == "message.accepted message.delivered message.finished message.finished");
+    CHECK(lines[0].at("again") == true);
+    CHECK(lines[2].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+}
+
+TEST_CASE("an operator's changes have who and why") {
+    EventBench b;
+    const auto about = spool::journal::facts_of(message().envelope);
+    b.events.changed(spool::journal::EventType::message_rerouted, id, about, "root", "", "next_hop", "[192.0.2.1]");
+    b.events.removed(id, about, "root", "spam");
+    const auto lines = b.recorded();
+    CHECK(types(lines) == "message.rerouted message.removed");
+    CHECK(lines[0].at("next_hop") == "[192.0.2.1]");
+    CHECK(lines[1].at("who") == "root");
+    CHECK(lines[1].at("why") == "spam");
+}
+
+TEST_CASE("an end that the file has and the journal has not, because of a crash, is told again") {
+    spool::test::FakeDisk left; // by a queue-manager that was killed
+    {
+        EventBench b;
+        b.events.ended(report());
+        b.recorded();
+        for (const auto& path : b.disk.paths()) left.set_contents(path, b.disk.contents(path));
+    }
+    EventBench b([&](auto& disk) {
+        for (const auto& path : left.paths()) disk.set_contents(path, left.contents(path));
+    });
+    auto state = message();
+    for (auto& recipient : state.recipients) {
+        recipient.status = spool::Status::delivered;
+        recipient.last_attempt = common::Loop::now().wall;
+        recipient.tries = 3;
+    }
+    state.recipients[1].address = "other@example.net";
+    b.events.found(id, spool::Location::messages, state, 1);
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.delivered message.failed journal.gap message.delivered");
+    CHECK(lines[3].at("recipient") == "other@example.net");
+    CHECK(lines[3].at("again") == true);
+    CHECK(lines[3].at("attempt") == 3);
+}
+
+TEST_CASE("a result that an agent repeats after a crash is recorded once, and so is the end of its message") {
+    spool::test::FakeDisk left;
+    const auto done = [] {
+        auto out = report();
+        out.connection = 0;
+        return out;
+    }();
+    for (int life = 0; life < 3; ++life) {
+        EventBench b([&](auto& disk) {
+            for (const auto& path : left.paths()) disk.set_contents(path, left.contents(path));
+        });
+        b.events.ended(done);
+        if (life > 0) b.events.finished(id, spool::Location::incoming, &done, [] {});
+        const auto lines = b.recorded();
+        CHECK(std::ranges::count(lines, "message.delivered", [](auto& each) { return each.at("type"); }) == 1);
+        CHECK(std::ranges::count(lines, "message.finished", [](auto& each) { return each.at("type"); }) ==
+              (life > 0 ? 1 : 0));
+        for (const auto& path : b.disk.paths()) left.set_contents(path, b.disk.contents(path));
+    }
+}
