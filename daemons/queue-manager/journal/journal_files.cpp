@@ -1,19 +1,8 @@
 #include "daemons/queue-manager/journal/journal_files.h"
-#include <random>
+#include "daemons/common/runtime/random.h"
 #include <utility>
 
 namespace queue_manager {
-
-namespace {
-
-std::string random_bytes() {
-    std::random_device device;
-    std::string out;
-    while (out.size() < 16) out += static_cast<char>(device());
-    return out;
-}
-
-} // namespace
 
 spool::Result<spool::journal::Beginning> JournalFiles::open() {
     spool::Disk* disk = &spool_;
@@ -24,7 +13,7 @@ spool::Result<spool::journal::Beginning> JournalFiles::open() {
         path = ".";
     }
     auto directory = std::make_unique<spool::journal::Directory>(*disk, std::move(path));
-    auto beginning = TRY(directory->look(random_bytes()));
+    auto beginning = TRY(directory->look(common::random_bytes(16)));
     directory_ = std::move(directory);
     writer_ = std::make_unique<spool::journal::Writer>(*disk, *directory_);
     return beginning;
