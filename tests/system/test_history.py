@@ -115,6 +115,7 @@ def test_nothing_found_is_exit_status_1(three):
     (["a@b.example", "--limit", "0"], "--limit needs a number from 1 to 100000"),
     (["a@b.example", "--summary", "by=colour"], "expected by=class, by=link"),
     (["a@b.example", "--follow", "--attempts"], "--follow"),
+    (["a@b.example", "--follow", "--all"], "--follow"),
 ])
 def test_what_makes_no_sense_is_refused(three, words, expected):
     done = three.run("history", *words)

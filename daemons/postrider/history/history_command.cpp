@@ -71,8 +71,10 @@ public:
             const auto* message = entry.id.empty() ? nullptr : &messages_.at(entry.id);
             if (arguments.json)
                 print_json(message == nullptr ? entry.event : to_json(*message, attempts || events));
+            else if (message == nullptr && (attempts || events))
+                fmt::print("{}\n", event_line(entry.event));
             else if (message == nullptr)
-                attempts || events ? fmt::print("{}\n", event_line(entry.event)) : add_event(table, entry.event);
+                add_event(table, entry.event);
             else if (attempts || events)
                 fmt::print("{}", attempts ? attempts_text(*message, width) : events_text(*message, width));
             else
@@ -135,9 +137,9 @@ int history_command(const Arguments& arguments) {
         limit = *number;
     }
     const bool follow = arguments.has("--follow");
-    if (follow && (arguments.has("--summary") || arguments.has("--attempts")))
-        return fail(usage, "--follow prints events as they are written: it cannot be combined with --summary or "
-                           "--attempts");
+    if (follow && (arguments.has("--summary") || arguments.has("--attempts") || arguments.has("--all")))
+        return fail(usage, "--follow prints events as they come to stable storage: it cannot be combined with "
+                           "--summary, --attempts or --all");
     if (!follow && query->selects_all() && !arguments.has("--summary"))
         return fail(usage, "what is to be found: an address, a queue id, a Message-ID, or words such as since=1h");
     int status = ok;
