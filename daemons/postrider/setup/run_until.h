@@ -4,7 +4,7 @@
 
 namespace postrider::setup {
 
-// Whoever sets `done` also stops the loop. A stop() from the end of an earlier run ends a run at once: then once more.
+// What sets `done` must also stop the loop. A stop() from the end of an earlier run ends a run at once: then once more.
 inline void run_until(common::Loop& loop, const bool& done) {
     while (!done) loop.run();
 }

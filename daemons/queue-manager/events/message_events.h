@@ -1,4 +1,4 @@
-// What happens to messages, as events of the journal. Whoever executes or learns something tells it here; the strings
+// What happens to messages, as events of the journal. The parts that carry something out report it here; the strings
 // come from where they are at hand: the envelope, an agent's report, else the message's file. Knows events and their
 // members; decides nothing.
 #pragma once

@@ -120,7 +120,7 @@ TEST_CASE("one notice of delay after four hours of trying; none for the null sen
     CHECK(b.engine.counts().messages == 2);
 }
 
-TEST_CASE("who is being tried when the notice of delay is due gets a notice of their own") {
+TEST_CASE("a recipient in flight when the delay notice is due gets a notice after the next failure") {
     Bench b;
     b.send({"d.example", "slow.example"});
     const auto fail = [&](smtp::Duration span, std::vector<RecipientNumber> whose) { // others stay in flight

@@ -15,8 +15,9 @@ Section section_for(History& s) {
         {
             {"enabled", BoolKey{&s.enabled}, "Whether the journal is written. Applied at start.", ""},
             {"directory", any_text(s.directory),
-             "Directory of the journal; \"\" means history/ in the spool directory. Another one must exist, belong to "
-             "the user mta.user, and be on a local file system. Applied at start.",
+             "Directory of the journal; \"\" means history/ in the spool directory. Another one is made at start if it "
+             "does not exist and the user mta.user can make it; it must belong to that user and be on a local file "
+             "system. Applied at start.",
              ""},
             {"sync", DurationKey{&s.sync, 1ms, 10s},
              "Interval at which new lines are written and synced, if there are any. It is also how long a finished "
