@@ -32,6 +32,14 @@ void append_recipient(JsonObject& event, const spool::MessageState& state, std::
     if (original != recipient.address) event.text("original_recipient", original);
 }
 
+// What the file has of the last attempt for the recipient.
+void append_last_attempt(JsonObject& event, const spool::RecipientState& recipient) {
+    event.number("attempt", recipient.tries);
+    event.number("code", recipient.reply.code);
+    event.text("status", recipient.reply.status);
+    event.text("text", recipient.reply.text, spool::journal::longest_text);
+}
+
 // Whose decision a failure is.
 std::string_view author_of(const smtp::RemoteReply& reply) {
     if (reply.code != 0) return "remote";
@@ -96,12 +104,8 @@ void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, st
         event.flag("again", true);
         append_facts(event, &state);
         append_recipient(event, state, number);
-        const auto& last = state.recipients[number];
-        event.number("attempt", last.tries);
-        append_remote(event, last.host);
-        event.number("code", last.reply.code);
-        event.text("status", last.reply.status);
-        event.text("text", last.reply.text, spool::journal::longest_text);
+        append_remote(event, state.recipients[number].host);
+        append_last_attempt(event, state.recipients[number]);
     });
 }
 
@@ -219,11 +223,7 @@ void MessageEvents::expired(QueueId id, Numbers numbers) {
                           append_facts(event, state);
                           if (state == nullptr || number >= state->recipients.size()) return;
                           append_recipient(event, *state, number);
-                          const auto& last = state->recipients[number];
-                          event.number("attempt", last.tries);
-                          event.number("code", last.reply.code);
-                          event.text("status", last.reply.status);
-                          event.text("text", last.reply.text, spool::journal::longest_text);
+                          append_last_attempt(event, state->recipients[number]);
                       });
               });
 }
