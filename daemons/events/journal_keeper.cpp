@@ -4,8 +4,7 @@
 #include "daemons/events/segment_indexer.h"
 #include "libspool/journal/segments/sealed_segment.h"
 #include "libspool/journal/segments/segment_sealer.h"
-#include <fcntl.h>
-#include <sys/stat.h>
+#include "libspool/journal/segments/segment_size.h"
 
 namespace events {
 
@@ -24,21 +23,11 @@ Result<std::unique_ptr<JournalKeeper>> JournalKeeper::open(const std::string& pa
 JournalKeeper::JournalKeeper(std::string path, std::unique_ptr<spool::RealDisk> disk)
     : path_(std::move(path)), disk_(std::move(disk)) {}
 
-std::uint64_t JournalKeeper::bytes_of(std::uint64_t first) const {
-    std::uint64_t bytes = 0;
-    for (const auto suffix : {spool::plain_suffix, spool::sealed_suffix, spool::frames_suffix, spool::index_suffix}) {
-        struct stat facts{};
-        if (::fstatat(disk_->directory(), spool::segment_file(first, suffix).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
-            bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
-    }
-    return bytes;
-}
-
 // The time of the oldest alone: the others are younger.
 Result<std::vector<KeptSegment>> JournalKeeper::look() const {
     std::vector<KeptSegment> kept;
     for (const auto& segment : TRY(spool::list_segments(*disk_, here)))
-        kept.push_back({.segment = segment, .bytes = bytes_of(segment.first)});
+        kept.push_back({.segment = segment, .bytes = spool::size_of_segment(*disk_, segment.first)});
     if (!kept.empty() && kept.front().segment.sealed)
         if (const auto table = TRY(spool::read_frames(*disk_, here, kept.front().segment.first)))
             kept.front().newest = table->newest;
@@ -71,7 +60,7 @@ Result<KeeperReport> JournalKeeper::work(const KeepLimits& limits, std::int64_t 
     case KeeperWork::drop_plain: TRY(remove_file(first, spool::plain_suffix)); break;
     case KeeperWork::index: TRY(index(first, give_up, report)); break;
     case KeeperWork::remove:
-        report.bytes = bytes_of(first);
+        report.bytes = spool::size_of_segment(*disk_, first);
         TRY(remove(first));
         break;
     }

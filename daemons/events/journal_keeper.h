@@ -31,7 +31,6 @@ public:
 
 private:
     spool::Result<std::vector<KeptSegment>> look() const;
-    std::uint64_t bytes_of(std::uint64_t first) const;
     spool::Result<> load_secret();
     spool::Result<> seal(std::uint64_t first, const std::atomic<bool>& give_up);
     spool::Result<> index(std::uint64_t first, const std::atomic<bool>& give_up, KeeperReport& report);

@@ -1,6 +1,6 @@
 #include "daemons/events/segment_indexer.h"
 #include "daemons/common/history/segment_index.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include "libspool/journal/segments/segment_blocks.h"
 #include <nlohmann/json.hpp>
 

@@ -11,8 +11,8 @@ Result<Beginning> Directory::look(std::string_view random) {
     std::uint64_t last = mark(synced_file, synced_magic).value_or(0);
     std::vector<std::uint64_t> segments;
     for (const auto& name : TRY(disk_.list(path_))) {
-        const auto open = first_of_segment(name);
-        const auto first = open ? open : first_of_sealed(name);
+        const auto open = first_in(name, segment_suffix);
+        const auto first = open ? open : first_in(name, sealed_suffix);
         if (!first) continue;
         last = std::max(last, *first - 1);
         if (open) segments.push_back(*open);
@@ -37,7 +37,7 @@ SegmentEnd Directory::end_of_all(std::vector<std::uint64_t> segments) {
     SegmentEnd out;
     auto most = end_size;
     for (const auto first : segments) {
-        const auto path = file(segment_name(first));
+        const auto path = file(segment_file(first, segment_suffix));
         auto end = read_end(disk_, path, first, most);
         if (!end) break;
         if (first == segments.front()) {

@@ -1,4 +1,4 @@
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include <algorithm>
 #include <charconv>
 

@@ -10,27 +10,23 @@ namespace {
 constexpr std::size_t digits = 20, node_id_size = 36;
 constexpr std::string_view lower_hexadecimal = "0123456789abcdef";
 
-std::optional<std::uint64_t> number_before(std::string_view name, std::string_view suffix) {
+constexpr bool is_hyphen_place(std::size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
+
+} // namespace
+
+std::string segment_file(std::uint64_t first, std::string_view suffix) {
+    auto number = std::to_string(first);
+    number.insert(0, digits - number.size(), '0');
+    return number.append(suffix);
+}
+
+std::optional<std::uint64_t> first_in(std::string_view name, std::string_view suffix) {
     if (name.size() != digits + suffix.size() || !name.ends_with(suffix)) return {};
     std::uint64_t first = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + digits, first);
     if (error != std::errc() || end != name.data() + digits || first == 0) return {};
     return first;
 }
-
-constexpr bool is_hyphen_place(std::size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
-
-} // namespace
-
-std::string segment_name(std::uint64_t first) {
-    auto number = std::to_string(first);
-    number.insert(0, digits - number.size(), '0');
-    return number.append(segment_suffix);
-}
-
-std::optional<std::uint64_t> first_of_segment(std::string_view name) { return number_before(name, segment_suffix); }
-
-std::optional<std::uint64_t> first_of_sealed(std::string_view name) { return number_before(name, sealed_suffix); }
 
 std::string encode_mark(std::string_view magic, std::uint64_t number) {
     std::string bytes(magic);

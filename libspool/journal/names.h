@@ -9,13 +9,14 @@
 namespace spool::journal {
 
 inline constexpr std::string_view node_file = "node", synced_file = "synced", stopped_file = "stopped";
-inline constexpr std::string_view segment_suffix = ".jsonl", sealed_suffix = ".jsonl.zst";
+// What follows the number in the names of a segment's files: open, sealed, and what belongs to a sealed one.
+inline constexpr std::string_view segment_suffix = ".jsonl", sealed_suffix = ".jsonl.zst", frames_suffix = ".frames",
+                                  index_suffix = ".index";
 
 // "00000000000000088001.jsonl"
-std::string segment_name(std::uint64_t first);
-// The first number of a segment of that name, open or sealed.
-std::optional<std::uint64_t> first_of_segment(std::string_view name);
-std::optional<std::uint64_t> first_of_sealed(std::string_view name);
+std::string segment_file(std::uint64_t first, std::string_view suffix);
+// The first number of the segment whose file with that suffix has this name.
+std::optional<std::uint64_t> first_in(std::string_view name, std::string_view suffix);
 
 // Of `synced` (magic "PRSYNCED") and `stopped` ("PRSTOPPD"): the magic, then a number, little-endian; 16 bytes.
 inline constexpr std::string_view synced_magic = "PRSYNCED", stopped_magic = "PRSTOPPD";

@@ -1,4 +1,5 @@
 #include "libspool/journal/pending_lines.h"
+#include "libspool/journal/journal_line.h"
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +12,7 @@ void PendingLines::start(std::string node, std::uint64_t next) {
 }
 
 void PendingLines::head(JsonObject& line, EventType type, smtp::WallTime time) const {
-    line.number("v", 1);
+    line.number("v", journal_version);
     line.number("seq", waiting_.last);
     line.word("node", node_);
     line.time("time", time);

@@ -1,20 +1,16 @@
 #include "libspool/journal/segment_end.h"
+#include "libspool/journal/journal_line.h"
 #include <algorithm>
-#include <charconv>
 
 namespace spool::journal {
 
 namespace {
 
-constexpr std::string_view line_start = "{\"v\":1,\"seq\":";
-
 // Lines have no control characters: zeros are blocks that were never written.
-std::optional<std::uint64_t> number_of(std::string_view line) {
-    if (!line.starts_with(line_start) || !line.ends_with('}') || line.contains('\0')) return {};
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(line.data() + line_start.size(), line.data() + line.size(), number);
-    if (error != std::errc() || *end != ',') return {};
-    return number;
+std::optional<std::uint64_t> number_of(std::string_view text) {
+    const auto line = parse_line(text);
+    if (!line || text.contains('\0')) return {};
+    return line->number;
 }
 
 } // namespace

@@ -30,7 +30,7 @@ Result<> Writer::to_new_segment(const Lines& lines, smtp::Monotonic now) {
 
 Result<> Writer::begin(std::uint64_t first, smtp::Monotonic now) {
     segment_.close();
-    const auto name = directory_.file(segment_name(first));
+    const auto name = directory_.file(segment_file(first, segment_suffix));
     // One of this name has no line that was published: its first batch failed.
     if (const auto removed = disk_.unlink(name); !removed && removed.error().code != ENOENT) return removed;
     name_ = name;

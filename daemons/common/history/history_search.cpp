@@ -1,7 +1,7 @@
 #include "daemons/common/history/history_search.h"
 #include "daemons/common/history/line_filter.h"
 #include "libsmtp/text/date.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -8,24 +8,17 @@
 #include "daemons/postrider/history/journal_gaps.h"
 #include "daemons/postrider/history/journal_location.h"
 #include "libspool/journal/segments/journal_cursor.h"
+#include "libspool/journal/segments/segment_size.h"
 #include <algorithm>
 #include <cstdio>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 namespace postrider {
 
 using nlohmann::json;
 
 namespace {
-
-std::uint64_t size_on_disk(const JournalLocation& journal, const std::string& name) {
-    struct stat facts{};
-    if (::fstatat(journal.disk->directory(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) return 0;
-    return static_cast<std::uint64_t>(facts.st_blocks) * 512;
-}
 
 // The time of the first event of a segment; "" it cannot be read.
 std::string first_time(const JournalLocation& journal, const spool::Segment& segment) {
@@ -50,8 +43,7 @@ spool::Result<JournalFacts> facts_of(const JournalLocation& journal) {
     for (const auto& segment : segments) {
         facts.sealed += segment.sealed;
         facts.unindexed += !segment.indexed;
-        for (const auto suffix : {spool::plain_suffix, spool::sealed_suffix, spool::frames_suffix, spool::index_suffix})
-            facts.bytes += size_on_disk(journal, spool::segment_file(segment.first, suffix));
+        facts.bytes += spool::size_of_segment(*journal.disk, segment.first);
     }
     if (!segments.empty()) {
         facts.first = segments.front().first;

@@ -1,7 +1,7 @@
 // Prints what is written to the journal as it becomes durable, until the command is ended or its output is closed.
 #pragma once
 #include "daemons/postrider/history/journal_location.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include <functional>
 
 namespace postrider {

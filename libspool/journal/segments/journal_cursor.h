@@ -1,7 +1,7 @@
 // Reads the journal forward, event by event, over all segments, and continues where it stopped when there is more.
 // Where a newer segment repeats numbers, the newer one counts.
 #pragma once
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include "libspool/journal/segments/segment_blocks.h"
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
 #include "libspool/journal/segments/plain_segment.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include <fmt/format.h>
 
 namespace spool {

@@ -1,5 +1,5 @@
 #include "libspool/journal/segments/sealed_segment.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>

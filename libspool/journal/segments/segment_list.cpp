@@ -1,38 +1,22 @@
 #include "libspool/journal/segments/segment_list.h"
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <fmt/format.h>
 #include <limits>
 #include <map>
 
 namespace spool {
 
-namespace {
-
-constexpr std::size_t digits = 20;
-
-} // namespace
-
-std::string segment_file(std::uint64_t first, std::string_view suffix) {
-    return fmt::format("{:020}{}", first, suffix);
-}
-
 std::vector<Segment> segments_of(const std::vector<std::string>& names) {
     std::map<std::uint64_t, Segment> found;
-    for (const std::string_view name : names) {
-        if (name.size() <= digits) continue;
-        std::uint64_t first = 0;
-        const auto [end, error] = std::from_chars(name.data(), name.data() + digits, first);
-        if (error != std::errc{} || end != name.data() + digits) continue;
-        const auto suffix = name.substr(digits);
-        const bool plain = suffix == plain_suffix, sealed = suffix == sealed_suffix, indexed = suffix == index_suffix;
-        if (!plain && !sealed && !indexed) continue;
-        auto& segment = found[first];
-        segment.first = first;
-        segment.plain |= plain;
-        segment.sealed |= sealed;
-        segment.indexed |= indexed;
+    const auto note = [&](std::string_view name, std::string_view suffix, bool Segment::* there) {
+        const auto first = journal::first_in(name, suffix);
+        if (!first) return;
+        found[*first].first = *first;
+        found[*first].*there = true;
+    };
+    for (const auto& name : names) {
+        note(name, plain_suffix, &Segment::plain);
+        note(name, sealed_suffix, &Segment::sealed);
+        note(name, index_suffix, &Segment::indexed);
     }
     std::vector<Segment> segments;
     for (const auto& [first, segment] : found)

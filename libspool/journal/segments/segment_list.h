@@ -11,10 +11,8 @@
 
 namespace spool {
 
-// The names that a segment's files have, by the number of its first event: 20 decimal digits and one of these.
-inline constexpr std::string_view plain_suffix = journal::segment_suffix, sealed_suffix = journal::sealed_suffix,
-                                  frames_suffix = ".frames", index_suffix = ".index";
-std::string segment_file(std::uint64_t first, std::string_view suffix);
+inline constexpr std::string_view plain_suffix = journal::segment_suffix;
+using journal::frames_suffix, journal::index_suffix, journal::sealed_suffix, journal::segment_file;
 
 struct Segment {
     std::uint64_t first = 0; // number of its first event

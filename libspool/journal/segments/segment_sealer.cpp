@@ -1,6 +1,6 @@
 #include "libspool/journal/segments/segment_sealer.h"
 #include "libsmtp/text/date.h"
-#include "libspool/journal/segments/journal_line.h"
+#include "libspool/journal/journal_line.h"
 #include "libspool/journal/segments/plain_segment.h"
 #include <algorithm>
 #include <cassert>
@@ -55,7 +55,7 @@ void SegmentSealer::note_time(std::string_view text) {
     table_.newest = std::max<std::int64_t>(table_.newest, seconds);
 }
 
-Result<bool> SegmentSealer::step(const std::function<void(std::uint64_t, std::string_view)>& look) {
+Result<bool> SegmentSealer::step() {
     if (block_ >= blocks_) return false;
     const auto text = TRY(plain_->read(block_)).text;
     const auto length = ZSTD_compress2(compressor_, compressed_.data(), compressed_.size(), text.data(), text.size());
@@ -70,7 +70,6 @@ Result<bool> SegmentSealer::step(const std::function<void(std::uint64_t, std::st
         const auto body = text.substr(0, text.size() - 1);
         note_time(body.substr(body.rfind('\n') + 1)); // npos + 1 is 0
     }
-    if (look) look(block_, text);
     return ++block_ < blocks_;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 #include "libspool/journal/segments/frames.h"
 #include "libspool/journal/segments/segment_blocks.h"
-#include <functional>
 #include <vector>
 
 struct ZSTD_CCtx_s;
@@ -18,8 +17,8 @@ public:
     SegmentSealer& operator=(SegmentSealer&&) = delete;
     ~SegmentSealer();
 
-    // Compresses the next block; true: there are more. `look` sees the block's number and text.
-    Result<bool> step(const std::function<void(std::uint64_t, std::string_view)>& look = {});
+    // Compresses the next block; true: there are more.
+    Result<bool> step();
     // Makes both files durable under their names, then removes the plain one. To be called when step() returned false.
     Result<> finish();
     const FrameTable& table() const { return table_; }

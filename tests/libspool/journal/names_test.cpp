@@ -7,15 +7,15 @@
 using namespace spool::journal;
 
 TEST_CASE("segments are named by their first number, so that names sort as numbers do") {
-    CHECK(segment_name(88001) == "00000000000000088001.jsonl");
-    CHECK(first_of_segment(segment_name(UINT64_MAX)) == UINT64_MAX);
-    CHECK(first_of_segment("00000000000000000001.jsonl") == 1);
-    CHECK(first_of_sealed("00000000000000000001.jsonl.zst") == 1);
+    CHECK(segment_file(88001, segment_suffix) == "00000000000000088001.jsonl");
+    CHECK(first_in(segment_file(UINT64_MAX, segment_suffix), segment_suffix) == UINT64_MAX);
+    CHECK(first_in("00000000000000000001.jsonl", segment_suffix) == 1);
+    CHECK(first_in("00000000000000000001.jsonl.zst", sealed_suffix) == 1);
     for (const auto* other : {"00000000000000000000.jsonl", "0000000000000000001.jsonl", "000000000000000000001.jsonl",
                               "node", "00000000000000000001.jsonl.zst", "0000000000000000000a.jsonl",
                               "-0000000000000000001.jsonl", "99999999999999999999.jsonl", ""})
-        CHECK_FALSE(first_of_segment(other));
-    CHECK_FALSE(first_of_sealed("00000000000000000001.jsonl"));
+        CHECK_FALSE(first_in(other, segment_suffix));
+    CHECK_FALSE(first_in("00000000000000000001.jsonl", sealed_suffix));
 }
 
 TEST_CASE("a mark is sixteen bytes, and only the right ones") {

@@ -33,7 +33,7 @@ Journal read(const FakeDisk& disk) {
     Journal out;
     for (const auto& path : disk.paths()) { // sorted
         if (path == "history/synced") out.synced = decode_mark(synced_magic, disk.contents(path)).value_or(0);
-        if (!first_of_segment(path.substr(path.rfind('/') + 1))) continue;
+        if (!first_in(path.substr(path.rfind('/') + 1), segment_suffix)) continue;
         std::istringstream in(disk.contents(path));
         for (std::string line; std::getline(in, line);) {
             const auto json = nlohmann::json::parse(line, nullptr, false);
@@ -149,7 +149,7 @@ TEST_CASE("after an orderly stop numbers go on, after any other they jump and a 
     const auto journal = read(disk);
     CHECK(journal.synced == life.beginning.next);
     check_complete(journal, life.lines.last());
-    CHECK(disk.exists("history/" + segment_name(life.beginning.next)));
+    CHECK(disk.exists("history/" + segment_file(life.beginning.next, segment_suffix)));
 }
 
 TEST_CASE("another segment begins when one is full, or old") {
@@ -160,7 +160,7 @@ TEST_CASE("another segment begins when one is full, or old") {
     const auto segments = [&] {
         std::vector<std::uint64_t> out;
         for (const auto& path : disk.paths())
-            if (const auto first = first_of_segment(path.substr(path.rfind('/') + 1))) out.push_back(*first);
+            if (const auto first = first_in(path.substr(path.rfind('/') + 1), segment_suffix)) out.push_back(*first);
         return out;
     };
     const auto before = segments();
@@ -240,7 +240,7 @@ TEST_CASE("when nothing can be written the lines are lost, and named when it wor
     CHECK(journal.named.contains(6));
     CHECK_FALSE(journal.named.contains(5));
     CHECK(life.writer.given_up() > 0);
-    CHECK(disk.exists("history/" + segment_name(life.lines.last() - 1)));
+    CHECK(disk.exists("history/" + segment_file(life.lines.last() - 1, segment_suffix)));
 }
 
 TEST_CASE("a directory whose sync failed promises nothing any more") {
