@@ -32,7 +32,7 @@ def test_a_reload_with_a_shorter_expiry_returns_nothing_that_is_queued(mta, remo
     expires = one(mta, "message", id=old)["expiry"]
     mta.config["queue"]["expiry"] = "1s"
     reload(mta)
-    new = put_off(mta, "user@remote.example")
+    new = mta.submit("user@remote.example", sender=f"{mta.user}@test.example")
     mta.wait_log(f"{new}: .*status=expired", 30)  # the sweep that took it has passed the other one
     assert old in mta.queued_ids() and one(mta, "message", id=old)["expiry"] == expires
     mta.restart()

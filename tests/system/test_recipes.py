@@ -2,6 +2,7 @@
 import json
 import re
 import shutil
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +16,7 @@ from harness.installed import Installed
 from harness.machine import Machine, listens
 from harness.names import Names
 from harness.recipe import Recipe
+from harness.sink import Sink
 from harness.watch import wait_until
 
 pytestmark = [pytest.mark.needs("root", "mounts", "own network")]
@@ -300,7 +302,16 @@ def scraped(expression):
         return None  # it is not ready
 
 
-def test_log_tools(machine):
+@pytest.fixture
+def nobody_is_banned_afterwards(network):
+    """The packet filter is the network's, which the next test of this process has too."""
+    yield
+    sink = Sink(HOST, 25)
+    socket.create_connection((HOST, 25), timeout=10, source_address=(HOST, 0)).close()
+    sink.stop()
+
+
+def test_log_tools(nobody_is_banned_afterwards, machine):
     recipe = Recipe("postrider-log-tools.7")
     here = machine(recipe)
     for section in ("CONFIGURE", "pflogsumm", "logwatch"):
