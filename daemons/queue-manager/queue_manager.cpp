@@ -21,7 +21,7 @@ using proto::Role;
 
 namespace {
 
-constexpr auto lock_pause = 200ms, drain_pause = 10ms;
+constexpr auto drain_pause = 10ms;
 
 std::uint64_t fresh_seed() {
     std::random_device device;
@@ -40,7 +40,7 @@ spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Daemon
     self->handed_ = std::move(daemon_config.listeners);
     self->expected_ = std::move(daemon_config.expected);
     self->operators_ = daemon_config.operators;
-    self->take_lock();
+    self->lock_.take();
     return self;
 }
 
@@ -154,9 +154,8 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .categorizer = categorizer_,
                  .router = router_,
                  .reports = reports_,
-                 .agents = orders_}),
-      lock_retry_(context.loop, [this] { take_lock(); }) {
-    announce_modes();
+                 .agents = orders_}) {
+    mode_notices_.announce(config);
     cleaner_.limit(config_->spool);
     using decide::queue::Presence;
     for (auto service :
@@ -196,10 +195,7 @@ Journal::Dependencies QueueManager::journal_dependencies() {
             .pool = pool_,
             .files = journal_files_,
             .report_problem = [this](std::string text) { problems_.report("journal", std::move(text)); },
-            .pause_deliveries =
-                [this](bool too_much_waits) {
-                    driver_.later([this, too_much_waits] { pause_for_journal(too_much_waits); });
-                }};
+            .pause_deliveries = [this](bool too_much_waits) { journal_backlog_.changed(too_much_waits); }};
 }
 
 SpoolScanner::Callbacks QueueManager::scanner_callbacks() {
@@ -277,23 +273,6 @@ DeliveryStops::Dependencies QueueManager::stop_dependencies() {
 }
 
 // ---- start ----
-
-// An earlier queue-manager may still be finishing (its master died): two must never work on one spool.
-void QueueManager::take_lock() {
-    auto file = disk_->open("run/queue-manager.lock", spool::Open::upsert);
-    auto locked =
-        file ? disk_->lock(*file, spool::Lock::exclusive) : spool::Result<spool::Locked>(std::unexpected(file.error()));
-    if (locked && *locked == spool::Locked::yes) {
-        lock_ = std::move(*file);
-        problems_.report("lock", "");
-        return begin();
-    }
-    const std::string why =
-        locked ? "another queue-manager still uses this spool; waiting for it to exit" : locked.error().what;
-    if (!problems_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
-    problems_.report("lock", why);
-    lock_retry_.start(lock_pause);
-}
 
 void QueueManager::begin() {
     reserve_.open(*disk_, config_->spool.reserve);
@@ -404,23 +383,11 @@ void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     }
     driver_.tell(
         [&](auto& engine, smtp::Now now, auto& out) { engine.configure(engine_settings(*config_), now, out); });
-    announce_modes();
+    mode_notices_.announce(*config_);
     driver_.tell([](auto& engine, smtp::Now now, auto& out) { engine.routes_changed(now, out); });
     if (!listener_ || scanner_.loading()) return;
     scrub_.every(config_->spool.scrub_interval);
     cleaner_.soon();
-}
-
-void QueueManager::announce_modes() {
-    announce_mode("soft_bounce", soft_bounce_notice(*config_));
-    announce_mode("withhold_reports", dry_bounce_notice(*config_));
-}
-
-void QueueManager::announce_mode(const std::string& key, std::string_view notice) {
-    const bool was = problems_.contains(key);
-    if (!notice.empty() && !was) log_.warning("{}", notice);
-    if (notice.empty() && was) log_.info("bounce.{} is off again", key);
-    problems_.report(key, std::string(notice));
 }
 
 void QueueManager::process_ended(const std::string& role, std::uint32_t instance, bool crashed) {
@@ -432,7 +399,8 @@ void QueueManager::process_ended(const std::string& role, std::uint32_t instance
 void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     stopping_ = true;
     writers_.stop();
-    lock_retry_.stop();
+    lock_.stop();
+    journal_backlog_.stop();
     scrub_.every(0s);
     suppressions_.flush();
     store_.leave_reused_files();
@@ -461,29 +429,11 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 }
 
 void QueueManager::save_state() {
-    if (!lock_) return;
+    if (!lock_.held()) return;
     finished_.finish();
     if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
         log_.warning("index/snapshot: {}: links and queues will start without their history next time",
                      saved.error().what);
-}
-
-// Nothing is delivered while too many finished messages wait for the journal.
-void QueueManager::pause_for_journal(bool too_much_waits) {
-    using decide::queue::Scope;
-    paused_for_journal_ = too_much_waits;
-    if (too_much_waits)
-        log_.warning("journal: {} finished messages wait for it: nothing is delivered until it has caught up",
-                     Journal::most_waiting);
-    else
-        log_.info("journal: it has caught up: mail is delivered again");
-    const bool resumes = !too_much_waits && !pauses_.everything() && !stopping_;
-    driver_.tell([&](auto& engine, smtp::Now now, auto& out) {
-        if (too_much_waits)
-            engine.pause(Scope::everything, "", now, out);
-        else if (resumes)
-            engine.resume(Scope::everything, "", now, out);
-    });
 }
 
 // ---- status ----
@@ -498,7 +448,7 @@ std::string QueueManager::not_accepting() const {
 std::string QueueManager::not_delivering() const {
     if (stopping_) return "postrider is stopping";
     if (const auto paused = pauses_.everything()) return *paused;
-    if (paused_for_journal_) return "too many finished messages wait for the journal";
+    if (const auto obstacle = journal_backlog_.obstacle(); !obstacle.empty()) return std::string(obstacle);
     if (agents_.empty()) return "no delivery agent is connected";
     if (!router_.present()) return "the router is not connected";
     if (!categorizer_.present()) return "the categorizer is not connected";

@@ -10,6 +10,7 @@
 #include "daemons/queue-manager/action_executor.h"
 #include "daemons/queue-manager/control/delivery_stops.h"
 #include "daemons/queue-manager/control/listing.h"
+#include "daemons/queue-manager/control/mode_notices.h"
 #include "daemons/queue-manager/control/pauses_in_force.h"
 #include "daemons/queue-manager/control/queue_status.h"
 #include "daemons/queue-manager/engine_driver/current_config.h"
@@ -21,6 +22,7 @@
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/queue-manager/events/system_events.h"
 #include "daemons/queue-manager/journal/journal.h"
+#include "daemons/queue-manager/journal_backlog.h"
 #include "daemons/queue-manager/peers/agents.h"
 #include "daemons/queue-manager/peers/categorizer_client.h"
 #include "daemons/queue-manager/peers/delivery_orders.h"
@@ -42,6 +44,7 @@
 #include "daemons/queue-manager/spool/spool_gauges.h"
 #include "daemons/queue-manager/spool/spool_scanner.h"
 #include "daemons/queue-manager/spool/suppressions.h"
+#include "daemons/queue-manager/spool_lock.h"
 #include "libspool/disk/commit_pool.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/store/store.h"
@@ -77,17 +80,13 @@ private:
     DeliveryStops::Dependencies stop_dependencies();
 
     // ---- start, reload and stop ----
-    void take_lock();
     void begin();
     void serve_peers();
     void recall_pauses();
     void all_loaded();
-    void announce_modes(); // what the configuration changes about failures
-    void announce_mode(const std::string& key, std::string_view notice);
     void end_of_turn();
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void save_state(); // for the next start
-    void pause_for_journal(bool too_much_waits);
 
     QueueStatus queue_status();
     std::string not_accepting() const;  // why; "": it accepts
@@ -97,9 +96,10 @@ private:
     common::Log& log_;
     CurrentConfig config_;
     std::unique_ptr<spool::RealDisk> disk_;
-    spool::File lock_;
-    bool stopping_ = false, paused_for_journal_ = false;
+    bool stopping_ = false;
     ProblemList problems_{context_.report_problem}; // for `postrider status`
+    ModeNotices mode_notices_{log_, problems_};
+    SpoolLock lock_{context_.loop, log_, *disk_, problems_, [this] { begin(); }};
 
     // Files. The suppression list and the reserve outlive the pool's threads, which use them.
     common::Wake wake_;
@@ -151,6 +151,7 @@ private:
 
     // Operators.
     PausesInForce pauses_;
+    JournalBacklog journal_backlog_{log_, driver_, pauses_};
     std::unique_ptr<Listing> listing_;
     std::unique_ptr<Control> control_;
 
@@ -158,7 +159,6 @@ private:
     ipc::ExpectedTokens expected_;
     common::Operators operators_;
     std::unique_ptr<ipc::Listener> listener_;
-    common::Timer lock_retry_;
     std::unique_ptr<common::Timer> stopper_;
 };
 
