@@ -82,7 +82,8 @@ private:
     Submission(SubmissionContext& context, uid_t uid, Answered answered, RejectionNotice notice,
                ImportPolicy import_policy)
         : context_(context), uid_(uid), notice_(notice), import_policy_(import_policy), answered_(std::move(answered)),
-          control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency)) {}
+          control_(common::control_fields_of(common::Submitter::trusted, context.config->idempotency),
+                   common::meta_field) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);

@@ -58,7 +58,8 @@ std::optional<Answer> check_submission(const common::EffectiveConfig& config, co
     if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
     if (recipients > config.submit.recipients) return data_error("too many recipients");
 
-    smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config.idempotency));
+    smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config.idempotency),
+                                common::meta_field);
     std::string kept;
     control.feed(begin.requests, kept);
     control.feed(header, kept);

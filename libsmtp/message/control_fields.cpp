@@ -9,7 +9,10 @@ namespace smtp {
 void ControlFields::name_ended(std::string& out) {
     const auto name = trimmed_right(held_);
     const auto found = std::ranges::find_if(names_, [&](auto each) { return same_ignoring_case(each, name); });
-    if (found == names_.end()) {
+    if (found == names_.end() && !chosen_.empty() && name.size() > chosen_.size() &&
+        same_ignoring_case(name.substr(0, chosen_.size()), chosen_)) {
+        take_chosen(name.substr(chosen_.size()));
+    } else if (found == names_.end()) {
         place_ = Place::kept;
         (out += held_) += ':';
     } else {
@@ -18,6 +21,17 @@ void ControlFields::name_ended(std::string& out) {
         ++values_[current_].fields;
     }
     held_.clear();
+}
+
+void ControlFields::take_chosen(std::string_view name) {
+    place_ = Place::taken;
+    if (++chosen_count_ <= most_chosen) {
+        chosen_names_.emplace_back(name);
+        values_.emplace_back();
+    } else if (chosen_count_ == most_chosen + 1) {
+        values_.push_back({.complete = true}); // for all further ones
+    }
+    current_ = values_.size() - 1;
 }
 
 void ControlFields::feed(std::string_view content, std::string& out) {
@@ -80,10 +94,19 @@ void ControlFields::finish(std::string& out) {
     held_.clear();
 }
 
-std::string ControlFields::value(std::size_t number) const {
+std::string ControlFields::text_of(std::size_t number) const {
     std::string out = values_[number].text;
     std::erase_if(out, [](char c) { return c == '\r' || c == '\n'; });
     return std::string(trimmed(out));
+}
+
+std::string ControlFields::value(std::size_t number) const { return text_of(number); }
+
+std::vector<ControlFields::Chosen> ControlFields::chosen() const {
+    std::vector<Chosen> out;
+    for (std::size_t n = 0; n < chosen_names_.size(); ++n)
+        out.push_back({chosen_names_[n], text_of(names_.size() + n)});
+    return out;
 }
 
 } // namespace smtp

@@ -1,6 +1,7 @@
 // Header fields with which a submitter controls how this system handles the message,
 // removed from the header as it streams past. All other fields are passed on unchanged.
-// The names are passed in; must not know what they mean or who may use them.
+// The names are passed in, and the beginning of names that are chosen by the submitter; must not know what they mean or
+// who may use them.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -13,9 +14,12 @@ namespace smtp {
 class ControlFields {
 public:
     static constexpr std::size_t longest_value = 998; // what is longer is cut
+    static constexpr std::size_t most_chosen = 16;    // fields; further ones are only taken out and counted
 
-    // `names`: "X-Control", in any case; they outlive it.
-    explicit ControlFields(std::span<const std::string_view> names) : names_(names), values_(names.size()) {}
+    // `names`: "X-Control"; `chosen`: "X-Control-Tag-", of names that continue as the submitter likes; "" none. In any
+    // case; they outlive it.
+    explicit ControlFields(std::span<const std::string_view> names, std::string_view chosen = {})
+        : names_(names), chosen_(chosen), values_(names.size()) {}
 
     // Content with CRLF line ends, in order. What stays is appended to `out`; a few bytes may be kept back until
     // it is known what they begin.
@@ -29,10 +33,18 @@ public:
     std::size_t count(std::size_t number) const { return values_[number].fields; }
     // Of the first field of that name (its number in `names`), unfolded, without blanks around it; "" none.
     std::string value(std::size_t number) const;
+    // The fields with a chosen name, in their order: what follows the beginning, and the value.
+    struct Chosen {
+        std::string name, value;
+    };
+    std::vector<Chosen> chosen() const;
+    std::size_t chosen_count() const { return chosen_count_; } // with those beyond most_chosen
 
 private:
     enum class Place : unsigned char { line_start, name, kept, taken, taken_line_start, body };
     void name_ended(std::string& out);
+    void take_chosen(std::string_view name);
+    std::string text_of(std::size_t number) const;
 
     struct Value {
         std::string text;
@@ -40,7 +52,10 @@ private:
         std::size_t fields = 0;
     };
     std::span<const std::string_view> names_;
-    std::vector<Value> values_;
+    std::string_view chosen_;
+    std::vector<Value> values_;             // of the names, then of those chosen
+    std::vector<std::string> chosen_names_; // without the beginning
+    std::size_t chosen_count_ = 0;
     Place place_ = Place::line_start;
     std::string held_;        // the name so far
     std::size_t current_ = 0; // taken: whose value

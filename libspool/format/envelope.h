@@ -87,6 +87,17 @@ struct EnvelopeRecipient {
     bool operator==(const EnvelopeRecipient&) const = default;
 };
 
+// What the submitting program wants to find again in the journal.
+struct MetaValue {
+    std::string name; // letters, digits, "-" and "_"; lower case
+    std::string value;
+    static void fields(auto& m, auto& f) {
+        f(1, m.name);
+        f(2, m.value);
+    }
+    bool operator==(const MetaValue&) const = default;
+};
+
 struct Envelope {
     std::string reverse_path; // "" = the null one; no brackets
     std::vector<EnvelopeRecipient> recipients;
@@ -127,6 +138,7 @@ struct Envelope {
     std::string idempotency_key;         // given by the submitter; "" none
     std::string idempotency_digest;      // of what was submitted with the key: SHA-256, 32 bytes
     bool idempotency_key_reused = false; // accepted only to be reported, because its key was used for other content
+    std::vector<MetaValue> meta;         // given by the submitter
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
@@ -184,6 +196,7 @@ struct Envelope {
         f(42, m.retry_values);
         f(48, m.trace);
         f(49, m.idempotency_key_reused);
+        f(50, m.meta);
     }
     bool operator==(const Envelope&) const = default;
 };

@@ -7,11 +7,20 @@ namespace spool::journal {
 
 namespace {
 
-void append_strings(JsonObject& event, std::string_view sender, std::string_view message_id,
-                    std::string_view submitter) {
+void append_strings(JsonObject& event, std::string_view sender, std::string_view message_id, std::string_view submitter,
+                    std::string_view meta) {
     event.text("message_id", message_id, longest_text);
     event.text_even_if_empty("sender", sender);
     event.text("submitter", submitter, longest_text);
+    event.object("meta", [&](JsonObject& object) { object.members(meta); });
+}
+
+std::string encode(const std::vector<MetaValue>& values) {
+    if (values.empty()) return {};
+    std::string text;
+    JsonObject object(text);
+    for (const auto& each : values) object.text_even_if_empty(each.name, each.value);
+    return text.substr(1); // without what opens it
 }
 
 std::string_view source_of(const Envelope& envelope) {
@@ -30,15 +39,16 @@ MessageFacts facts_of(const Envelope& envelope) {
     return {.known = true,
             .sender = envelope.reverse_path,
             .message_id = envelope.message_id,
-            .submitter = envelope.submitter};
+            .submitter = envelope.submitter,
+            .meta = encode(envelope.meta)};
 }
 
 void append(JsonObject& event, const MessageFacts& facts) {
-    if (facts.known) append_strings(event, facts.sender, facts.message_id, facts.submitter);
+    if (facts.known) append_strings(event, facts.sender, facts.message_id, facts.submitter, facts.meta);
 }
 
 void append_facts(JsonObject& event, const Envelope& envelope) {
-    append_strings(event, envelope.reverse_path, envelope.message_id, envelope.submitter);
+    append_strings(event, envelope.reverse_path, envelope.message_id, envelope.submitter, encode(envelope.meta));
 }
 
 void append_acceptance(JsonObject& event, const Envelope& envelope, std::uint64_t size) {

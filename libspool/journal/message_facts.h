@@ -11,11 +11,13 @@ struct MessageFacts {
     bool known = false; // false: the message's file could not be read
     std::string sender; // "" is the null one
     std::string message_id, submitter;
+    std::string meta; // Envelope::meta as members of an object, encoded; "" none
     static void fields(auto& m, auto& f) {
         f("known", m.known);
         f("sender", m.sender);
         f("message_id", m.message_id);
         f("submitter", m.submitter);
+        f("meta", m.meta);
     }
     bool operator==(const MessageFacts&) const = default;
 };

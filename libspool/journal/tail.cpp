@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view ends[] = {
     name_of(EventType::message_delivered),  name_of(EventType::message_failed),    name_of(EventType::message_expired),
-    name_of(EventType::message_suppressed), name_of(EventType::message_discarded),
+    name_of(EventType::message_suppressed), name_of(EventType::message_discarded), name_of(EventType::message_expanded),
 };
 
 // What follows the mark, up to the next quotation mark; "" if there is none. No text of a line can hold the mark,
@@ -62,10 +62,10 @@ bool Tail::has_end(QueueId id, std::string_view recipient) const {
     return ended.contains(hash_of(id, written.substr(0, written.find('"'))));
 }
 
-bool Tail::lacks_end(QueueId id, std::string_view recipient, smtp::WallTime at) const {
+bool Tail::covers(smtp::WallTime at) const {
     std::string text;
     append_time(text, at);
-    return !since.empty() && text >= since && !has_end(id, recipient);
+    return !since.empty() && text >= since;
 }
 
 } // namespace spool::journal

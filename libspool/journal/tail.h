@@ -20,8 +20,8 @@ struct Tail {
     // Adds what comes before.
     void add_older(Tail&& older);
     bool has_end(QueueId id, std::string_view recipient) const;
-    // The end of this recipient, at that time, should be in here, and is not.
-    bool lacks_end(QueueId id, std::string_view recipient, smtp::WallTime at) const;
+    // What happened at that time should be in here.
+    bool covers(smtp::WallTime at) const;
 };
 
 } // namespace spool::journal

@@ -214,10 +214,10 @@ ROOMS = {
     "daemons/postrider/command": set(),
     # commands for configuration, tables, passwords and DKIM keys
     "daemons/postrider/configuration": {"daemons/postrider/command"},
-    # commands for messages, queues, links, suppressions and the spool
-    "daemons/postrider/queue": {"daemons/postrider/command"},
     # what became of mail, and the files of the journal
     "daemons/postrider/history": set(),
+    # commands for messages, queues, links, suppressions and the spool
+    "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/history"},
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys

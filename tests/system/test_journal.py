@@ -72,6 +72,8 @@ def check_books(mta, ids):
     for queue_id in ids:
         ends = sum(t in ("message.finished", "message.removed") for t in found[queue_id]) + (queue_id in queued)
         assert found[queue_id].count("message.accepted") == 1 and ends == 1, (queue_id, found[queue_id], queue_id in queued)
+    checked = mta.command("history", "--check", check=False)
+    assert checked.returncode == 0 and checked.stdout.endswith(": all of them are accounted for\n"), checked.stdout + checked.stderr
 
 
 @pytest.fixture

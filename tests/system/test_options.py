@@ -112,6 +112,7 @@ POSTRIDER = [
     row("history", "--attempts", "history", "ann@remote.example", "--attempts", "-c", "{folder}/journal.toml", out="451 4.7.1 try later"),
     row("history", "--events", "history", "ann@remote.example", "--events", "-c", "{folder}/journal.toml", out="message.accepted"),
     row("history", "--follow", "history", "--follow", "--attempts", "-c", "{folder}/journal.toml", status=64, err="--follow prints events"),
+    row("history", "--check", "history", "--check", "-c", "{folder}/journal.toml", status=74, err="spool .*: list incoming: No such file"),
     row("history", "--limit", "history", "ann@remote.example", "--limit", "1", "-c", "{folder}/journal.toml", err="only the newest 1"),
     row("history", "--summary", "history", "--summary", "by=class", "-c", "{folder}/journal.toml", out="^ +2 +0 +2 +0 +rate$"),
     row("history", "--all", "history", "bob@remote.example", "--all", "-c", "{folder}/journal.toml", out="bob@remote.example"),

@@ -49,6 +49,19 @@ def test_what_was_removed_is_delivered_after_all(waiting):
     assert removed_files(mta) == set()
 
 
+def test_what_was_just_removed_can_be_restored_at_once(waiting):
+    mta, sink, put = waiting
+    first, second = put(2)
+    mta.wait_log("all messages in the spool have been read")
+    mta.command("message", "remove", first)
+    assert mta.command("message", "restore", first).stdout == "1 message restored\n"
+    mta.command("message", "remove", "all")
+    assert mta.command("message", "restore", "all").stdout == "2 messages restored\n"
+    sink.well_behaved()
+    mta.flush()
+    sink.wait_for(2)
+
+
 def test_who_has_it_does_not_get_it_again_when_it_is_restored(mta, remote):
     sink = remote()
     sink.at("rcpt", lambda session, argument: "450 4.2.0 Not now" if "slow" in argument else "250 2.1.5 Ok")

@@ -37,8 +37,6 @@ constexpr Word words[] = {
     {"by", Subject::member, "by"},
     {"host", Subject::host, ""},
     {"link", Subject::member, "link"},
-    {"queue", Subject::member, "queue"},
-    {"route", Subject::member, "route"},
     {"pool", Subject::member, "pool"},
     {"submitter", Subject::member, "submitter"},
     {"source", Subject::member, "source"},

@@ -18,6 +18,9 @@ inline constexpr std::string_view control_fields[] = {"X-Postrider-Pool",    "X-
 inline constexpr std::size_t pool_field = 0, send_at_field = 1, expires_field = 2, lane_field = 3, policy_field = 4,
                              key_field = 5;
 
+// The beginning of names that the submitter chooses, for the journal.
+inline constexpr std::string_view meta_field = "X-Postrider-Meta-";
+
 // Those taken out of the message of such a submitter. An idempotency key that we do not use is ordinary text.
 inline std::span<const std::string_view> control_fields_of(Submitter submitter, const config::Idempotency& settings) {
     const bool keys = submitter == Submitter::trusted && settings.enabled;

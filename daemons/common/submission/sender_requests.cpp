@@ -83,6 +83,33 @@ std::string choose_policy(const SenderRequestRules& rules, std::string_view text
     return "";
 }
 
+std::string meta_name(std::string_view name) { return std::string(meta_field) + smtp::printable(name, 80); }
+
+bool is_meta_name(std::string_view name) {
+    return name.size() <= longest_meta_name && std::ranges::all_of(name, [](char c) {
+               return smtp::is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_';
+           });
+}
+
+std::string keep_meta(const smtp::ControlFields& asked, spool::Envelope& envelope) {
+    if (asked.chosen_count() > most_meta_fields)
+        return fmt::format("{} fields {}NAME, expected at most {}", asked.chosen_count(), meta_field, most_meta_fields);
+    std::size_t bytes = 0;
+    for (const auto& each : asked.chosen()) {
+        if (!is_meta_name(each.name))
+            return fmt::format("{}: expected at most {} letters, digits, \"-\" and \"_\" after {}",
+                               meta_name(each.name), longest_meta_name, meta_field);
+        const auto name = smtp::lowered(each.name);
+        if (std::ranges::find(envelope.meta, name, &spool::MetaValue::name) != envelope.meta.end())
+            return meta_name(each.name) + ": given twice, expected once";
+        bytes += name.size() + each.value.size();
+        if (bytes > most_meta_bytes)
+            return fmt::format("the fields {}NAME have more than {} bytes together", meta_field, most_meta_bytes);
+        envelope.meta.push_back({name, each.value});
+    }
+    return "";
+}
+
 } // namespace
 
 SenderRequestRules::SenderRequestRules(const std::vector<decide::queue::RetryPolicy>& named) {
@@ -91,6 +118,9 @@ SenderRequestRules::SenderRequestRules(const std::vector<decide::queue::RetryPol
 }
 
 std::string request_field(std::string_view name, std::string_view value) {
+    constexpr std::string_view meta = "meta.";
+    if (name.size() > meta.size() && smtp::same_ignoring_case(name.substr(0, meta.size()), meta))
+        return fmt::format("{}{}: {}\r\n", meta_field, name.substr(meta.size()), value);
     const auto option =
         std::ranges::find_if(options, [&](const auto& each) { return smtp::same_ignoring_case(each.name, name); });
     if (option == std::end(options)) return "";
@@ -112,13 +142,14 @@ std::string apply_sender_requests(const SenderRequestRules& rules, Submitter sub
                                                       : choose_policy(rules, text, envelope);
         if (!problem.empty()) return problem;
     }
-    return "";
+    return keep_meta(asked, envelope);
 }
 
 std::string text_of_sender_requests(const smtp::ControlFields& asked) {
     auto out = asked.value(pool_field);
     for (const auto field : requests)
         if (asked.count(field) > 0) out += '\n' + with_name(field, asked.value(field));
+    for (const auto& each : asked.chosen()) out += fmt::format("\n{}{}: {}", meta_field, each.name, each.value);
     return out;
 }
 

@@ -1,6 +1,6 @@
 // What the sender of a message asks of this system beside its delivery: when it is sent, when it is given up, its lane
-// and its retry policy. Asked for in header fields that are taken out of the message, or by options of sendmail, which
-// stand for the same fields. Pure.
+// and its retry policy, and what of its own the journal is to say of it. Asked for in header fields that are taken out
+// of the message, or by options of sendmail, which stand for the same fields. Pure.
 #pragma once
 #include "daemons/common/submission/control_fields.h"
 #include "daemons/decide/queue/settings.h"
@@ -16,6 +16,8 @@ namespace common {
 
 // A message is scheduled this far ahead at most, and given up this late after it could first be sent.
 inline constexpr std::chrono::seconds longest_schedule = std::chrono::days(90);
+// X-Postrider-Meta- fields of a message, and the bytes of their names and values together.
+inline constexpr std::size_t most_meta_fields = 10, most_meta_bytes = 1024, longest_meta_name = 64;
 
 struct SenderRequestRules {
     SenderRequestRules() = default;
@@ -27,7 +29,7 @@ struct SenderRequestRules {
 // if no option of ours has that name.
 std::string request_field(std::string_view name, std::string_view value);
 
-// Of a message that arrived at envelope.arrival. Sets not_before, expiry, lane and retry_policy of the envelope;
+// Of a message that arrived at envelope.arrival. Sets not_before, expiry, lane, retry_policy and meta of the envelope;
 // returns what is wrong, "" nothing. A stranger's wishes count for nothing.
 std::string apply_sender_requests(const SenderRequestRules& rules, Submitter submitter,
                                   const smtp::ControlFields& asked, spool::Envelope& envelope);

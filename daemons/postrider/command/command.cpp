@@ -43,6 +43,12 @@ int exit_status_for(std::string_view refusal) {
 
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds) {
+    return ask_queue(
+        arguments, request, on_line, [](const std::string& refusal) { return fail(not_found, refusal); }, seconds);
+}
+
+int ask_queue(const Arguments& arguments, const nlohmann::json& request,
+              const std::function<void(const nlohmann::json&)>& on_line, const IfUnknown& if_unknown, int seconds) {
     const auto config = load_effective_config(arguments);
     if (!config) return bad_config;
     auto queue = connect_control(config->spool, "control");
@@ -50,6 +56,7 @@ int ask_queue(const Arguments& arguments, const nlohmann::json& request,
     const auto done = queue->ask(request, on_line, seconds);
     if (done) return ok;
     if (queue->refusal().empty()) return report_socket_error(done.error(), config->mta);
+    if (queue->refusal() == proto::control::code::unknown) return if_unknown(done.error().what);
     print_error(done.error().what);
     return exit_status_for(queue->refusal());
 }

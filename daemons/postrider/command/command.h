@@ -29,6 +29,12 @@ int report_socket_error(const spool::Error& error, const config::Mta& mta);
 // for `seconds`. Returns the exit status.
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds = 120);
+// The same; where the queue-manager answers that there is no such thing, `if_unknown` gets its words, and its exit
+// status counts.
+using IfUnknown = std::function<int(const std::string& refusal)>;
+int ask_queue(const Arguments& arguments, const nlohmann::json& request,
+              const std::function<void(const nlohmann::json&)>& on_line, const IfUnknown& if_unknown,
+              int seconds = 120);
 // The messages that words select; "-" reads ids from standard input. nullopt: the error was printed.
 std::optional<MessageSelector> parse_selector(std::span<const std::string> words);
 // Reports that a message of the spool could not be read; returns the exit status for that.

@@ -2,6 +2,7 @@
 #include "daemons/common/history/history_search.h"
 #include "daemons/common/terminal/exit_status.h"
 #include "daemons/common/terminal/output.h"
+#include "daemons/postrider/history/history_check.h"
 #include "daemons/postrider/history/history_rows.h"
 #include "daemons/postrider/history/history_summary.h"
 #include "daemons/postrider/history/journal_follow.h"
@@ -126,6 +127,11 @@ int summarize(const Arguments& arguments, const JournalLocation& journal, histor
 } // namespace
 
 int history_command(const Arguments& arguments) {
+    if (arguments.has("--check")) {
+        const bool alone = arguments.words.empty() && arguments.options.size() == 1;
+        return alone ? history_check(arguments)
+                     : fail(usage, "--check covers all mail: it takes no words and no other option but --json");
+    }
     const auto query = history::HistoryQuery::parse(
         arguments.words, std::chrono::floor<smtp::Duration>(std::chrono::system_clock::now()));
     if (!query) return fail(usage, query.error());

@@ -47,6 +47,18 @@ std::string heading(const history::MessageHistory& message) {
     return fmt::format("{}  from {}  {}\n", message.id(), sender_text(message.sender()), message.outcome_text());
 }
 
+std::string no_longer_queued(const history::MessageHistory& message) {
+    return fmt::format("{}: no longer queued: {}\n", message.id(), message.outcome_text());
+}
+
+Table events_table(const FoundMessage& message) {
+    Table table({"Time", ">Number", "Event", "Recipient", "Detail"});
+    for (const auto& event : message.events)
+        table.row({clock_text(string_of(event, "time")), fmt::format("{}", number_of(event, "seq")),
+                   string_of(event, "type"), string_of(event, "recipient"), detail_of(event)});
+    return table;
+}
+
 json recipients_json(const history::MessageHistory& message) {
     json out = json::array();
     for (const auto& each : message.recipients()) {
@@ -97,11 +109,36 @@ std::string attempts_text(const FoundMessage& message, std::size_t width) {
 }
 
 std::string events_text(const FoundMessage& message, std::size_t width) {
-    Table table({"Time", ">Number", "Event", "Recipient", "Detail"});
-    for (const auto& event : message.events)
-        table.row({clock_text(string_of(event, "time")), fmt::format("{}", number_of(event, "seq")),
-                   string_of(event, "type"), string_of(event, "recipient"), detail_of(event)});
-    auto text = heading(message.history) + table.text(width, "  ");
+    auto text = heading(message.history) + events_table(message).text(width, "  ");
+    if (message.events_left_out > 0) text += fmt::format("  … and {} more\n", message.events_left_out);
+    return text;
+}
+
+std::string message_text(const FoundMessage& message, std::size_t width) {
+    const auto& history = message.history;
+    auto text = no_longer_queued(history);
+    const auto add = [&](std::string_view name, const std::string& value) {
+        if (!value.empty()) text += fmt::format("  {:<11} {}\n", name, truncated(value, 2000));
+    };
+    add("From", sender_text(history.sender()));
+    add("Message-ID", history.message_id());
+    add("Submitter", history.submitter());
+    if (!history.accepted().empty()) add("Accepted", clock_text(history.accepted()));
+    if (history.size() > 0) add("Size", size_text(history.size()));
+    add("Last event", clock_text(history.last_time()));
+    Table table({"Recipient", "Outcome", ">Attempts", "Time", "Link", "Reply"});
+    for (const auto& each : history.recipients())
+        table.row({each.address, std::string(name_of(each.outcome)),
+                   each.attempts == 0 ? "" : fmt::format("{}", each.attempts),
+                   each.time.empty() ? "" : clock_text(each.time), each.link, each.reply});
+    if (!table.empty()) text += table.text(width, "  ");
+    if (history.recipients_total() > history.recipients().size())
+        text += fmt::format("  … and {} more recipients\n", history.recipients_total() - history.recipients().size());
+    return text;
+}
+
+std::string explanation_text(const FoundMessage& message, std::size_t width) {
+    auto text = no_longer_queued(message.history) + events_table(message).text(width, "  ");
     if (message.events_left_out > 0) text += fmt::format("  … and {} more\n", message.events_left_out);
     return text;
 }

@@ -27,6 +27,10 @@ void add_event(Table& table, const nlohmann::json& event);
 // One line for each attempt, or for each event, with the message's line as its heading.
 std::string attempts_text(const FoundMessage& message, std::size_t width);
 std::string events_text(const FoundMessage& message, std::size_t width);
+// A message that is no longer queued: what became of each recipient.
+std::string message_text(const FoundMessage& message, std::size_t width);
+// The same message: why it is no longer queued, and everything that happened to it.
+std::string explanation_text(const FoundMessage& message, std::size_t width);
 // "2026-11-26 18:00:00  42  message.failed  0123…  ann@remote.example  550 5.1.1 …"
 std::string event_line(const nlohmann::json& event);
 

@@ -5,6 +5,7 @@
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
 #include "daemons/postrider/command/message_selector.h"
+#include "daemons/postrider/history/gone_message.h"
 #include "daemons/postrider/queue/ages.h"
 #include "libspool/disk/real_disk.h"
 #include "libspool/message/message_reader.h"
@@ -298,6 +299,15 @@ template <class Print> int show(const Arguments& arguments, const json& request,
     });
 }
 
+// The same of a message; of one that is no longer queued, what the journal has.
+template <class Print>
+int show_message(const Arguments& arguments, std::string_view op, const std::string& id, GoneView view, Print print) {
+    const auto on_line = [&](const json& line) { return arguments.json ? print_json(line) : print(line); };
+    return ask_queue(arguments, {{"op", op}, {"id", id}}, on_line, [&](const std::string& refusal) {
+        return show_gone_message(arguments, spool::QueueId::parse(id)->text(), refusal, view);
+    });
+}
+
 int message_count(const Arguments& arguments, const MessageSelector& selector, json base) {
     base["count"] = true;
     std::int64_t count = 0;
@@ -429,7 +439,7 @@ int message_show(const Arguments& arguments) {
                         fmt::format("\"{0}\" is not a queue id, as \"message show\" requires; \"postrider message list "
                                     "{0}\" finds messages",
                                     word));
-        const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
+        const int status = show_message(arguments, op::message, word, GoneView::message, print_message);
         if (status != ok) return status;
     }
     return ok;
@@ -460,7 +470,7 @@ int explain(const Arguments& arguments) {
     if (word.find('@') != word.npos) return show(arguments, {{"op", op::explain}, {"address", word}}, print_route);
     if (!spool::QueueId::parse(word))
         return fail(usage, fmt::format("\"{}\" is neither a queue id nor an address (which contains an @)", word));
-    return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
+    return show_message(arguments, op::explain, word, GoneView::explanation, print_gates);
 }
 
 } // namespace postrider

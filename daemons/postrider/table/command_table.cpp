@@ -111,6 +111,7 @@ constexpr Option history_options[] = {
     {"--events", "", "show every event of each message"},
     {"--follow", "", "print matching events as they are written"},
     {"--limit", "N", "show at most N messages (default: 100), or N groups"},
+    {"--check", "", "check that the journal and the spool account for every accepted message"},
     {"--summary", "by=GROUP", "count events by class, link, day, submitter, domain, reply or type"},
     {"--all", "", "read also what is not known to be on stable storage"}};
 constexpr Option verify_options[] = {{"--all", "", "read also what is not known to be on stable storage"}};
@@ -168,7 +169,13 @@ constexpr Command table[] = {
     {"pause", pause_scope, 1, 2, pause_options, "stop delivery until resumed; survives a restart", pause},
     {"resume", pause_scope, 1, 2, pause_options, "end a pause", resume},
     {"force", pause_scope, 1, 2, pause_options, "retry immediately, ignoring the retry schedule", force},
-    {"explain", "ID|ADDRESS", 1, 1, {}, "explain why a message waits, or where mail for an address would go", explain},
+    {"explain",
+     "ID|ADDRESS",
+     1,
+     1,
+     {},
+     "explain why a message waits or what became of it, or where mail for an address would go",
+     explain},
     {"history", "[ADDRESS|ID|MESSAGE-ID|WORD...]", 0, unlimited, history_options,
      "show what became of mail, newest first, from the journal", history_command},
     {"journal status", "", 0, 0, {}, "show which events the journal has, and how large it is", journal_status},

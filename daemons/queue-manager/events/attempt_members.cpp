@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/events/attempt_members.h"
+#include "daemons/decide/outcome/reply_class.h"
 #include "libspool/journal/message_facts.h"
 #include <charconv>
 
@@ -32,6 +33,11 @@ void append_reply(JsonObject& event, const smtp::RemoteReply& reply) {
     event.flag("in_doubt", reply.in_doubt);
 }
 
+void append_failure(JsonObject& event, const smtp::RemoteReply& reply) {
+    append_reply(event, reply);
+    event.word("class", name_of(decide::class_of({.stage = reply.stage, .code = reply.code, .status = reply.status})));
+}
+
 void append_attempt(JsonObject& event, const proto::delivery::Done& done,
                     const proto::delivery::RecipientResult& result) {
     event.text("recipient", result.address);
@@ -41,7 +47,10 @@ void append_attempt(JsonObject& event, const proto::delivery::Done& done,
     append_remote(event, done.host);
     event.text("source_address", done.source);
     event.number("connection_use", done.connection_use);
-    if (result.reply < done.replies.size()) append_reply(event, done.replies[result.reply]);
+    if (result.reply < done.replies.size()) {
+        const auto& reply = done.replies[result.reply];
+        result.outcome == smtp::Outcome::delivered ? append_reply(event, reply) : append_failure(event, reply);
+    }
     event.object("tls", [&](JsonObject& tls) {
         if (done.tls != "none") tls.text("description", done.tls);
     });

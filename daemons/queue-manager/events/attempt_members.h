@@ -21,5 +21,7 @@ void append_attempt(spool::journal::JsonObject& event, const proto::delivery::Do
                     const proto::delivery::RecipientResult& result);
 // What was said, or found.
 void append_reply(spool::journal::JsonObject& event, const smtp::RemoteReply& reply);
+// The same of a failure, with its class.
+void append_failure(spool::journal::JsonObject& event, const smtp::RemoteReply& reply);
 
 } // namespace queue_manager

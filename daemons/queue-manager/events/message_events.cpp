@@ -1,8 +1,11 @@
 #include "daemons/queue-manager/events/message_events.h"
+#include "daemons/decide/outcome/reply_class.h"
 #include "daemons/queue-manager/events/attempt_members.h"
 #include "libspool/store/queue_id_source.h"
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <utility>
 
@@ -38,6 +41,47 @@ void append_last_attempt(JsonObject& event, const spool::RecipientState& recipie
     event.number("code", recipient.reply.code);
     event.text("status", recipient.reply.status);
     event.text("text", recipient.reply.text, spool::journal::longest_text);
+    if (recipient.status == spool::Status::delivered) return;
+    const decide::Observation seen{.code = recipient.reply.code, .status = recipient.reply.status};
+    event.word("class",
+               name_of(recipient.tries == 0 && recipient.status == spool::Status::expired ? decide::ReplyClass::expired
+                                                                                          : decide::class_of(seen)));
+}
+
+void append_expansion(JsonObject& event, const std::vector<std::string>& into) {
+    event.texts("recipients", into | std::views::take(spool::journal::most_recipients));
+    event.number("recipients_total", into.size());
+}
+
+// What a recipient was expanded into.
+std::vector<std::string> addresses_from(const spool::MessageState& state, std::uint32_t number) {
+    std::vector<std::string> into;
+    for (std::uint32_t n = 0; n < state.recipients.size(); ++n)
+        if (n != number && state.recipients[n].origin == number) into.push_back(state.recipients[n].address);
+    return into;
+}
+
+// The event of an end; nothing: an operator's removal is one of the whole message.
+std::optional<EventType> event_of(RecipientEnd end) {
+    switch (end) {
+    case RecipientEnd::delivered: return EventType::message_delivered;
+    case RecipientEnd::failed: return EventType::message_failed;
+    case RecipientEnd::expired: return EventType::message_expired;
+    case RecipientEnd::suppressed: return EventType::message_suppressed;
+    case RecipientEnd::discarded: return EventType::message_discarded;
+    case RecipientEnd::expanded: return EventType::message_expanded;
+    case RecipientEnd::removed: return {};
+    }
+    return {};
+}
+
+// When a recipient came to its end, as far as the file tells, or a little earlier: with its last attempt, at the
+// message's expiry, or soon after it was accepted.
+smtp::WallTime time_of_end(QueueId id, const spool::MessageState& state, const spool::RecipientState& recipient) {
+    const auto begun = std::max(spool::time_of(id), state.envelope.not_before.value_or(smtp::WallTime{}));
+    if (recipient.status == spool::Status::expired)
+        return std::max(recipient.last_attempt, state.expiry.value_or(begun + std::chrono::seconds(state.lifetime)));
+    return std::max(recipient.last_attempt, begun);
 }
 
 // Whose decision a failure is.
@@ -82,8 +126,9 @@ void MessageEvents::accepted(QueueId id, const spool::MessageState& state, std::
 void MessageEvents::found(QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size) {
     if (!journal_.enabled()) return;
     ends_.restore(id, state);
-    if (location == spool::Location::incoming && !journal_.tail().accepted.contains(id))
-        accepted(id, state, size, true);
+    const auto& tail = journal_.tail();
+    const bool recent = location == spool::Location::incoming || tail.covers(spool::time_of(id));
+    if (recent && !tail.accepted.contains(id)) accepted(id, state, size, true);
     record_lost_ends(id, state);
 }
 
@@ -91,19 +136,24 @@ void MessageEvents::record_lost_ends(QueueId id, const spool::MessageState& stat
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         const auto end = OutcomeCounters::end_of(recipient);
-        if (end && journal_.tail().lacks_end(id, recipient.address, recipient.last_attempt))
+        const auto& tail = journal_.tail();
+        if (end && tail.covers(time_of_end(id, state, recipient)) && !tail.has_end(id, recipient.address))
             ended_again(id, state, number, *end);
     }
 }
 
 // Of the attempt only what the file has of it.
 void MessageEvents::ended_again(QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end) {
-    if (end != RecipientEnd::delivered && end != RecipientEnd::failed) return;
-    const bool delivered = end == RecipientEnd::delivered;
-    add(delivered ? EventType::message_delivered : EventType::message_failed, id, [&](JsonObject& event) {
+    const auto type = event_of(end);
+    if (!type) return;
+    add(*type, id, [&](JsonObject& event) {
         event.flag("again", true);
         append_facts(event, &state);
         append_recipient(event, state, number);
+        if (end == RecipientEnd::expanded) {
+            append_expansion(event, addresses_from(state, number));
+            return;
+        }
         append_remote(event, state.recipients[number].host);
         append_last_attempt(event, state.recipients[number]);
     });
@@ -124,8 +174,7 @@ void MessageEvents::expanded(QueueId id, spool::Location location, std::vector<E
             add(EventType::message_expanded, id, [&](JsonObject& event) {
                 append_facts(event, state);
                 event.text("recipient", each.recipient);
-                event.texts("recipients", each.into | std::views::take(spool::journal::most_recipients));
-                event.number("recipients_total", each.into.size());
+                append_expansion(event, each.into);
             });
     });
 }
@@ -192,7 +241,7 @@ void MessageEvents::failed_untried(QueueId id, const spool::MessageState& state,
         add(type, id, [&](JsonObject& event) {
             append_facts(event, &state);
             append_recipient(event, state, number);
-            append_reply(event, reason);
+            reason.suppressed ? append_reply(event, reason) : append_failure(event, reason);
             if (!reason.suppressed) event.word("by", author_of(reason));
         });
     }

@@ -16,7 +16,7 @@ void SystemEvents::link(const decide::queue::NoticeLink& notice) {
         event.word("state", word_of(notice.health));
         event.number("failures", notice.failures);
         event.time("next_attempt", notice.next_attempt);
-        if (notice.reason != nullptr) append_reply(event, *notice.reason);
+        if (notice.reason != nullptr) append_failure(event, *notice.reason);
     });
 }
 

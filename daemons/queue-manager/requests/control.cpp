@@ -45,6 +45,7 @@ Control::Control(const Dependencies& deps, common::Fd fd, common::Operators oper
               replies_),
       restore_({.log = deps.log,
                 .pool = deps.pool,
+                .files = deps.files,
                 .intake = deps.intake,
                 .events = deps.events,
                 .loading = [status = deps.status] { return status().loading; }},

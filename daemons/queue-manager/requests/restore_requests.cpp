@@ -40,7 +40,7 @@ void RestoreRequests::restore(const Request& request, const nlohmann::json& body
         return replies_.refuse(request, "no messages given: expected \"ids\" or \"all\"", code::bad_request);
     with_user_name(deps_.pool, request, [this, work](std::string who) {
         work->who = std::move(who);
-        work->all ? list_removed(work) : restore_some(work);
+        deps_.files.when_put_away([this, work] { work->all ? list_removed(work) : restore_some(work); });
     });
 }
 

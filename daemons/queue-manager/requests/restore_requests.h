@@ -5,6 +5,7 @@
 #include "daemons/common/logging/log.h"
 #include "daemons/queue-manager/engine_driver/message_intake.h"
 #include "daemons/queue-manager/requests/replies.h"
+#include "daemons/queue-manager/spool/message_files.h"
 #include "libspool/disk/commit_pool.h"
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@ public:
     struct Dependencies { // all outlive it
         common::Log& log;
         spool::CommitPool& pool;
+        MessageFiles& files;
         MessageIntake& intake;
         MessageEvents& events;
         std::function<bool()> loading; // the spool is still being read

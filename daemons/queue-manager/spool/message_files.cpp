@@ -103,14 +103,19 @@ void MessageFiles::remove_by_operator(spool::QueueId id, Removal how) {
     finished(id);
     log_.info("{}: removed", id.text());
     if (how == Removal::permanently) return remove(id, spool::Location::messages);
+    removals_.begin(id);
     when_removable(id, [this, id] { move_to_removed(id); });
 }
 
 void MessageFiles::move_to_removed(spool::QueueId id) {
     store_.move_to_removed(id, spool::Location::messages, [this, id](spool::Result<> put) {
-        if (!put) return unlink(id, spool::Location::messages, {});
-        scanner_.gone(id);
-        cleaner_.soon();
+        if (put) {
+            scanner_.gone(id);
+            cleaner_.soon();
+        } else {
+            unlink(id, spool::Location::messages, {});
+        }
+        removals_.end(id);
     });
     written_();
 }

@@ -10,6 +10,7 @@
 #include "daemons/queue-manager/spool/pending_records.h"
 #include "daemons/queue-manager/spool/problem_list.h"
 #include "daemons/queue-manager/spool/quarantine_cleaner.h"
+#include "daemons/queue-manager/spool/removals_under_way.h"
 #include "daemons/queue-manager/spool/spool_scanner.h"
 #include "libspool/store/store.h"
 #include <cstdint>
@@ -73,6 +74,8 @@ public:
     enum class Removal : std::uint8_t { may_be_restored, permanently };
     // By an operator. The engine has forgotten it.
     void remove_by_operator(spool::QueueId id, Removal how);
+    // Calls `then` when what operators have removed until now can be restored.
+    void when_put_away(std::move_only_function<void()> then) { removals_.when_through(std::move(then)); }
     // It is damaged: moves it to quarantine/.
     void quarantine(spool::QueueId id, const std::string& why);
 
@@ -101,6 +104,7 @@ private:
     PendingRecords pending_;
     common::Timer pending_timer_, removal_retry_;
     std::vector<std::pair<spool::QueueId, spool::Location>> unremoved_;
+    RemovalsUnderWay removals_;
 };
 
 } // namespace queue_manager

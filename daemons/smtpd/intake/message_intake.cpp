@@ -18,7 +18,8 @@ MessageIntake::MessageIntake(Services services, const Rules& rules, const Client
                              spool::QueueId id, spool::Envelope envelope, std::string schedule)
     : services_(services), rules_(rules), client_(client), log_(log), submitter_(submitter_of(rules, client)), id_(id),
       id_text_(id.text()), envelope_(std::move(envelope)), started_(common::Loop::now().monotonic),
-      control_(common::control_fields_of(submitter_, rules.config->idempotency)), schedule_(std::move(schedule)) {}
+      control_(common::control_fields_of(submitter_, rules.config->idempotency), common::meta_field),
+      schedule_(std::move(schedule)) {}
 
 // --- envelope
 

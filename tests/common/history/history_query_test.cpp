@@ -86,7 +86,6 @@ TEST_CASE("each word selects what it names, whatever the case") {
                              "host=mx1.remote.example",
                              "host=192.0.2.9",
                              "link=mx.remote.example",
-                             "queue=remote.example",
                              "submitter=sasl:shop",
                              "meta.Campaign=SPRING",
                              "since=2h",

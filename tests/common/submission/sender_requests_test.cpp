@@ -10,7 +10,7 @@ namespace {
 const auto arrival = *smtp::parse_rfc3339("2026-11-26T12:00:00Z");
 
 smtp::ControlFields asked(std::string_view header) {
-    smtp::ControlFields fields(common::control_fields_of(Submitter::trusted, {}));
+    smtp::ControlFields fields(common::control_fields_of(Submitter::trusted, {}), common::meta_field);
     std::string rest;
     fields.feed(header, rest);
     fields.feed("\r\n", rest);
@@ -108,4 +108,24 @@ TEST_CASE("the requests belong to the message that a key is compared for") {
     CHECK(common::text_of_sender_requests(asked("X-Postrider-Pool: news\r\n")) == "news"); // as in earlier versions
     CHECK(common::text_of_sender_requests(asked("X-Postrider-Lane: bulk\r\n")) !=
           common::text_of_sender_requests(asked("X-Postrider-Lane: high\r\n")));
+}
+
+TEST_CASE("what a program wants to find again in the journal") {
+    const auto it = of("X-Postrider-Meta-Campaign: spring\r\nx-postrider-meta-order_no: 4711\r\n");
+    CHECK(it.wrong == "");
+    CHECK(it.envelope.meta == std::vector<spool::MetaValue>{{"campaign", "spring"}, {"order_no", "4711"}});
+    CHECK(of("X-Postrider-Meta-A: 1\r\n", Submitter::stranger).envelope.meta.empty());
+
+    CHECK(of("X-Postrider-Meta-A: 1\r\nX-Postrider-Meta-a: 2\r\n").wrong ==
+          "X-Postrider-Meta-a: given twice, expected once");
+    CHECK(of("X-Postrider-Meta-A.B: 1\r\n").wrong ==
+          "X-Postrider-Meta-A.B: expected at most 64 letters, digits, \"-\" and \"_\" after X-Postrider-Meta-");
+    std::string many;
+    for (int n = 0; n < 11; ++n) many += "X-Postrider-Meta-" + std::to_string(n) + ": v\r\n";
+    CHECK(of(many).wrong == "11 fields X-Postrider-Meta-NAME, expected at most 10");
+    CHECK(
+        of("X-Postrider-Meta-A: " + std::string(600, 'x') + "\r\nX-Postrider-Meta-B: " + std::string(600, 'y') + "\r\n")
+            .wrong == "the fields X-Postrider-Meta-NAME have more than 1024 bytes together");
+    CHECK(common::request_field("meta.campaign", "spring") == "X-Postrider-Meta-campaign: spring\r\n");
+    CHECK(common::request_field("meta.", "spring") == "");
 }

@@ -68,3 +68,36 @@ TEST_CASE("a value is bounded, its field is taken out to its end") {
     check("X-Control: " + many + "\r\n " + many + "\r\nA: 1\r\n\r\n",
           {"A: 1\r\n\r\n", many.substr(0, ControlFields::longest_value - 1), ""});
 }
+
+TEST_CASE("fields whose names continue as the submitter likes") {
+    const std::string content = "x-control-tag-Campaign: spring\r\nX-Control-Tag-: 1\r\nSubject: x\r\n"
+                                "X-Control-Tag-b:\r\n folded\r\nX-Control: bulk\r\n\r\nX-Control-Tag-c: body\r\n";
+    for (const std::size_t step : {content.size(), std::size_t{1}, std::size_t{5}}) {
+        ControlFields fields(names, "X-Control-Tag-");
+        std::string rest;
+        for (std::size_t at = 0; at < content.size(); at += step)
+            fields.feed(std::string_view(content).substr(at, step), rest);
+        fields.finish(rest);
+        CHECK(rest == "X-Control-Tag-: 1\r\nSubject: x\r\n\r\nX-Control-Tag-c: body\r\n");
+        const auto chosen = fields.chosen();
+        REQUIRE(chosen.size() == 2);
+        CHECK(chosen[0].name == "Campaign");
+        CHECK(chosen[0].value == "spring");
+        CHECK(chosen[1].name == "b");
+        CHECK(chosen[1].value == "folded");
+        CHECK(fields.value(0) == "bulk");
+        CHECK(fields.chosen_count() == 2);
+    }
+}
+
+TEST_CASE("too many of them are taken out and counted") {
+    ControlFields fields(names, "X-Control-Tag-");
+    std::string rest;
+    const auto many = ControlFields::most_chosen + 3;
+    for (std::size_t n = 0; n < many; ++n) fields.feed("X-Control-Tag-" + std::to_string(n) + ": v\r\n", rest);
+    fields.feed("X-Other: last\r\n\r\n", rest);
+    CHECK(rest == "\r\n");
+    CHECK(fields.chosen().size() == ControlFields::most_chosen);
+    CHECK(fields.chosen_count() == many);
+    CHECK(fields.value(1) == "last");
+}

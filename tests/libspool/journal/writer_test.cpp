@@ -303,9 +303,10 @@ TEST_CASE("a start knows the messages that the newest segment has as accepted an
     CHECK(tail.accepted == std::unordered_set{first, second});
     CHECK(tail.finished == std::unordered_set{first});
     CHECK(tail.since == "1970-01-01T12:00:00.000000Z");
-    CHECK_FALSE(tail.lacks_end(second, odd, noon));
-    CHECK(tail.lacks_end(second, "bob@example.org", noon));
-    CHECK(tail.lacks_end(first, odd, noon));
-    CHECK_FALSE(tail.lacks_end(first, odd, noon - std::chrono::microseconds(1))); // may be in an earlier segment
-    CHECK_FALSE(Tail().lacks_end(first, odd, noon));
+    CHECK(tail.has_end(second, odd));
+    CHECK_FALSE(tail.has_end(second, "bob@example.org"));
+    CHECK_FALSE(tail.has_end(first, odd));
+    CHECK(tail.covers(noon));
+    CHECK_FALSE(tail.covers(noon - std::chrono::microseconds(1))); // may be in an earlier segment
+    CHECK_FALSE(Tail().covers(noon));
 }

@@ -43,5 +43,5 @@ TEST_CASE("an attempt's members") {
           R"({"recipient":"ann@example.org","original_recipient":"Ann@example.org","link":"example.org","attempt":2,)"
           R"("remote":{"host":"mx.example.org","address":"192.0.2.1","port":25},"source_address":"192.0.2.9",)"
           R"("connection_use":4,"stage":"rcpt","code":452,"status":"4.2.2","text":"host said: 452 full",)"
-          R"("in_doubt":true,"took":{"session":12}})");
+          R"("in_doubt":true,"class":"mailbox-full","took":{"session":12}})");
 }

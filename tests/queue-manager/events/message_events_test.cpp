@@ -180,10 +180,10 @@ TEST_CASE("an end that the file has and the journal has not, because of a crash,
     state.recipients[1].address = "other@example.net";
     b.events.found(id, spool::Location::messages, state, 1);
     const auto lines = b.recorded();
-    REQUIRE(types(lines) == "message.delivered message.failed journal.gap message.delivered");
-    CHECK(lines[3].at("recipient") == "other@example.net");
-    CHECK(lines[3].at("again") == true);
-    CHECK(lines[3].at("attempt") == 3);
+    REQUIRE(types(lines) == "message.delivered message.failed journal.gap message.accepted message.delivered");
+    CHECK(lines[4].at("recipient") == "other@example.net");
+    CHECK(lines[4].at("again") == true);
+    CHECK(lines[4].at("attempt") == 3);
 }
 
 TEST_CASE("a result that an agent repeats after a crash is recorded once, and so is the end of its message") {
@@ -205,4 +205,56 @@ TEST_CASE("a result that an agent repeats after a crash is recorded once, and so
               (life > 0 ? 1 : 0));
         for (const auto& path : b.disk.paths()) left.set_contents(path, b.disk.contents(path));
     }
+}
+
+namespace {
+
+// What a queue-manager left that had just begun, and was killed.
+void leave_a_beginning(spool::test::FakeDisk& disk) {
+    EventBench b;
+    b.events.found_finished(QueueId{0x400}, message());
+    b.recorded();
+    for (const auto& path : b.disk.paths()) disk.set_contents(path, b.disk.contents(path));
+}
+
+QueueId just_accepted() {
+    const auto now = common::Loop::now().wall;
+    QueueId made{0x1234567890AB00};
+    while (spool::time_of(made) <= now) made.value += std::uint64_t{1} << 32; // some minutes
+    return made;
+}
+
+} // namespace
+
+TEST_CASE("an acceptance that a power cut took is told again, wherever the message is by now") {
+    EventBench b(leave_a_beginning);
+    b.events.found(just_accepted(), spool::Location::messages, message(), 1);
+    b.events.found(QueueId{0x500}, spool::Location::messages, message(), 1); // long before: the journal has it
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.finished journal.gap message.accepted");
+    CHECK(lines[2].at("id") == just_accepted().text());
+    CHECK(lines[2].at("again") == true);
+}
+
+TEST_CASE("ends of every kind that a power cut took are told again") {
+    EventBench b(leave_a_beginning);
+    auto state = message();
+    state.envelope.recipients.resize(5, state.envelope.recipients.front());
+    state = spool::MessageState(state.envelope);
+    const auto set = [&](std::size_t n, std::string_view address, spool::Status status) {
+        state.recipients[n].address = address;
+        state.recipients[n].status = status;
+    };
+    set(0, "list@example.net", spool::Status::expanded);
+    set(1, "none@example.net", spool::Status::discarded);
+    set(2, "late@example.net", spool::Status::expired);
+    set(3, "gone@example.net", spool::Status::removed);
+    set(4, "member@example.net", spool::Status::pending);
+    state.recipients[4].origin = 0;
+    b.events.found(just_accepted(), spool::Location::messages, state, 1);
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.finished journal.gap message.accepted message.expanded message.discarded "
+                            "message.expired");
+    CHECK(lines[3].at("recipients") == nlohmann::json{"member@example.net"});
+    CHECK(lines[5].at("recipient") == "late@example.net");
 }

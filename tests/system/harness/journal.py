@@ -52,5 +52,5 @@ class Journal:
             if reply:
                 self.write(f"message.{outcome}", **common, **place, attempt=deferrals + 1, **reply)
         if finish and outcome != "deferred":
-            self.write("message.finished", **common)
+            self.write("message.finished", **common, counts={outcome: len(recipients)})
         return id
