@@ -108,4 +108,4 @@ def test_check_takes_nothing_else(running):
     mta, _ = running
     for words in (["user@remote.example"], ["--events"]):
         done = mta.command("history", "--check", *words, check=False)
-        assert done.returncode == 64 and "--check looks at all mail" in done.stderr
+        assert done.returncode == 64 and "--check covers all mail" in done.stderr

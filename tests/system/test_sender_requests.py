@@ -120,3 +120,23 @@ def test_asked_for_while_nothing_runs(outbox):
     sink.wait_for(1)
     assert sink.messages[0].header("Subject") == "bulk"
     assert shown(mta, one_queued(mta))["state"] == "scheduled"
+
+
+def test_values_of_the_senders_own_are_in_every_event_of_the_journal(outbox):
+    mta, sink = outbox
+    sink.at("rcpt", "550 5.1.1 No such user")
+    mta.start()
+    assert send(mta, "X-Postrider-Meta-Campaign: spring\r\nX-Postrider-Meta-Order: 4711\r\n").startswith("250")
+    assert mta.sendmail("-O", "meta.campaign=autumn", "-f", f"{mta.user}@test.example", "user@remote.example",
+                        input="Subject: x\n\nHello.\n").returncode == 0
+    mta.wait_until_empty()
+
+    def found(*words):
+        return [json.loads(line) for line in mta.command("history", *words, "--events", "--json", check=False).stdout.splitlines()]
+    wait_until(lambda: all(any(m["finished"] for m in found(f"meta.campaign={name}")) for name in ("spring", "autumn")), 20,
+               "both to be in the journal")
+    [message] = found("meta.campaign=spring")
+    assert [e["type"] for e in message["events"]] == ["message.accepted", "message.failed", "report.sent", "message.finished"]
+    assert all(e["meta"] == {"campaign": "spring", "order": "4711"} for e in message["events"])
+    assert message["events"][1]["class"] == "bad-mailbox" and found("class=bad-mailbox", "meta.order=4711")
+    assert send(mta, "X-Postrider-Meta-a.b: 1\r\n").startswith("554 5.6.0 Error: X-Postrider-Meta-a.b: expected at most 64 letters")
