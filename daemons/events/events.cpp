@@ -121,6 +121,10 @@ void Events::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
 }
 
+void Events::update_gauges(common::Metrics& metrics) {
+    metrics.set(common::MetricId::journal_unindexed, static_cast<std::int64_t>(last_.unsealed + last_.unindexed));
+}
+
 std::string Events::status_text() {
     if (last_.unsealed + last_.unindexed == 0) return "journal indexed";
     return fmt::format("{} segments to seal, {} to index", last_.unsealed, last_.unindexed);

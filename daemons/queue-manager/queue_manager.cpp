@@ -192,6 +192,7 @@ Suppressions::Dependencies QueueManager::suppression_dependencies() {
 Journal::Dependencies QueueManager::journal_dependencies() {
     return {.loop = context_.loop,
             .log = log_,
+            .metrics = context_.metrics,
             .pool = pool_,
             .files = journal_files_,
             .report_problem = [this](std::string text) { problems_.report("journal", std::move(text)); },
@@ -488,6 +489,7 @@ void QueueManager::update_gauges(common::Metrics& metrics) {
     metrics.set(MetricId::queue_loading, now.loading);
     metrics.set(MetricId::accepting, now.not_accepting.empty());
     metrics.set(MetricId::delivering, now.not_delivering.empty());
+    metrics.set(MetricId::journal_waiting, static_cast<std::int64_t>(journal_.waiting()));
     spool_gauges_.take(*disk_, cleaner_, metrics);
     queue_metrics_.take(driver_.engine(), config_->metrics.links, metrics);
 }

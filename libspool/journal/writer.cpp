@@ -10,11 +10,9 @@ Result<> Writer::append(const Lines& lines, smtp::Monotonic now) {
     if (segment_ && (full || now - begun_ >= limits_.age)) segment_.close();
     if (segment_) {
         if (write_and_sync(lines)) return {};
-        given_up_.fetch_add(1, std::memory_order_relaxed);
         return to_new_segment(lines, now);
     }
     if (begin(lines.first, now) && write_and_sync(lines)) return {};
-    given_up_.fetch_add(1, std::memory_order_relaxed);
     return to_new_segment(lines, now);
 }
 

@@ -6,7 +6,6 @@
 #include "libspool/disk/disk.h"
 #include "libspool/journal/directory.h"
 #include "libspool/journal/pending_lines.h"
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -31,9 +30,6 @@ public:
     // For an orderly stop, when all was appended: the next start continues with the next number.
     Result<> stopped(std::uint64_t last);
 
-    // Segments that were given up because writing or syncing them failed.
-    std::uint64_t given_up() const { return given_up_.load(std::memory_order_relaxed); }
-
 private:
     Result<> begin(std::uint64_t first, smtp::Monotonic now);
     Result<> write_and_sync(const Lines& lines);
@@ -48,7 +44,6 @@ private:
     std::uint64_t size_ = 0;
     bool name_durable_ = false;
     smtp::Monotonic begun_{};
-    std::atomic<std::uint64_t> given_up_{0};
 };
 
 } // namespace spool::journal

@@ -101,6 +101,9 @@ def test_counts_are_what_was_done(metered, remote):
     assert figures("postrider_recipients_accepted_total", source="smtp") == 12
     assert figures("postrider_spool_commit_seconds_count") == 8
     assert figures("postrider_spool_sync_seconds_count") >= 8
+    figures = wait_figures(mta, lambda f: f("postrider_journal_waiting_messages") == 0 and f("postrider_journal_events_total") > 30)
+    assert figures("postrider_journal_sync_seconds_count") >= 1 and figures("postrider_journal_lost_events_total") == 0
+    assert figures("postrider_journal_unindexed_segments") == 0
     assert figures("postrider_accepted_bytes_total", source="smtp") > 7 * 50
     assert figures("postrider_deliveries_total", transport="smtp", outcome="delivered") == 10
     assert figures("postrider_deliveries_total", transport="local", outcome="delivered") == 2

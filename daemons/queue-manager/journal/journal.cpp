@@ -62,16 +62,19 @@ void Journal::write() {
     // By then this may be destroyed; the pool and the files are not.
     deps_.pool.post([this, &pool = deps_.pool, &files = deps_.files, batch = std::move(batch), now]() mutable {
         auto result = files.append(*batch, now.monotonic);
-        pool.complete([this, batch = std::move(batch), result = std::move(result)] {
+        pool.complete([this, batch = std::move(batch), result = std::move(result), begun = now.monotonic] {
             writing_ = false;
-            written(std::move(*batch), result);
+            written(std::move(*batch), result, begun);
             write_soon();
         });
     });
 }
 
-void Journal::written(spool::journal::Lines&& batch, const spool::Result<>& result) {
+void Journal::written(spool::journal::Lines&& batch, const spool::Result<>& result, smtp::Monotonic begun) {
+    using common::MetricId;
+    deps_.metrics.add(result ? MetricId::journal_events : MetricId::journal_events_lost, batch.last + 1 - batch.first);
     if (result) {
+        deps_.metrics.observe(MetricId::journal_sync_seconds, Loop::now().monotonic - begun);
         lines_.written(std::move(batch));
         recovered();
     } else {
@@ -129,7 +132,7 @@ void Journal::finish() {
     while (!lines_.empty()) {
         auto batch = lines_.take(now.wall);
         const auto result = deps_.files.append(batch, now.monotonic);
-        written(std::move(batch), result);
+        written(std::move(batch), result, now.monotonic);
         if (!result) return;
     }
     if (failing_) return;

@@ -5,6 +5,7 @@
 #pragma once
 #include "daemons/common/config/sections/system/history.h"
 #include "daemons/common/logging/log.h"
+#include "daemons/common/logging/metrics/metrics.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/queue-manager/journal/journal_files.h"
 #include "libspool/disk/commit_pool.h"
@@ -22,6 +23,7 @@ public:
     struct Dependencies { // all outlive it; `files` also outlives the pool's threads
         common::Loop& loop;
         common::Log& log;
+        common::Metrics& metrics;
         spool::CommitPool& pool;
         JournalFiles& files;
         std::function<void(std::string)> report_problem; // for `postrider status`; "" clears it
@@ -52,6 +54,7 @@ public:
     bool enabled() const { return settings_.enabled; }
     // What the last queue-manager has written of messages: some megabytes at most.
     const spool::journal::Tail& tail() const { return tail_; }
+    std::size_t waiting() const { return waiting_.size(); } // tasks of when_durable()
     // Calls `task` when all lines added so far are on stable storage, or cannot be; mostly not at once.
     void when_durable(Task task);
 
@@ -68,9 +71,12 @@ private:
     };
     void open();
     void opened(const spool::Result<spool::journal::Beginning>& beginning);
-    void not_recorded() { ++unrecorded_; }
+    void not_recorded() {
+        ++unrecorded_;
+        deps_.metrics.count(common::MetricId::journal_events_lost);
+    }
     void write();
-    void written(spool::journal::Lines&& batch, const spool::Result<>& result);
+    void written(spool::journal::Lines&& batch, const spool::Result<>& result, smtp::Monotonic begun);
     void failed(const std::string& why);
     void recovered();
     void release();

@@ -46,8 +46,10 @@ struct JournalBench {
     spool::CommitPool pool{disk, 0, [] {}};
     std::string problem;
     std::vector<bool> pauses;
+    common::Metrics metrics;
     Journal journal{{.loop = loop,
                      .log = log,
+                     .metrics = metrics,
                      .pool = pool,
                      .files = files,
                      .report_problem = [this](std::string text) { problem = std::move(text); },

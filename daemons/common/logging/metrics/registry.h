@@ -24,6 +24,8 @@ enum class MetricId : std::uint8_t {
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,
     put_aside_bytes, put_aside_removed,
+    // the journal
+    journal_events, journal_events_lost, journal_sync_seconds, journal_waiting, journal_unindexed,
     // the processes
     processes, restarts, crashes, memory, cpu_seconds, log_lines, log_lines_lost,
     scrapes, late_answers,
