@@ -1,7 +1,8 @@
 """The long run behind `scripts/soak power`: the power is cut under load, on ext4, xfs and btrfs, and what the disk has by
 then must be enough. Each round has clients send for some seconds, cuts the power at a random moment (harness/cut_disk.py),
 starts the MTA again on what is left, and balances the books (harness/filled_mail.py): every message with a 250 from before
-the cut is delivered or reported, nothing else is, and every byte is the one that was sent. Deliveries that come a second
+the cut is delivered or reported, nothing else is, and every byte is the one that was sent; the journal accounts for all of it
+(postrider history --check). Deliveries that come a second
 time are counted: of finished messages ("repeats", and how long before the cut the message was finished) those of the last
 quarter of a second (libspool/FORMAT.md, index/finished), with a little more for the result to be known; of messages with
 another recipient still waiting, what the kernel has not yet written. "Known as finished" is what index/finished spared.
@@ -198,12 +199,18 @@ class Run:
         account += [f"{recipient} was served twice, and no cut was between" for recipient in twice]
         account += [f"set aside as damaged: {path.relative_to(self.mta.spool)}: {why}" for path, why in damaged]
         account += [not_empty] if not_empty else []
+        account += self.journal_imbalances()
         account += self.mta.crashes() + self.mta.denied()
         if account:
             self.tell(number, account, lost, cut)
             return False
         books.new_round()
         return True
+
+    def journal_imbalances(self):
+        """What the journal does not account for, together with the spool."""
+        checked = self.mta.run("postrider", "history", "-c", self.mta.file, "--check", seconds=120)
+        return [] if checked.returncode == 0 else [f"journal: {line}" for line in (checked.stdout + checked.stderr).splitlines()]
 
     def newly_set_aside(self):
         """(never completed, damaged): files set aside since this was asked last."""

@@ -76,6 +76,8 @@ def main():
             twice = balance(load, [sink], duplicates_at_most=10**9)
             say(f"books balance: {load.so_far()} acknowledged, {sum(delivered(sink).values())} delivered, {twice} twice, "
                 f"{len(load.unsure)} unsure, {load.refused} refused")
+            checked = mta.command("history", "--check", check=False, seconds=120)
+            assert checked.returncode == 0, checked.stdout
             assert not mta.crashes(), mta.crashes()
             with sink.lock:
                 sink.messages.clear()
