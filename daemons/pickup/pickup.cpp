@@ -17,6 +17,8 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::DaemonContext& con
     pickup->spool_writer_->on_status_change([submission_queue = &pickup->submission_queue_](const std::string& why) {
         submission_queue->report_status(why);
     });
+    pickup->submission_queue_.on_acceptance(
+        [writer = pickup->spool_writer_.get()](const std::string& obstacle) { writer->refuse(obstacle); });
     pickup->reconfigure(std::move(daemon_config));
     pickup->drop_.scan();
     return pickup;

@@ -17,6 +17,7 @@ namespace {
 constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported as such
 
 const char* reason_of(common::Unavailable why) {
+    if (why == common::Unavailable::refused) return "the journal cannot be written, try again later";
     if (why == common::Unavailable::memory) return "too much mail is being received, try again later";
     return why == common::Unavailable::full ? "the mail queue is full, try again later"
                                             : "the mail queue cannot be written, try again later";

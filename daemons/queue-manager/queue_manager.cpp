@@ -195,7 +195,11 @@ Journal::Dependencies QueueManager::journal_dependencies() {
             .metrics = context_.metrics,
             .pool = pool_,
             .files = journal_files_,
-            .report_problem = [this](std::string text) { problems_.report("journal", std::move(text)); },
+            .report_failure =
+                [this](std::string text) {
+                    problems_.report("journal", std::move(text));
+                    refuse_unrecorded_mail();
+                },
             .pause_deliveries = [this](bool too_much_waits) { journal_backlog_.changed(too_much_waits); }};
 }
 
@@ -373,6 +377,7 @@ void QueueManager::end_of_turn() {
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
     journal_.reconfigure(daemon_config.config.history);
+    refuse_unrecorded_mail();
     if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool);
     keys_.reconfigure(daemon_config.config.idempotency);
@@ -435,6 +440,10 @@ void QueueManager::save_state() {
     if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
         log_.warning("index/snapshot: {}: links and queues will start without their history next time",
                      saved.error().what);
+}
+
+void QueueManager::refuse_unrecorded_mail() {
+    writers_.refuse_mail(config_->history.required ? journal_.failure() : "");
 }
 
 // ---- status ----

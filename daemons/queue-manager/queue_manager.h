@@ -86,7 +86,8 @@ private:
     void all_loaded();
     void end_of_turn();
     void drain_then(smtp::Monotonic until, std::function<void()> done);
-    void save_state(); // for the next start
+    void save_state();             // for the next start
+    void refuse_unrecorded_mail(); // if the journal is required
 
     QueueStatus queue_status();
     std::string not_accepting() const;  // why; "": it accepts

@@ -278,3 +278,41 @@ def test_mail_goes_on_while_the_journal_cannot_be_written_and_a_gap_says_so(mta,
         return [line for file in elsewhere.glob("*.jsonl") for line in file.read_text().splitlines() if "journal.gap" in line]
     wait_until(gaps, 20, "a line that names what is missing")
     wait_until(lambda: "the journal cannot be written" not in mta.command("status", check=False).stdout, 10, "the problem to be gone")
+
+
+def test_mail_waits_outside_while_a_required_journal_cannot_be_written(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    elsewhere = mta.folder / "elsewhere"
+    mta.config["history"] = {"directory": str(elsewhere), "required": True}
+    (elsewhere / "node").mkdir(parents=True)  # where a file has to be
+    mta.start()
+    mta.wait_log(GIVEN_UP.pattern)
+    refusal = "452 4.3.0 The journal of mail cannot be written; try again later"
+    with mta.client() as c:
+        wait_until(lambda: c.say("MAIL FROM:<sender@test.example>") == refusal or not c.say("RSET").startswith("250"), 10, "MAIL to be rejected")
+    done = mta.sendmail("-f", f"{mta.user}@test.example", "user@remote.example", input="Subject: x\n\nHello.\n")
+    assert done.returncode == 75 and "the journal cannot be written, try again later" in done.stderr
+    status = mta.command("status", check=False).stdout
+    assert re.search(r"Accepting   NO: .*the journal cannot be written", status), status
+    (elsewhere / "node").rmdir()
+    mta.wait_log("journal: it is written again", seconds=20)
+    queue_id = mta.submit("user@remote.example")
+    sink.wait_for_one_to("user@remote.example")
+    wait_until(lambda: any(queue_id in file.read_text() for file in elsewhere.glob("*.jsonl")), 10, "it to be recorded")
+
+
+def test_without_being_required_it_stops_no_mail_after_a_reload(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    elsewhere = mta.folder / "elsewhere"
+    mta.config["history"] = {"directory": str(elsewhere), "required": True}
+    (elsewhere / "node").mkdir(parents=True)
+    mta.start()
+    mta.wait_log(GIVEN_UP.pattern)
+    mta.config["history"]["required"] = False
+    mta.write_config()
+    mta.command("reload")
+    wait_until(lambda: "Accepting   NO" not in mta.command("status", check=False).stdout, 10, "mail to be accepted")
+    mta.submit("user@remote.example")
+    sink.wait_for_one_to("user@remote.example")

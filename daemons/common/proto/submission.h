@@ -76,6 +76,12 @@ struct WriterStatus {     // writer → queue-manager: whether it takes mail; ag
     static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
 };
 
-using Message = std::variant<Submitted, Taken, FilesInUse, FilesLeft, FlushDomain, DomainFlushed, WriterStatus>;
+struct Acceptance {       // queue-manager → writers that serve clients: whether mail may be taken, as far as it knows;
+    std::string obstacle; // again on every new connection. Why not; "" it may
+    static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
+};
+
+using Message =
+    std::variant<Submitted, Taken, FilesInUse, FilesLeft, FlushDomain, DomainFlushed, WriterStatus, Acceptance>;
 
 } // namespace proto::submission

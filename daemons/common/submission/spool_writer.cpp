@@ -58,6 +58,7 @@ spool::Result<> SpoolWriter::open_directory() {
 
 std::expected<spool::QueueId, Unavailable> SpoolWriter::admit(std::uint64_t size, smtp::Now now) {
     if (closed_until_) return std::unexpected(Unavailable::broken);
+    if (!refused_.empty()) return std::unexpected(Unavailable::refused);
     check_memory();
     if (memory_.level() == spool::ContentMemory::Level::exhausted) return std::unexpected(Unavailable::memory);
     if (!space_ || full_ || now.monotonic - looked_ >= look_every) {
@@ -211,6 +212,8 @@ void SpoolWriter::report_status() {
         obstacle = "the spool cannot be written: " + broken_;
     else if (full_)
         obstacle = "the spool is full";
+    else if (!refused_.empty())
+        obstacle = refused_;
     else if (logged_memory_level_ == Level::exhausted)
         obstacle = "memory for mail being received is used up";
     const auto problem = obstacle.empty() && logged_memory_level_ == Level::scarce

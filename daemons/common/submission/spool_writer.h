@@ -26,9 +26,10 @@ namespace common {
 
 // Why no mail can be taken now.
 enum class Unavailable : std::uint8_t {
-    full,   // the disk
-    broken, // the spool cannot be written
-    memory, // what is under way uses all that there may be
+    full,    // the disk
+    broken,  // the spool cannot be written
+    memory,  // what is under way uses all that there may be
+    refused, // by the queue-manager
 };
 
 class SpoolWriter {
@@ -59,6 +60,11 @@ public:
     void reconfigure(const config::Spool& settings) {
         floor_ = {settings.minimum_free, settings.minimum_free_inodes};
         memory_.set_limit(settings.content_memory);
+    }
+    // The queue-manager wants no mail to be taken, and why; "" it does.
+    void refuse(std::string why) {
+        refused_ = std::move(why);
+        report_status();
     }
     // Told whenever it changes why no mail can be taken; "" it can. Of the queue-manager's `accepting`.
     void on_status_change(std::function<void(const std::string& obstacle)> on_change) {
@@ -102,6 +108,7 @@ private:
     bool full_ = false;                                // said so in the log
     std::optional<smtp::Monotonic> closed_until_;      // after a failure; then one is tried
     std::string broken_;                               // what failed; "" nothing
+    std::string refused_;                              // by the queue-manager; "" not
     std::string reported_obstacle_, reported_problem_; // by on_status_change_ and report_problem_
     spool::ContentMemory::Level logged_memory_level_ = spool::ContentMemory::Level::plenty; // in the log
     std::function<void(const std::string&)> on_status_change_;

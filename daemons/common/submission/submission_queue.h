@@ -30,6 +30,7 @@ public:
                           },
                           [this](const std::string&) {
                               mark_unsent();
+                              if (on_acceptance_) on_acceptance_("");
                               while (!tries_.empty()) tried(tries_.begin()->first, nullptr);
                           },
                           [this] { send_all(); }}) {}
@@ -66,6 +67,8 @@ public:
         return request;
     }
     void cancel(std::uint64_t request) { tries_.erase(request); }
+    // Told why the queue-manager lets no mail be taken; "" it does, or it is not connected.
+    void on_acceptance(std::function<void(const std::string& obstacle)> told) { on_acceptance_ = std::move(told); }
     // Called whenever the last message was taken; for an orderly stop.
     void on_empty(std::function<void()> empty) { on_empty_ = std::move(empty); }
 
@@ -84,9 +87,14 @@ private:
             for (const auto file : left->kept) files_.lost(file);
             return;
         }
+        if (const auto* acceptance = std::get_if<proto::submission::Acceptance>(&message)) {
+            if (on_acceptance_) on_acceptance_(acceptance->obstacle);
+            return;
+        }
         const auto* taken = std::get_if<proto::submission::Taken>(&message);
         if (!taken)
-            return queue_manager_.fail("unexpected message: only Taken, FilesLeft and DomainFlushed are accepted here");
+            return queue_manager_.fail(
+                "unexpected message: only Taken, FilesLeft, DomainFlushed and Acceptance are accepted here");
         CRASH_POINT("writer.taken");
         if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
     }
@@ -120,6 +128,7 @@ private:
     std::string obstacle_;
     std::unordered_map<spool::QueueId, Entry> waiting_;
     std::function<void()> on_empty_;
+    std::function<void(const std::string&)> on_acceptance_;
     Loop& loop_;
     std::unordered_map<std::uint64_t, TryDone> tries_;
     std::uint64_t last_request_ = 0;

@@ -41,6 +41,7 @@ void Journal::opened(const spool::Result<spool::journal::Beginning>& beginning) 
             line.number("count", count);
             line.text("why", "the journal could not be opened");
         });
+    if (lines_.empty()) return recovered(); // there may be nothing to write until it counts as recovered
     write();
 }
 
@@ -89,14 +90,16 @@ void Journal::failed(const std::string& why) {
         deps_.log.critical("journal: {}: what becomes of messages is not recorded until this works again; mail is "
                            "delivered nevertheless",
                            why);
-    deps_.report_problem("the journal cannot be written: " + why);
+    failure_ = "the journal cannot be written: " + why;
+    deps_.report_failure(failure_);
     if (!timer_.armed()) timer_.start(retry_pause);
 }
 
 void Journal::recovered() {
     if (!std::exchange(failing_, false)) return;
     deps_.log.info("journal: it is written again");
-    deps_.report_problem("");
+    failure_.clear();
+    deps_.report_failure("");
 }
 
 // ---- what waits ----

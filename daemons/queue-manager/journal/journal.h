@@ -26,7 +26,7 @@ public:
         common::Metrics& metrics;
         spool::CommitPool& pool;
         JournalFiles& files;
-        std::function<void(std::string)> report_problem; // for `postrider status`; "" clears it
+        std::function<void(std::string)> report_failure; // that it cannot be written, and why; "": it can again
         // Too much waits for the journal, so that nothing may be delivered; or no longer.
         std::function<void(bool too_much)> pause_deliveries;
     };
@@ -39,6 +39,8 @@ public:
 
     void begin(); // the spool is ours
     void reconfigure(const config::History& settings) { settings_.sync = settings.sync; }
+    // What is recorded is lost at present, and why it is; "": it is not.
+    const std::string& failure() const { return failure_; }
 
     // Adds a line; see PendingLines::add().
     template <class Fill> void add(spool::journal::EventType type, Fill&& fill) {
@@ -88,6 +90,7 @@ private:
     std::deque<Waiting> waiting_;
     spool::journal::Tail tail_;
     bool open_ = false, writing_ = false, failing_ = false, deliveries_paused_ = false;
+    std::string failure_;
     std::uint64_t unrecorded_ = 0; // events while it was not open
     common::Timer timer_;
 };

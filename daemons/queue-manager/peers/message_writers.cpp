@@ -34,7 +34,19 @@ void MessageWriters::attach(ipc::Peer peer, std::unique_ptr<Channel> channel) {
             if (writers_[slot].serial == serial) detach(slot);
         },
     });
+    if (!refusal_.empty()) send_acceptance(writer);
     deps_.scanner.load_writer(slot);
+}
+
+void MessageWriters::refuse_mail(const std::string& why) {
+    if (refusal_ == why) return;
+    refusal_ = why;
+    for (auto& [slot, writer] : writers_) send_acceptance(writer);
+}
+
+void MessageWriters::send_acceptance(Writer& writer) {
+    if (writer.channel && writer.role != proto::Role::bounce)
+        static_cast<void>(writer.channel->send(proto::submission::Acceptance{refusal_}));
 }
 
 void MessageWriters::detach(std::uint8_t slot) {

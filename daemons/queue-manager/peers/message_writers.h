@@ -36,6 +36,8 @@ public:
     bool any() const; // is connected
     // Why one of them takes no mail; "" all do.
     std::string obstacle() const;
+    // Those that serve clients are to take no mail, and why; "" they are. Reports are always taken.
+    void refuse_mail(const std::string& why);
     // The daemon stops: what a writer leaves behind is found at the next start.
     void stop() { stopping_ = true; }
 
@@ -49,6 +51,7 @@ private:
         std::unique_ptr<Channel> channel;
     };
     void detach(std::uint8_t slot);
+    void send_acceptance(Writer& writer);
     void handle(std::uint8_t slot, proto::submission::Message&& message);
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
     void files_in_use(std::uint8_t slot, const proto::submission::FilesInUse& message);
@@ -61,6 +64,7 @@ private:
     std::uint64_t last_ = 0;
     common::TurnHook turn_;
     bool stopping_ = false;
+    std::string refusal_; // of refuse_mail()
 };
 
 } // namespace queue_manager

@@ -129,6 +129,8 @@ RelayDecision evaluate_recipient(const Rules& rules, const Client& client, const
 }
 
 smtp::Reply reply_for(common::Unavailable why) {
+    if (why == common::Unavailable::refused)
+        return {452, {4, 3, 0}, "The journal of mail cannot be written; try again later"};
     if (why == common::Unavailable::full) return {452, {4, 3, 1}, "Insufficient system storage"};
     if (why == common::Unavailable::memory)
         return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};

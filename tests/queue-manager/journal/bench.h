@@ -52,7 +52,7 @@ struct JournalBench {
                      .metrics = metrics,
                      .pool = pool,
                      .files = files,
-                     .report_problem = [this](std::string text) { problem = std::move(text); },
+                     .report_failure = [this](std::string text) { problem = std::move(text); },
                      .pause_deliveries = [this](bool too_much) { pauses.push_back(too_much); }},
                     settings};
 };

@@ -92,6 +92,17 @@ TEST_CASE("a journal that cannot be opened counts what it does not record") {
     CHECK(b.problem.empty());
 }
 
+TEST_CASE("a journal that can be opened again has recovered, also if there is nothing to record") {
+    JournalBench b;
+    b.disk.fail_all(EIO);
+    b.journal.begin();
+    CHECK_FALSE(b.journal.failure().empty());
+    b.disk.fail_all(0);
+    b.journal.begin(); // as its timer does
+    CHECK(b.journal.failure().empty());
+    CHECK(b.problem.empty());
+}
+
 TEST_CASE("too much that waits pauses deliveries, until half of it is done") {
     JournalBench b;
     b.journal.begin();

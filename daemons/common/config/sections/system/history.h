@@ -9,6 +9,7 @@ namespace config {
 
 struct History {
     bool enabled = true;
+    bool required = false;                          // no mail is accepted while it cannot be written
     std::string directory;                          // "": history/ in the spool
     Duration sync = std::chrono::milliseconds(250); // how long a line may wait for stable storage
     Duration keep = 24h * 30;                       // older segments are removed; 0: none are

@@ -14,6 +14,10 @@ Section section_for(History& s) {
         "leaves the spool. It names senders, recipients and servers, but has no content of mail.",
         {
             {"enabled", BoolKey{&s.enabled}, "Whether the journal is written. Applied at start.", ""},
+            {"required", BoolKey{&s.required},
+             "Whether new mail is rejected for now (452) while the journal cannot be written. Otherwise mail is "
+             "accepted and delivered without a record. Mail that has been accepted is delivered in either case.",
+             ""},
             {"directory", any_text(s.directory),
              "Directory of the journal; \"\" means history/ in the spool directory. Another one is made at start if it "
              "does not exist and the user mta.user can make it; it must belong to that user and be on a local file "
