@@ -74,6 +74,8 @@ ROOMS = {
     "daemons/decide/access": {"daemons/decide/addressing"},
     # decisions about one message: DSN, idempotency, signing, suppression
     "daemons/decide/message": {"daemons/decide/queue"},
+    # delivery of the journal's events to one endpoint: order, retries, what an answer means
+    "daemons/decide/hooks": set(),
     # event loop, timers, descriptors, files, randomness, crash points
     "daemons/common/runtime": set(),
     # addresses, sockets, streams, HTTPS, the PROXY header
@@ -116,6 +118,8 @@ ROOMS = {
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures
     "daemons/common/crypto/dkim": {"daemons/common/crypto/tls"},
+    # secrets and signatures of Standard Webhooks
+    "daemons/common/crypto/webhook": set(),
     # log lines, their destination, and problems shown by status
     "daemons/common/logging": {"daemons/common/config", "daemons/common/config/sections/server",
         "daemons/common/runtime"},
@@ -147,7 +151,7 @@ ROOMS = {
     "daemons/common/commands": {"daemons/common/config", "daemons/common/config/sections/delivery",
         "daemons/common/config/sections/recipients", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
-        "daemons/common/crypto/tls", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/crypto/tls", "daemons/common/crypto/webhook", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
         "daemons/common/runtime", "daemons/common/text"},
     # the milter protocol and its client
@@ -204,8 +208,10 @@ ROOMS = {
     "daemons/master": {"daemons/master/children", "daemons/master/secrets", "daemons/master/system"},
     # collects the daemons' metrics and serves them to Prometheus
     "daemons/metrics": set(),
-    # compresses and indexes the journal, and removes what is too old
-    "daemons/events": set(),
+    # pushes the journal's events to web servers and commands
+    "daemons/events/hooks": set(),
+    # compresses and indexes the journal, removes what is too old, and runs the hooks
+    "daemons/events": {"daemons/events/hooks"},
     # accepts local submissions from a socket and the drop directory
     "daemons/pickup": set(),
     # Postfix's administration commands, as far as scripts use them
