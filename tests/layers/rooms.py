@@ -82,6 +82,8 @@ ROOMS = {
     "daemons/common/net": {"daemons/common/runtime"},
     # IDNA names, regular expressions, units, manual page text
     "daemons/common/text": set(),
+    # questions to the journal: query words, search, what became of a message
+    "daemons/common/history": {"daemons/decide/queue"},
     # kinds of configuration values and keys
     "daemons/common/config/schema": {"daemons/common/net", "daemons/common/text", "daemons/decide/routing"},
     # declares the key tables of all sections
@@ -94,8 +96,8 @@ ROOMS = {
         "daemons/decide/routing"},
     # sections for the process: names, spool, log, master, metrics
     "daemons/common/config/sections/system": {"daemons/common/config/schema", "daemons/common/config/sections",
-        "daemons/common/config/sections/recipients", "daemons/common/net", "daemons/common/text",
-        "daemons/decide/routing"},
+        "daemons/common/config/sections/recipients", "daemons/common/history", "daemons/common/net",
+        "daemons/common/text", "daemons/decide/queue", "daemons/decide/routing"},
     # sections for sending mail: DNS, routes, pools, reports
     "daemons/common/config/sections/delivery": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/net", "daemons/common/text",
@@ -112,8 +114,8 @@ ROOMS = {
     "daemons/common/config": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/delivery", "daemons/common/config/sections/recipients",
         "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
-        "daemons/common/lookup/format", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing",
-        "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+        "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/addressing", "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
     # password files and the accounts at next hops
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures
@@ -170,8 +172,6 @@ ROOMS = {
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/message", "daemons/decide/queue"},
-    # questions to the journal: query words, search, what became of a message
-    "daemons/common/history": {"daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them

@@ -96,8 +96,10 @@ template <class F> void each_section(F&& take) {
     Milter milter;
     Pool pool;
     LookupTable lookup;
+    Hook hook;
     for (auto& section : fixed_sections(config)) {
         take(section);
+        if (section.name == "history") take(section_for(hook));
         if (section.name == "local") take(section_for(listener));
         if (section.name == "local") take(section_for(lookup));
         if (section.name == "smtpd") {

@@ -179,11 +179,18 @@ std::optional<HookEvent> HookDelivery::skip() {
     return event;
 }
 
-void HookDelivery::restart_at(std::uint64_t number) {
+void HookDelivery::read_again() {
     assert(in_flight_ == 0);
     events_.clear();
     bytes_ = 0;
-    read_from_ = progress_.next = number;
+    read_from_ = progress_.next;
+    smaller_through_ = 0;
+    largest_request_ = most_bytes;
+}
+
+void HookDelivery::restart_at(std::uint64_t number) {
+    progress_.next = number;
+    read_again();
     progress_.through = 0;
     progress_.refusals = 0;
     progress_.set_aside = 0;

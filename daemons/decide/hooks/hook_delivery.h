@@ -79,6 +79,8 @@ public:
     void resume();
     // Gives up the first event; nothing: none has been read.
     std::optional<HookEvent> skip();
+    // What was read ahead is forgotten, because others are selected now.
+    void read_again();
     // Continues with that number, earlier or later.
     void restart_at(std::uint64_t number);
 

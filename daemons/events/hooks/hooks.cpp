@@ -1,0 +1,105 @@
+#include "daemons/events/hooks/hooks.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/events/hooks/web_endpoint.h"
+#include <algorithm>
+#include <cassert>
+#include <fmt/format.h>
+#include <utility>
+
+namespace events {
+
+namespace {
+
+std::string problem_name(const std::string& hook) { return "hook " + hook; }
+
+} // namespace
+
+void Hooks::reconfigure(const config::Config& config, const proto::secrets::Hooks& secrets) {
+    const auto path = config.history.path(config.spool.directory);
+    wanted_.clear();
+    for (const auto& hook : config.hooks) {
+        auto& wanted = wanted_[hook.name] = {hook, {}};
+        const auto found = std::ranges::find(secrets.secrets, hook.name, &proto::secrets::HookSecret::hook);
+        if (found != secrets.secrets.end()) wanted.secrets = found->text;
+    }
+    std::string authorities;
+    if (const auto& file = config.smtp_client.tls_authorities; !file.empty() && !wanted_.empty()) {
+        if (auto text = common::read_file(file))
+            authorities = *std::move(text);
+        else
+            context_.log.warning("smtp_client.tls_ca_file: {}; no server of a hook can be verified", text.error().what);
+    }
+    if (path != path_ || authorities != authorities_) {
+        hooks_.clear();
+        used_.clear();
+    }
+    if (path != path_) watch_.reset();
+    path_ = path;
+    authorities_ = std::move(authorities);
+    std::erase_if(hooks_, [&](const auto& each) {
+        if (wanted_.contains(each.first)) return false;
+        problems_.set(problem_name(each.first), "");
+        used_.erase(each.first);
+        return true;
+    });
+    if (wanted_.empty()) return watch_.reset();
+    if (!watch_)
+        watch_ = std::make_unique<JournalWatch>(
+            context_.loop, path_, [this](const auto& view) { looked(view); },
+            [this](const std::string& error) {
+                if (!error.empty()) context_.log.error("hooks: {}", error);
+                problems_.set("hooks", error.empty() ? "" : "hooks: " + error);
+            });
+    else if (watch_->view().disk)
+        looked(watch_->view());
+}
+
+// Each has what it does with files for itself.
+Hook::Setup Hooks::setup_of(const Wanted& wanted, const JournalWatch::View& view) {
+    auto secrets = webhook::Secrets::parse(wanted.secrets);
+    WebEndpoint::Settings settings{wanted.hook, secrets.value_or(webhook::Secrets()), authorities_, view.node};
+    return {.settings = wanted.hook,
+            .files = std::make_shared<HookFiles>(wanted.hook.name, view.disk,
+                                                 EventSelection(wanted.hook.events, wanted.hook.filter), view.node),
+            .make_endpoint = [this, settings](Endpoint::Callbacks callbacks) -> std::unique_ptr<Endpoint> {
+                return std::make_unique<WebEndpoint>(context_.loop, settings, std::move(callbacks));
+            },
+            .published = view.published,
+            .report_problem = problems_.reporter(problem_name(wanted.hook.name))};
+}
+
+void Hooks::looked(const JournalWatch::View& view) {
+    if (stopped_) return;
+    for (const auto& [name, wanted] : wanted_) {
+        auto& hook = hooks_[name];
+        const auto used = used_.find(name);
+        if (!hook)
+            hook = std::make_unique<Hook>(context_.loop, context_.log, setup_of(wanted, view));
+        else if (used == used_.end() || used->second != wanted)
+            hook->use(setup_of(wanted, view));
+        used_[name] = wanted;
+    }
+    for (const auto& [name, hook] : hooks_) hook->published(view.published);
+    if (on_loaded_ && loaded()) std::exchange(on_loaded_, nullptr)();
+}
+
+bool Hooks::loaded() const {
+    return std::ranges::all_of(wanted_, [&](const auto& each) {
+        const auto found = hooks_.find(each.first);
+        return found != hooks_.end() && found->second->loaded();
+    });
+}
+
+void Hooks::stop(std::function<void()> done) {
+    stopped_ = std::move(done);
+    watch_.reset();
+    stopping_ = hooks_.size() + 1;
+    const auto one = [this] {
+        if (--stopping_ == 0) stopped_();
+    };
+    for (const auto& [name, hook] : hooks_) hook->stop(one);
+    one();
+}
+
+} // namespace events

@@ -1,0 +1,57 @@
+// All hooks of the configuration: made, changed and removed with it, each informed of what is new in the journal.
+#pragma once
+#include "daemons/common/config/fwd.h"
+#include "daemons/common/logging/problems.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/proto/secrets.h"
+#include "daemons/events/hooks/hook.h"
+#include "daemons/events/hooks/journal_watch.h"
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace events {
+
+class Hooks {
+public:
+    // All outlive it. `report_problem`: a line for `postrider status` about one hook.
+    Hooks(common::DaemonContext& context, common::Problems& problems) : context_(context), problems_(problems) {}
+
+    void reconfigure(const config::Config& config, const proto::secrets::Hooks& secrets);
+    void stop(std::function<void()> done);
+
+    // False: the cursors of some are not read yet.
+    bool loaded() const;
+    // visit(next, hold): of each, the first event that it has not accounted for on disk, and how long it is kept.
+    template <class Visit> void each_need(Visit visit) const {
+        for (const auto& [name, hook] : hooks_) visit(hook->saved_next(), hook->settings().hold);
+    }
+    // By name; those that are configured, once there is a journal.
+    const std::map<std::string, std::unique_ptr<Hook>>& all() const { return hooks_; }
+    std::uint64_t published() const { return watch_ ? watch_->view().published : 0; }
+    const std::string& journal() const { return path_; }
+    // Calls back when loaded() becomes true.
+    void on_loaded(std::function<void()> loaded) { on_loaded_ = std::move(loaded); }
+
+private:
+    struct Wanted {
+        config::Hook hook;
+        std::string secrets; // the text
+        bool operator==(const Wanted&) const = default;
+    };
+    void looked(const JournalWatch::View& view);
+    Hook::Setup setup_of(const Wanted& wanted, const JournalWatch::View& view);
+
+    common::DaemonContext& context_;
+    common::Problems& problems_;
+    std::string path_, authorities_;
+    std::map<std::string, Wanted> wanted_, used_; // by name; used_: those of hooks_
+    std::unique_ptr<JournalWatch> watch_;         // null: there are no hooks
+    std::map<std::string, std::unique_ptr<Hook>> hooks_;
+    std::function<void()> on_loaded_, stopped_;
+    std::size_t stopping_ = 0;
+};
+
+} // namespace events
