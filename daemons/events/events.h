@@ -6,6 +6,7 @@
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
 #include "daemons/common/runtime/wake.h"
+#include "daemons/events/hooks/hook_control.h"
 #include "daemons/events/hooks/hooks.h"
 #include "daemons/events/journal_keeper.h"
 #include <atomic>
@@ -37,6 +38,7 @@ private:
     common::DaemonContext& context_;
     common::Problems problems_;
     Hooks hooks_;
+    std::unique_ptr<HookControl> control_; // null before the first configuration
     std::string path_;
     KeepLimits limits_;
     std::shared_ptr<JournalKeeper> keeper_; // null: no journal yet

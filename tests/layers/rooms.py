@@ -224,13 +224,15 @@ ROOMS = {
     "daemons/postrider/queue": {"daemons/postrider/command"},
     # what became of mail, and the files of the journal
     "daemons/postrider/history": set(),
+    # hooks: their state, and commands for them
+    "daemons/postrider/hooks": {"daemons/postrider/command"},
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys
     "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
-        "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
+        "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

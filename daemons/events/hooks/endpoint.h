@@ -4,6 +4,7 @@
 #include "daemons/decide/hooks/verdict.h"
 #include <deque>
 #include <functional>
+#include <string>
 
 namespace events {
 
@@ -20,6 +21,10 @@ public:
     virtual void send(const std::deque<decide::hooks::HookEvent>& events, std::size_t count) = 0;
     // There is no callback after it.
     virtual void cancel() = 0;
+    // Sends an event hook.test, whatever else is under way. `done` is called once, or never if this is destroyed.
+    // False: there is no such thing for this kind of endpoint.
+    using TestDone = std::function<void(const decide::hooks::EndpointAnswer&)>;
+    virtual bool test(const std::string& who, TestDone done) = 0;
 };
 
 } // namespace events

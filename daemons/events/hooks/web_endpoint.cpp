@@ -68,7 +68,7 @@ void WebEndpoint::send(const std::deque<decide::hooks::HookEvent>& events, std::
                              });
 }
 
-void WebEndpoint::test(const std::string& who, std::function<void(const EndpointAnswer&)> done) {
+bool WebEndpoint::test(const std::string& who, TestDone done) {
     const auto now = common::Loop::now().wall;
     std::string body;
     spool::journal::JsonObject object(body);
@@ -87,6 +87,7 @@ void WebEndpoint::test(const std::string& who, std::function<void(const Endpoint
                              test_.reset();
                              done(taken);
                          });
+    return true;
 }
 
 } // namespace events

@@ -22,9 +22,7 @@ public:
 
     void send(const std::deque<decide::hooks::HookEvent>& events, std::size_t count) override;
     void cancel() override { exchange_.reset(); }
-
-    // A request of its own with an event hook.test. `done` is called once, or never if this is destroyed.
-    void test(const std::string& who, std::function<void(const decide::hooks::EndpointAnswer&)> done);
+    bool test(const std::string& who, TestDone done) override;
 
 private:
     common::Https::Request request_with(std::string body, std::vector<std::string> fields) const;
