@@ -120,6 +120,18 @@ void Events::finish_stop() {
     if (hooks_stopped_ && !step_.joinable()) stopped_();
 }
 
+void Events::update_gauges(common::Metrics& metrics) {
+    std::vector<proto::metrics::HookState> states;
+    for (const auto& [name, hook] : hooks_.all())
+        states.push_back({.hook = name,
+                          .pushed = hook->counts().pushed,
+                          .failed = hook->counts().failed,
+                          .dead = hook->counts().dead,
+                          .behind = hook->behind(),
+                          .working = hook->is_working()});
+    metrics.set_hooks(std::move(states));
+}
+
 std::string Events::status_text() {
     if (last_.unsealed + last_.unindexed == 0) return "journal indexed";
     return fmt::format("{} segments to seal, {} to index", last_.unsealed, last_.unindexed);

@@ -27,6 +27,7 @@ public:
     void reconfigure(common::DaemonConfig daemon_config) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
     std::string status_text() override;
+    void update_gauges(common::Metrics& metrics) override;
 
 private:
     void start_step();

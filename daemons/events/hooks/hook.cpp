@@ -99,6 +99,12 @@ void Hook::stop(std::function<void()> done) {
     if (!files_work_.busy() && !write_dead_letter() && !save()) stopped_();
 }
 
+bool Hook::is_working() const {
+    if (!loaded() || !files_problem_.empty()) return false;
+    const auto& progress = delivery_->progress();
+    return progress.state == HookState::delivering && progress.failures == 0 && progress.refusals == 0;
+}
+
 std::uint64_t Hook::behind() const {
     if (!loaded() || published_ < delivery_->progress().next) return 0;
     return published_ + 1 - delivery_->progress().next;

@@ -45,6 +45,7 @@ public:
     // What is before this is not needed any longer, even if the process is killed. 0: not known yet.
     std::uint64_t saved_next() const { return loaded() ? saved_.next : 0; }
     const decide::hooks::HookDelivery* delivery() const { return delivery_.get(); } // null: not loaded
+    bool is_working() const;                        // its endpoint accepts events, as far as is known
     std::uint64_t behind() const;                   // events that it has yet to read or to send
     smtp::Duration wait(smtp::Monotonic now) const; // until the next attempt; 0: none waits
     const Counts& counts() const { return counts_; }

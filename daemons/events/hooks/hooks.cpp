@@ -1,6 +1,7 @@
 #include "daemons/events/hooks/hooks.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/runtime/read_file.h"
+#include "daemons/events/hooks/command_endpoint.h"
 #include "daemons/events/hooks/web_endpoint.h"
 #include <algorithm>
 #include <cassert>
@@ -63,6 +64,9 @@ Hook::Setup Hooks::setup_of(const Wanted& wanted, const JournalWatch::View& view
             .files = std::make_shared<HookFiles>(wanted.hook.name, view.disk,
                                                  EventSelection(wanted.hook.events, wanted.hook.filter), view.node),
             .make_endpoint = [this, settings](Endpoint::Callbacks callbacks) -> std::unique_ptr<Endpoint> {
+                const auto& hook = settings.hook;
+                if (!hook.command.empty())
+                    return std::make_unique<CommandEndpoint>(context_, hook.name, hook.timeout, std::move(callbacks));
                 return std::make_unique<WebEndpoint>(context_.loop, settings, std::move(callbacks));
             },
             .published = view.published,
