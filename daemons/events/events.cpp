@@ -44,7 +44,8 @@ void Events::reconfigure(common::DaemonConfig daemon_config) {
     path_ = path;
     limits_ = {.seconds = std::chrono::duration_cast<std::chrono::seconds>(history.keep).count(),
                .bytes = history.size};
-    hooks_.reconfigure(daemon_config.config, daemon_config.secrets_as<proto::secrets::Hooks>());
+    hooks_.reconfigure(daemon_config.config.hooks, path, daemon_config.config.smtp_client.tls_authorities,
+                       daemon_config.secrets_as<proto::secrets::Hooks>());
     if (auto socket = daemon_config.take("hooks"); socket && !control_)
         control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators);
     if (!step_.joinable()) timer_.start(0s);

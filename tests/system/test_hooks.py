@@ -157,7 +157,7 @@ def test_events_are_selected(running, endpoint, secret):
     mta.hook("ann", ann, filter=["recipient=ann@*", "type=delivered", "type=accepted"])
     mta.start()
     for name in ("ann", "nobody", "bob"):
-        wait_journal(mta, mta.submit(f"{name}@remote.example"))
+        wait_journal(mta, mta.submit(f"{name}@remote.example", sender="someone@test.example"))
     mta.command("suppress", "add", "carl@remote.example")
     failures.wait_for(2)
     assert [r.body["type"] for r in failures.requests] == ["message.failed", "suppression.added"]
@@ -176,6 +176,7 @@ def test_batches_have_one_form_and_an_identifier_of_their_own(running, endpoint,
     endpoint.answer = lambda request: "hang" if not endpoint.requests else 200
     mta.hook("shop", endpoint, batch=50, timeout="2s")
     mta.start()
+    mta.submit("first@remote.example")
     endpoint.wait_for(1)
     for n in range(4):
         wait_journal(mta, mta.submit(f"user{n}@remote.example"))
@@ -197,6 +198,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(running, endpoint, secret):
     endpoint.answer = lambda request: (410, {}, "moved away")
     mta.hook("shop", endpoint)
     mta.start()
+    mta.submit("first@remote.example")
     mta.wait_log(r"hook shop: switched off: the endpoint answered 410: moved away")
     wait_until(lambda: "hook shop: switched off" in mta.command("status", check=False).stdout, 10, "status to name it")
     wait_journal(mta, mta.submit("ann@remote.example"))
@@ -215,6 +217,7 @@ def test_retry_after_is_respected(running, endpoint, secret):
     endpoint.answer = lambda request: (429, {"Retry-After": "3"}) if not endpoint.requests else 200
     mta.hook("shop", endpoint)
     mta.start()
+    mta.submit("first@remote.example")
     endpoint.wait_for(2)
     refused, again = endpoint.requests[:2]
     assert refused.id == again.id
@@ -295,6 +298,7 @@ def test_an_endpoint_that_is_not_ours_pauses_the_hook(running, endpoint, secret,
     endpoint.answer = lambda request: status
     mta.hook("shop", endpoint)
     mta.start()
+    mta.submit("first@remote.example")
     mta.wait_log(rf"hook shop: paused: the endpoint answered {status}")
     wait_until(lambda: f"hook shop: paused: the endpoint answered {status}" in mta.command("status", check=False).stdout, 10,
                "status to name it")
@@ -334,6 +338,7 @@ def test_an_endpoint_that_hangs_delays_no_other(running, endpoint, secret):
     mta.hook("slow", slow, timeout="60s")
     mta.hook("quick", quick)
     mta.start()
+    mta.submit("first@remote.example")
     slow.wait_for(1)
     for n in range(5):
         wait_journal(mta, mta.submit(f"user{n}@remote.example"))
@@ -366,6 +371,7 @@ def test_events_are_skipped_and_replayed(running, endpoint, secret):
     endpoint.answer = lambda request: 500
     mta.hook("shop", endpoint, retry=["1h"])
     mta.start()
+    mta.submit("first@remote.example")
     [first] = endpoint.wait_for(1)
     wait_journal(mta, mta.submit("ann@remote.example"))
     assert "failing" in mta.command("hook", "list").stdout
@@ -499,6 +505,7 @@ def test_a_command_that_acknowledges_nothing_is_replaced(running, command):
     mta.config["hook.kafka"] = {"command": command("import time; time.sleep(0 if len(open(log.name).readlines()) > 1 else 600)"),
                                 "timeout": "1s", "retry": ["1s"]}
     mta.start()
+    mta.submit("first@remote.example")
     wait_until(lambda: len({pid for pid, _ in received(mta)}) > 1, 20, lambda: mta.last_words())
     mta.wait_log(r"the command acknowledged nothing for 1 s")
     first = received(mta)[0][0]
@@ -525,7 +532,7 @@ def test_a_command_that_acknowledges_nothing_is_replaced(running, command):
     ({"url": "https://x.example/", "secret_file": "secret", "headers": ["no colon"]}, "is not a header field"),
     ({"url": "https://x.example/", "secret_file": "word"}, 'word: line 1: expected a secret that begins with "whsec_"'),
     ({"url": "https://x.example/", "secret_file": "absent"}, "absent"),
-    ({"command": ["/bin/cat"], "evnts": ["*"]}, "did you mean hook.shop.events?"),
+    ({"command": ["/bin/cat"], "evnts": ["*"]}, "unknown key hook.shop.evnts: did you mean events?"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_mistakes_in_the_configuration(mta, secret, section, message):
     (mta.folder / "word").write_text("word\n")

@@ -159,14 +159,14 @@ void Reader::hook(const std::string& word, const std::string& path, const NamedS
     hook.name = word;
     fill(section_for(hook));
     check_name(word, path, "hook", Hook::longest_name);
-    const bool web = toml_.is_set(path + ".url"), command = toml_.is_set(path + ".command");
+    const bool web = toml_.is_set(path + ".url"), command = !hook.command.empty();
     const auto only = [&](bool present, std::string_view key, std::string_view with) {
         if (!present && toml_.is_set(fmt::format("{}.{}", path, key)))
             toml_.problem_at(fmt::format("{}.{}", path, key),
                              fmt::format("{}.{}: only allowed with {}", path, key, with));
     };
     if (web && command) toml_.problem_at(path + ".command", fmt::format("{}: either url or command, not both", path));
-    if (!web && (!command || (hook.command.empty() && toml_.ok())))
+    if (!web && !command && (toml_.ok() || !toml_.is_set(path + ".command")))
         toml_.problem_at(path, fmt::format("{}: required key \"url\" or \"command\" is missing", path));
     only(web, "secret_file", "url");
     only(web, "headers", "url");

@@ -32,6 +32,7 @@ std::expected<WebAddress, std::string> WebAddress::parse(std::string_view text) 
     if (text.size() > longest) return refuse(fmt::format("is too long: expected at most {} characters", longest));
     if (std::ranges::any_of(text, [](unsigned char c) { return c <= ' ' || c >= 0x7f; }))
         return refuse("has characters that must be encoded as %XX, or a name that must be in its ASCII form");
+    if (text.find(":///") != text.npos) return refuse("has no host");
     const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
     if (!url || curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(), 0) != CURLUE_OK)
         return refuse("is not a valid address: expected one such as \"https://hooks.example.com/mail\"");

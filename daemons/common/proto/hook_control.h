@@ -20,8 +20,8 @@ inline constexpr std::string_view list = "hooks";
 inline constexpr std::string_view test = "hook-test";
 inline constexpr std::string_view pause = "hook-pause";
 inline constexpr std::string_view resume = "hook-resume";
-// Gives up the event that is sent next, or with "all" (true) everything in the journal. One line: "skipped" (the event's
-// number; with "all": how many numbers).
+// Gives up the event that is sent next, or with "all" (true) everything in the journal. One line: "skipped" (the
+// event's number; with "all": how many numbers).
 inline constexpr std::string_view skip = "hook-skip";
 // "start_at": continues with that event.
 inline constexpr std::string_view replay = "hook-replay";

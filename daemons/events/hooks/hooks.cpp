@@ -1,5 +1,4 @@
 #include "daemons/events/hooks/hooks.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/runtime/read_file.h"
 #include "daemons/events/hooks/command_endpoint.h"
 #include "daemons/events/hooks/web_endpoint.h"
@@ -16,27 +15,29 @@ std::string problem_name(const std::string& hook) { return "hook " + hook; }
 
 } // namespace
 
-void Hooks::reconfigure(const config::Config& config, const proto::secrets::Hooks& secrets) {
-    const auto path = config.history.path(config.spool.directory);
+std::string Hooks::read_authorities(const std::string& file) const {
+    if (file.empty() || wanted_.empty()) return "";
+    auto text = common::read_file(file);
+    if (text) return *std::move(text);
+    context_.log.warning("smtp_client.tls_ca_file: {}; no server of a hook can be verified", text.error().what);
+    return "";
+}
+
+void Hooks::reconfigure(const std::vector<config::Hook>& hooks, const std::string& journal,
+                        const std::string& authorities_file, const proto::secrets::Hooks& secrets) {
     wanted_.clear();
-    for (const auto& hook : config.hooks) {
+    for (const auto& hook : hooks) {
         auto& wanted = wanted_[hook.name] = {hook, {}};
         const auto found = std::ranges::find(secrets.secrets, hook.name, &proto::secrets::HookSecret::hook);
         if (found != secrets.secrets.end()) wanted.secrets = found->text;
     }
-    std::string authorities;
-    if (const auto& file = config.smtp_client.tls_authorities; !file.empty() && !wanted_.empty()) {
-        if (auto text = common::read_file(file))
-            authorities = *std::move(text);
-        else
-            context_.log.warning("smtp_client.tls_ca_file: {}; no server of a hook can be verified", text.error().what);
-    }
-    if (path != path_ || authorities != authorities_) {
+    auto authorities = read_authorities(authorities_file);
+    if (journal != path_ || authorities != authorities_) {
         hooks_.clear();
         used_.clear();
     }
-    if (path != path_) watch_.reset();
-    path_ = path;
+    if (journal != path_) watch_.reset();
+    path_ = journal;
     authorities_ = std::move(authorities);
     std::erase_if(hooks_, [&](const auto& each) {
         if (wanted_.contains(each.first)) return false;

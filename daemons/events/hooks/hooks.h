@@ -1,6 +1,5 @@
 // All hooks of the configuration: made, changed and removed with it, each informed of what is new in the journal.
 #pragma once
-#include "daemons/common/config/fwd.h"
 #include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/proto/secrets.h"
@@ -19,7 +18,9 @@ public:
     // All outlive it. `report_problem`: a line for `postrider status` about one hook.
     Hooks(common::DaemonContext& context, common::Problems& problems) : context_(context), problems_(problems) {}
 
-    void reconfigure(const config::Config& config, const proto::secrets::Hooks& secrets);
+    // `journal`: its directory. `authorities`: file of the CA certificates that servers are verified with.
+    void reconfigure(const std::vector<config::Hook>& hooks, const std::string& journal, const std::string& authorities,
+                     const proto::secrets::Hooks& secrets);
     void stop(std::function<void()> done);
 
     // False: the cursors of some are not read yet.
@@ -42,6 +43,7 @@ private:
         bool operator==(const Wanted&) const = default;
     };
     void looked(const JournalWatch::View& view);
+    std::string read_authorities(const std::string& file) const;
     Hook::Setup setup_of(const Wanted& wanted, const JournalWatch::View& view);
 
     common::DaemonContext& context_;

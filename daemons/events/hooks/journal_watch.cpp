@@ -10,7 +10,6 @@ using spool::Result;
 namespace {
 
 constexpr smtp::Duration interval = 250ms;
-constexpr const char* here = "."; // the journal's directory, as its disk sees it
 
 // "": not written yet.
 Result<std::string> read_node(spool::Disk& disk) {
@@ -33,7 +32,7 @@ Result<JournalWatch::View> look_at(JournalWatch::View view, const std::string& p
     }
     if (view.node.empty()) view.node = TRY(read_node(*view.disk));
     if (view.node.empty()) return JournalWatch::View{};
-    view.published = TRY(spool::published_number(*view.disk, here)).value_or(0);
+    view.published = TRY(spool::published_number(*view.disk, ".")).value_or(0);
     return view;
 }
 

@@ -1,16 +1,15 @@
 #include "daemons/postrider/hooks/hook_commands.h"
-#include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/common/proto/hook_control.h"
 #include "daemons/common/terminal/text.h"
 #include "daemons/postrider/command/command.h"
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace postrider {
 
@@ -148,10 +147,8 @@ int hook_dead(const Arguments& arguments) {
     const auto path = fmt::format("{}/dead/{}.jsonl", config->history.path(config->spool.directory), name);
     std::ifstream file(path);
     if (!file && errno == ENOENT) {
-        const auto whole = parse_config(arguments);
-        if (!whole) return bad_config;
-        if (std::ranges::find(whole->hooks, name, &config::Hook::name) == whole->hooks.end())
-            return fail(not_found, fmt::format("there is no hook \"{}\"", name));
+        const auto cursor = fmt::format("{}/cursors/{}", config->history.path(config->spool.directory), name);
+        if (access(cursor.c_str(), F_OK) != 0) return fail(not_found, fmt::format("there is no hook \"{}\"", name));
         if (!arguments.json) fmt::print("hook {} has given up no event\n", name);
         return ok;
     }

@@ -1,5 +1,6 @@
 #include "daemons/common/net/web_address.h"
 #include <doctest/doctest.h>
+#include <string>
 
 using common::WebAddress;
 
@@ -21,7 +22,7 @@ TEST_CASE("what is no address of a web server is refused") {
           "https://b\xc3\xbc"
           "cher.example/",
           "https://[::1/", "https://x.example:port/"})
-        CHECK_MESSAGE(!WebAddress::parse(odd), odd);
+        CHECK_MESSAGE(!WebAddress::parse(odd), std::string(odd));
     CHECK(!WebAddress::parse("https://x.example/" + std::string(WebAddress::longest, 'a')));
 }
 

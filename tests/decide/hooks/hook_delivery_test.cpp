@@ -77,7 +77,8 @@ TEST_CASE("events go one by one, in their order") {
 TEST_CASE("a batch has what is there, up to its size") {
     Endpoint endpoint(3);
     endpoint.write(5);
-    while (endpoint.send(204)) {}
+    while (endpoint.send(204)) {
+    }
     CHECK(endpoint.requests == std::vector<std::vector<std::uint64_t>>{{1, 2, 3}, {4, 5}});
 }
 
@@ -88,7 +89,8 @@ TEST_CASE("a request that fails is repeated as it was, at the times of the sched
     CHECK(endpoint.report.change == Change::failing);
     CHECK(endpoint.hook.progress().failing_since == 1'000'000);
     endpoint.write(2);
-    for (const smtp::Duration wait : std::vector<smtp::Duration>{5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h, 24h, 24h}) {
+    const std::vector<smtp::Duration> waits = {5s, 5min, 30min, 2h, 5h, 10h, 14h, 20h, 24h, 24h, 24h};
+    for (const auto wait : waits) {
         CHECK(endpoint.wait() == wait);
         endpoint.pass(wait - 1us);
         CHECK(!endpoint.send(500));
@@ -149,8 +151,7 @@ TEST_CASE("an endpoint that is away for a day gets everything, in order") {
 TEST_CASE("Retry-After is respected, within bounds") {
     Endpoint endpoint;
     endpoint.write(1);
-    for (const auto& [status, asked, wait] :
-         std::vector<std::tuple<unsigned, smtp::Duration, smtp::Duration>>{
+    for (const auto& [status, asked, wait] : std::vector<std::tuple<unsigned, smtp::Duration, smtp::Duration>>{
              {429, 90s, 90s}, {503, 0s, 1s}, {503, 24h * 30, 24h}}) {
         REQUIRE(endpoint.send([&](const auto&) { return EndpointAnswer{status, "", asked}; }));
         CHECK(endpoint.wait() == wait);
@@ -200,7 +201,8 @@ TEST_CASE("413 halves the batch, and later batches are not larger") {
     const auto answer = [](const std::vector<std::uint64_t>& events) {
         return EndpointAnswer{events.size() > 3 ? 413U : 200U};
     };
-    while (endpoint.send(answer)) {}
+    while (endpoint.send(answer)) {
+    }
     CHECK(endpoint.accepted == numbers(1, 24));
     CHECK(endpoint.requests[0] == numbers(1, 8));
     CHECK(endpoint.requests[1] == numbers(1, 4));
@@ -242,7 +244,8 @@ TEST_CASE("if the event after one that was given up is refused too, the endpoint
     CHECK(endpoint.hook.progress().next == 1); // nothing is lost by an endpoint's fault
     endpoint.hook.resume();
     endpoint.read_again();
-    while (endpoint.send(200)) {}
+    while (endpoint.send(200)) {
+    }
     CHECK(endpoint.accepted == numbers(1, 3));
 }
 
@@ -303,7 +306,8 @@ TEST_CASE("an operator pauses, resumes, skips and goes back") {
     endpoint.hook.restart_at(2);
     CHECK(endpoint.hook.read_from() == 2);
     endpoint.read_again();
-    while (endpoint.send(200)) {}
+    while (endpoint.send(200)) {
+    }
     CHECK(endpoint.accepted == std::vector<std::uint64_t>{1, 4, 2, 3, 4, 5});
     CHECK(!endpoint.hook.skip());
 }

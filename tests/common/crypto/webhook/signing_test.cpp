@@ -25,7 +25,8 @@ TEST_CASE("the signature of the published example") {
 
 TEST_CASE("while a secret is replaced there are two signatures") {
     const auto one = Secrets::parse(first), other = Secrets::parse(second);
-    const auto both = Secrets::parse("# new\r\n" + std::string(second) + "\r\n\n# old\n  " + std::string(first) + "  \n");
+    const auto text = "# new\r\n" + std::string(second) + "\r\n\n# old\n  " + std::string(first) + "  \n";
+    const auto both = Secrets::parse(text);
     REQUIRE(both);
     CHECK(both->signature("a.1", 7, "{}") == other->signature("a.1", 7, "{}") + " " + one->signature("a.1", 7, "{}"));
 }

@@ -129,7 +129,7 @@ Section section_for(Hook& s) {
              "each it prints the member seq on a line of its own when it needs the event no longer; this also "
              "acknowledges the events before it. It runs as the user mta.user and must end at the end of its input. "
              "If it ends earlier, or acknowledges nothing for timeout, it is started again after the times of retry.",
-             "[\"/usr/local/bin/events-to-kafka\", \"mail\"]"},
+             ""},
             {"events", list_of<std::string>(s.events, read_event), "Events to send; * and ? are wildcards.",
              "[\"message.failed\", \"message.expired\", \"suppression.*\"]"},
             {"filter", list_of<std::string>(s.filter, read_filter_word),
