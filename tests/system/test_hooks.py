@@ -1,13 +1,16 @@
 """Hooks: the events of the journal at web servers and commands, in order, at least once, whatever fails meanwhile."""
 import json
+import shutil
+import threading
+import urllib.request
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from harness.certificates import make_authority, make_certificate
-from harness.hooks import Endpoint, Receiver, make_secret
-from harness.journal import Journal
+from harness.hooks import EXAMPLES, NODE_MODULES, Endpoint, Receiver, make_secret
+from harness.journal import NODE, Journal
 from harness.watch import wait_until
 from test_journal import journal
 
@@ -591,3 +594,85 @@ def test_hooks_come_and_go_with_a_reload(running, endpoint, secret):
     mta.command("reload")
     wait_all(mta, second)  # its cursor has been kept
     assert any("carl@" in str(r.body) for r in second.requests[seen:])
+
+
+def test_names_of_servers_are_looked_up(running, block, secret):
+    mta, sink = running
+    here = Endpoint("127.0.0.1", block.port())
+    mta.hook("shop", f"http://localhost:{here.port}/hook")
+    mta.hook("lost", "https://no-such-host.invalid/")
+    mta.start()
+    wait_journal(mta, mta.submit("ann@remote.example"))
+    wait_all(mta, here)
+    mta.wait_log(r"hook lost: event \d+ not accepted: .*[Rr]esolv")
+    here.stop()
+
+
+def test_memory_is_bounded(mta, endpoint, secret):
+    events = Journal(mta.spool / "history", start=datetime.now(timezone.utc) - timedelta(hours=1))
+    events.rotate()
+    line = json.dumps({"node": NODE, "time": events.now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "type": "message.delivered",
+                       "text": "x" * 500}, separators=(",", ":"))[1:]
+    with open(events.file, "w") as out:
+        out.writelines(f'{{"v":1,"seq":{n},{line}\n' for n in range(1, 60_001))
+    events.next = 60_001
+    events.rotate()
+    events.write("message.delivered")
+    events.publish()
+    endpoint = endpoint()
+    seen = threading.Semaphore(0)
+    endpoint.answer = lambda request: seen.release() or ("hang" if len(request.numbers) > 1 and request.path == "/slow" else 200)
+    (mta.spool / "history/cursors").mkdir()
+    for n in range(12):
+        (mta.spool / f"history/cursors/h{n}").write_text('{"v":1,"next":1,"state":"delivering"}\n')
+        mta.config[f"hook.h{n}"] = {"url": f"http://{endpoint.address}:{endpoint.port}/{'slow' if n % 2 else 'quick'}",
+                                    "secret_file": str(secret), "batch": 1000, "timeout": "5m"}
+    mta.start()
+
+    def listed():
+        return [json.loads(each) for each in mta.command("hook", "list", "--json").stdout.splitlines()]
+    wait_until(lambda: all(h["behind"] == 0 for h in listed() if int(h["hook"][1:]) % 2 == 0), 60, lambda: f"{listed()}")
+    status = Path(f"/proc/{mta.pids('events')[0]}/status").read_text()
+    most = int(status.split("VmHWM:")[1].split()[0]) // 1024
+    print(f"events with 12 hooks and 60,000 events: {most} MB at most")
+    assert most <= 64
+
+
+def test_metrics(running, endpoint, secret, block):
+    mta, sink = running
+    endpoint = endpoint()
+    endpoint.answer = lambda request: 500 if len(endpoint.requests) < 1 else 200
+    port = block.port()
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{port}"]}
+    mta.hook("shop", endpoint)
+    mta.start()
+    wait_journal(mta, mta.submit("ann@remote.example"))
+    expected = wait_all(mta, endpoint)
+
+    def page():
+        return urllib.request.urlopen(f"http://{mta.address}:{port}/metrics", timeout=10).read().decode()
+    accepted = len(expected) - expected.index(endpoint.accepted()[0])
+    wait_until(lambda: f'postrider_hook_events_total{{hook="shop"}} {accepted}\n' in page(), 15, page)
+    text = page()
+    for name, value in (("failures_total", 1), ("dead_total", 0), ("lag_events", 0), ("working", 1)):
+        assert f'postrider_hook_{name}{{hook="shop"}} {value}\n' in text, text
+
+
+@pytest.mark.needs("standardwebhooks")
+def test_a_receiver_with_the_package_of_standard_webhooks(running, receiver):
+    mta, sink = running
+    sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "nobody" in argument else "250 2.1.5 Ok")
+    program = mta.folder / "webhook-receiver.mjs"
+    shutil.copy(EXAMPLES / "webhook-receiver.mjs", program)
+    (mta.folder / "node_modules").symlink_to(NODE_MODULES)
+    receiver = receiver(["node", program])
+    mta.hook("one", f"http://{receiver.address}:{receiver.port}/")
+    mta.hook("many", f"http://{receiver.address}:{receiver.port}/", batch=10, events=["message.failed"])
+    mta.start()
+    for name in ("ann", "nobody"):
+        wait_journal(mta, mta.submit(f"{name}@remote.example", sender="someone@test.example"))
+    last = max(journal(mta))
+    wait_until(lambda: any(e["seq"] >= last for e in receiver.events), 20, lambda: f"{last}: {receiver.events}\n{mta.last_words()}")
+    assert {"messageSent", "messageFailed", "unknown"} == {e["event"] for e in receiver.events}
+    for name in ("one", "many"):
+        assert [h for h in map(json.loads, mta.command("hook", "list", "--json").stdout.splitlines()) if h["hook"] == name][0]["failed"] == 0

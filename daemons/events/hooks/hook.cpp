@@ -266,7 +266,6 @@ void Hook::pause(const std::string& who) {
 }
 
 void Hook::resume(const std::string& who) {
-    interrupt();
     delivery_->resume();
     log_.info("{}: resumed by {}", log_name(), who);
     update_problem();

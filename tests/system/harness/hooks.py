@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .watch import wait_until
 
+NODE_MODULES = Path("/usr/local/share/postrider-tests/node_modules")  # scripts/install-dependencies
 EXAMPLES = Path(__file__).resolve().parents[3] / "conf/examples"
 
 
