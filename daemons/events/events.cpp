@@ -107,11 +107,11 @@ void Events::report_failure(const spool::Error& error) {
     problems_.set("journal", text);
 }
 
-void Events::stop(smtp::Duration, std::function<void()> done) {
+void Events::stop(smtp::Duration within, std::function<void()> done) {
     timer_.stop();
     give_up_ = true;
     stopped_ = std::move(done);
-    hooks_.stop([this] {
+    hooks_.stop(within, [this] {
         hooks_stopped_ = true;
         finish_stop();
     });

@@ -676,3 +676,24 @@ def test_a_receiver_with_the_package_of_standard_webhooks(running, receiver):
     assert {"messageSent", "messageFailed", "unknown"} == {e["event"] for e in receiver.events}
     for name in ("one", "many"):
         assert [h for h in map(json.loads, mta.command("hook", "list", "--json").stdout.splitlines()) if h["hook"] == name][0]["failed"] == 0
+
+
+def test_an_orderly_stop_awaits_the_answer(running, endpoint, secret):
+    mta, sink = running
+    endpoint = endpoint()
+    begun, answered = threading.Event(), threading.Event()
+    endpoint.answer = lambda request: begun.set() or answered.wait(10) and 200
+    mta.hook("shop", endpoint)
+    mta.start()
+    mta.submit("ann@remote.example")
+    assert begun.wait(15)
+    stopping = threading.Thread(target=mta.stop)
+    stopping.start()
+    mta.wait_log("terminating on signal 15")
+    answered.set()
+    stopping.join(20)
+    mta.start()
+    wait_journal(mta, mta.submit("bob@remote.example"))
+    wait_all(mta, endpoint)
+    accepted = endpoint.accepted()
+    assert accepted == sorted(set(accepted))

@@ -38,7 +38,8 @@ std::string now_text() { return smtp::rfc3339_date(common::Loop::now().wall); }
 } // namespace
 
 Hook::Hook(common::Loop& loop, common::Log& log, Setup setup)
-    : loop_(loop), log_(log), setup_(std::move(setup)), files_work_(loop), retry_(loop, [this] { proceed(); }),
+    : loop_(loop), log_(log), setup_(std::move(setup)), files_work_(loop),
+      retry_(loop, [this] { stopped_ ? finish_stop() : proceed(); }),
       files_retry_(loop, [this] { loaded() ? proceed() : load(); }) {
     published_ = setup_.published;
     load();
@@ -51,7 +52,7 @@ void Hook::load() {
 }
 
 void Hook::take_loaded(spool::Result<LoadedProgress> loaded) {
-    if (stopped_) return stopped_();
+    if (stopped_) return finish_stop();
     if (!loaded) return files_failed(loaded.error());
     files_work();
     HookProgress progress;
@@ -91,12 +92,22 @@ void Hook::published(std::uint64_t number) {
     proceed();
 }
 
-void Hook::stop(std::function<void()> done) {
+void Hook::stop(smtp::Duration grace, std::function<void()> done) {
     stopped_ = std::move(done);
-    retry_.stop();
     files_retry_.stop();
+    retry_.stop();
+    if (loaded() && delivery_->in_flight() > 0 && grace > 0s) retry_.start(grace);
+    finish_stop();
+}
+
+// When there is no answer to wait for, and everything is written.
+void Hook::finish_stop() {
+    if (ended_ || (loaded() && delivery_->in_flight() > 0 && retry_.armed())) return;
+    retry_.stop();
     if (loaded()) interrupt();
-    if (!files_work_.busy() && !write_dead_letter() && !save()) stopped_();
+    if (files_work_.busy() || write_dead_letter() || save()) return;
+    ended_ = true;
+    stopped_();
 }
 
 bool Hook::is_working() const {
@@ -138,7 +149,7 @@ bool Hook::write_dead_letter() {
                           if (!*result) return files_failed(result->error());
                           files_work();
                           dead_letters_.pop_front();
-                          if (stopped_) return write_dead_letter() || save() ? void() : stopped_();
+                          if (stopped_) return finish_stop();
                           proceed();
                       });
     return true;
@@ -162,7 +173,7 @@ bool Hook::save() {
                           saved_ = progress;
                           saved_at_ = now;
                           ever_saved_ = true;
-                          if (stopped_) return save() ? void() : stopped_();
+                          if (stopped_) return finish_stop();
                           proceed();
                       });
     return true;
@@ -179,7 +190,7 @@ bool Hook::read() {
 }
 
 void Hook::take_read(spool::Result<ReadEvents> read, std::uint64_t generation) {
-    if (stopped_) return save() ? void() : stopped_();
+    if (stopped_) return finish_stop();
     if (!read) return files_failed(read.error());
     files_work();
     if (generation != generation_) return proceed();
@@ -215,7 +226,7 @@ void Hook::answered(const decide::hooks::EndpointAnswer& answer) {
         give_up(*std::move(report.given_up), reason);
     }
     update_problem();
-    proceed();
+    stopped_ ? finish_stop() : proceed();
 }
 
 bool Hook::acknowledged(std::uint64_t number) {
@@ -224,7 +235,7 @@ bool Hook::acknowledged(std::uint64_t number) {
     counts_.pushed += before - delivery_->in_flight();
     accepted_ = true;
     update_problem();
-    proceed();
+    stopped_ ? finish_stop() : proceed();
     return true;
 }
 
@@ -292,7 +303,10 @@ void Hook::restart_at(std::uint64_t number, const std::string& who) {
 }
 
 void Hook::files_failed(const spool::Error& error) {
-    if (stopped_) return stopped_();
+    if (stopped_) {
+        if (!std::exchange(ended_, true)) stopped_();
+        return;
+    }
     if (files_problem_ != error.what) log_.error("{}: {}", log_name(), error.what);
     files_problem_ = error.what;
     update_problem();

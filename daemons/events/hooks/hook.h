@@ -38,8 +38,9 @@ public:
     void use(Setup setup);
     // The number up to which the journal is on stable storage.
     void published(std::uint64_t number);
-    // Nothing is sent any longer; `done` is called when the cursor is saved.
-    void stop(std::function<void()> done);
+    // Nothing more is sent; an answer that is under way is awaited for `grace`. `done` is called once, when the cursor
+    // is saved.
+    void stop(smtp::Duration grace, std::function<void()> done);
 
     bool loaded() const { return delivery_ != nullptr; }
     // What is before this is not needed any longer, even if the process is killed. 0: not known yet.
@@ -74,6 +75,7 @@ private:
     void log_answer(const decide::hooks::DeliveryReport& report);
     void give_up(decide::hooks::HookEvent event, std::string reason);
     void interrupt();
+    void finish_stop();
     void files_failed(const spool::Error& error);
     void files_work();
     bool acknowledged(std::uint64_t number);
@@ -98,6 +100,7 @@ private:
     std::string files_problem_, problem_, last_answer_;
     Counts counts_;
     std::function<void()> stopped_; // set: nothing more is begun
+    bool ended_ = false;            // stopped_ has been called
 };
 
 } // namespace events

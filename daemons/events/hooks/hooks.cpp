@@ -11,6 +11,9 @@ namespace events {
 
 namespace {
 
+// For answers, at a stop.
+constexpr smtp::Duration longest_grace = std::chrono::seconds(2);
+
 std::string problem_name(const std::string& hook) { return "hook " + hook; }
 
 } // namespace
@@ -32,19 +35,14 @@ void Hooks::reconfigure(const std::vector<config::Hook>& hooks, const std::strin
         if (found != secrets.secrets.end()) wanted.secrets = found->text;
     }
     auto authorities = read_authorities(authorities_file);
-    if (journal != path_ || authorities != authorities_) {
-        hooks_.clear();
-        used_.clear();
-    }
+    const bool others = journal != path_ || authorities != authorities_;
     if (journal != path_) watch_.reset();
     path_ = journal;
     authorities_ = std::move(authorities);
-    std::erase_if(hooks_, [&](const auto& each) {
-        if (wanted_.contains(each.first)) return false;
-        problems_.set(problem_name(each.first), "");
-        used_.erase(each.first);
-        return true;
-    });
+    std::vector<std::string> left;
+    for (const auto& [name, hook] : hooks_)
+        if (others || !wanted_.contains(name)) left.push_back(name);
+    for (const auto& name : left) leave(name);
     if (wanted_.empty()) return watch_.reset();
     if (!watch_)
         watch_ = std::make_unique<JournalWatch>(
@@ -55,6 +53,14 @@ void Hooks::reconfigure(const std::vector<config::Hook>& hooks, const std::strin
             });
     else if (watch_->view().disk)
         looked(watch_->view());
+}
+
+// One of the same name begins when its cursor is written.
+void Hooks::leave(const std::string& name) {
+    problems_.set(problem_name(name), "");
+    used_.erase(name);
+    auto& hook = leaving_[name] = std::move(hooks_.extract(name).mapped());
+    hook->stop({}, [this, name] { context_.loop.defer([this, name] { leaving_.erase(name); }); });
 }
 
 // Each has what it does with files for itself.
@@ -77,6 +83,7 @@ Hook::Setup Hooks::setup_of(const Wanted& wanted, const JournalWatch::View& view
 void Hooks::looked(const JournalWatch::View& view) {
     if (stopped_) return;
     for (const auto& [name, wanted] : wanted_) {
+        if (leaving_.contains(name)) continue;
         auto& hook = hooks_[name];
         const auto used = used_.find(name);
         if (!hook)
@@ -96,14 +103,14 @@ bool Hooks::loaded() const {
     });
 }
 
-void Hooks::stop(std::function<void()> done) {
+void Hooks::stop(smtp::Duration within, std::function<void()> done) {
     stopped_ = std::move(done);
     watch_.reset();
     stopping_ = hooks_.size() + 1;
     const auto one = [this] {
         if (--stopping_ == 0) stopped_();
     };
-    for (const auto& [name, hook] : hooks_) hook->stop(one);
+    for (const auto& [name, hook] : hooks_) hook->stop(std::min(within / 2, longest_grace), one);
     one();
 }
 

@@ -21,7 +21,7 @@ public:
     // `journal`: its directory. `authorities`: file of the CA certificates that servers are verified with.
     void reconfigure(const std::vector<config::Hook>& hooks, const std::string& journal, const std::string& authorities,
                      const proto::secrets::Hooks& secrets);
-    void stop(std::function<void()> done);
+    void stop(smtp::Duration within, std::function<void()> done);
 
     // False: the cursors of some are not read yet.
     bool loaded() const;
@@ -32,7 +32,6 @@ public:
     // By name; those that are configured, once there is a journal.
     const std::map<std::string, std::unique_ptr<Hook>>& all() const { return hooks_; }
     std::uint64_t published() const { return watch_ ? watch_->view().published : 0; }
-    const std::string& journal() const { return path_; }
     // Calls back when loaded() becomes true.
     void on_loaded(std::function<void()> loaded) { on_loaded_ = std::move(loaded); }
 
@@ -43,6 +42,7 @@ private:
         bool operator==(const Wanted&) const = default;
     };
     void looked(const JournalWatch::View& view);
+    void leave(const std::string& name);
     std::string read_authorities(const std::string& file) const;
     Hook::Setup setup_of(const Wanted& wanted, const JournalWatch::View& view);
 
@@ -52,6 +52,7 @@ private:
     std::map<std::string, Wanted> wanted_, used_; // by name; used_: those of hooks_
     std::unique_ptr<JournalWatch> watch_;         // null: there are no hooks
     std::map<std::string, std::unique_ptr<Hook>> hooks_;
+    std::map<std::string, std::unique_ptr<Hook>> leaving_; // no longer wanted as they are; they write their cursors
     std::function<void()> on_loaded_, stopped_;
     std::size_t stopping_ = 0;
 };
