@@ -51,10 +51,8 @@ void Events::reconfigure(common::DaemonConfig daemon_config) {
     if (!step_.joinable()) timer_.start(0s);
 }
 
-// What hooks still need is known when their cursors are read.
 void Events::start_step() {
     if (step_.joinable() || stopped_) return;
-    if (!hooks_.loaded()) return hooks_.on_loaded([this] { start_step(); });
     if (!keeper_) {
         auto opened = JournalKeeper::open(path_);
         if (!opened) return report_failure(opened.error());

@@ -1,5 +1,6 @@
 """Hooks: the events of the journal at web servers and commands, in order, at least once, whatever fails meanwhile."""
 import json
+import re
 import shutil
 import threading
 import urllib.request
@@ -206,7 +207,7 @@ def test_an_endpoint_that_is_gone_is_switched_off(running, endpoint, secret):
     wait_until(lambda: "hook shop: switched off" in mta.command("status", check=False).stdout, 10, "status to name it")
     wait_journal(mta, mta.submit("ann@remote.example"))
     mta.restart()
-    assert "off" in mta.command("hook", "list").stdout
+    wait_until(lambda: re.search(r"^shop +off ", mta.command("hook", "list").stdout, re.M), 10, "the cursor to be read")
     assert len(endpoint.requests) == 1
     endpoint.answer = lambda request: 200
     mta.command("hook", "resume", "shop")
@@ -248,7 +249,7 @@ def test_413_halves_the_batch(running, endpoint, secret):
     endpoint.answer = lambda request: 503 if len(endpoint.requests) < 1 else 413 if len(request.numbers) > 2 else 200
     mta.hook("shop", endpoint, batch=100, retry=["2s"])
     mta.start()
-    mta.command("hook", "pause", "shop")
+    wait_until(lambda: mta.command("hook", "pause", "shop", check=False).returncode == 0, 10, "the hook to have read its cursor")
     wait_journal(mta, mta.submit([f"user{n}@remote.example" for n in range(5)]))
     mta.command("hook", "resume", "shop")
     expected = wait_all(mta, endpoint)

@@ -69,18 +69,19 @@ void HookControl::handle(const Request& request, const json& body) {
     const auto operation = text_in(body, "op"), name = text_in(body, "hook");
     if (operation == op::list) return list(request);
     const auto found = hooks_.all().find(name);
-    if (found == hooks_.all().end()) {
+    if (found == hooks_.all().end() && !hooks_.is_configured(name)) {
         server_.refuse(request.peer, fmt::format("there is no hook \"{}\"", name), code::unknown);
         return;
     }
-    auto& hook = *found->second;
-    if (!hook.loaded()) {
+    if (found == hooks_.all().end() || !found->second->loaded()) {
+        const auto problem = found == hooks_.all().end() ? std::string() : found->second->problem();
         server_.refuse(request.peer,
                        fmt::format("the cursor of hook {} has not been read yet: {}", name,
-                                   hook.problem().empty() ? "try again" : hook.problem()),
+                                   problem.empty() ? "try again" : problem),
                        code::loading);
         return;
     }
+    auto& hook = *found->second;
     const auto uid = request.credentials.uid;
     const auto who = uid == 0 ? std::string("root") : fmt::format("uid {}", uid);
     if (operation == op::test) return test(request, hook, who);

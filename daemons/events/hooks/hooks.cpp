@@ -93,14 +93,6 @@ void Hooks::looked(const JournalWatch::View& view) {
         used_[name] = wanted;
     }
     for (const auto& [name, hook] : hooks_) hook->published(view.published);
-    if (on_loaded_ && loaded()) std::exchange(on_loaded_, nullptr)();
-}
-
-bool Hooks::loaded() const {
-    return std::ranges::all_of(wanted_, [&](const auto& each) {
-        const auto found = hooks_.find(each.first);
-        return found != hooks_.end() && found->second->loaded();
-    });
 }
 
 void Hooks::stop(smtp::Duration within, std::function<void()> done) {

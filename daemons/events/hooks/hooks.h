@@ -23,17 +23,18 @@ public:
                      const proto::secrets::Hooks& secrets);
     void stop(smtp::Duration within, std::function<void()> done);
 
-    // False: the cursors of some are not read yet.
-    bool loaded() const;
-    // visit(next, hold): of each, the first event that it has not accounted for on disk, and how long it is kept.
+    // visit(next, hold): of each, the first event that it has not accounted for on disk, and how long it is kept. Until
+    // its cursor is read, all are.
     template <class Visit> void each_need(Visit visit) const {
-        for (const auto& [name, hook] : hooks_) visit(hook->saved_next(), hook->settings().hold);
+        for (const auto& [name, wanted] : wanted_) {
+            const auto found = hooks_.find(name);
+            visit(found == hooks_.end() ? std::uint64_t{0} : found->second->saved_next(), wanted.hook.hold);
+        }
     }
     // By name; those that are configured, once there is a journal.
     const std::map<std::string, std::unique_ptr<Hook>>& all() const { return hooks_; }
+    bool is_configured(const std::string& name) const { return wanted_.contains(name); }
     std::uint64_t published() const { return watch_ ? watch_->view().published : 0; }
-    // Calls back when loaded() becomes true.
-    void on_loaded(std::function<void()> loaded) { on_loaded_ = std::move(loaded); }
 
 private:
     struct Wanted {
@@ -53,7 +54,7 @@ private:
     std::unique_ptr<JournalWatch> watch_;         // null: there are no hooks
     std::map<std::string, std::unique_ptr<Hook>> hooks_;
     std::map<std::string, std::unique_ptr<Hook>> leaving_; // no longer wanted as they are; they write their cursors
-    std::function<void()> on_loaded_, stopped_;
+    std::function<void()> stopped_;
     std::size_t stopping_ = 0;
 };
 
