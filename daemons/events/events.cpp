@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <utility>
-#include <uv.h>
 
 namespace events {
 
@@ -23,15 +22,6 @@ void become_idle() {
 
 } // namespace
 
-struct Events::Job {
-    Events* owner; // null: it is gone
-    std::shared_ptr<JournalKeeper> keeper;
-    std::shared_ptr<std::atomic<bool>> give_up;
-    KeepLimits limits;
-    spool::Result<KeeperReport> result = KeeperReport{};
-    uv_work_t request{};
-};
-
 spool::Result<std::unique_ptr<Events>> Events::create(common::DaemonContext& context,
                                                       common::DaemonConfig daemon_config) {
     auto self = std::make_unique<Events>(context);
@@ -39,12 +29,13 @@ spool::Result<std::unique_ptr<Events>> Events::create(common::DaemonContext& con
     return self;
 }
 
-Events::Events(common::DaemonContext& context) : context_(context), timer_(context.loop, [this] { start_step(); }) {}
-
-Events::~Events() {
-    *give_up_ = true;
-    if (job_ != nullptr) job_->owner = nullptr;
+Events::Events(common::DaemonContext& context)
+    : context_(context), problems_(context.report_problem), hooks_(context, problems_),
+      timer_(context.loop, [this] { start_step(); }), step_ended_(context.loop, [this] { take(); }) {
+    step_ended_.unref();
 }
+
+Events::~Events() { give_up_ = true; }
 
 void Events::reconfigure(common::DaemonConfig daemon_config) {
     const auto& history = daemon_config.config.history;
@@ -53,41 +44,41 @@ void Events::reconfigure(common::DaemonConfig daemon_config) {
     path_ = path;
     limits_ = {.seconds = std::chrono::duration_cast<std::chrono::seconds>(history.keep).count(),
                .bytes = history.size};
-    if (job_ == nullptr) timer_.start(0s);
+    hooks_.reconfigure(daemon_config.config.hooks, path, daemon_config.config.smtp_client.tls_authorities,
+                       daemon_config.secrets_as<proto::secrets::Hooks>());
+    if (auto socket = daemon_config.take("hooks"); socket && !control_)
+        control_ = std::make_unique<HookControl>(context_, hooks_, std::move(socket), daemon_config.operators);
+    if (!step_.joinable()) timer_.start(0s);
 }
 
 void Events::start_step() {
-    if (job_ != nullptr || stopped_) return;
+    if (step_.joinable() || stopped_) return;
     if (!keeper_) {
         auto opened = JournalKeeper::open(path_);
         if (!opened) return report_failure(opened.error());
         keeper_ = *std::move(opened);
     }
-    job_ = new Job{.owner = this, .keeper = keeper_, .give_up = give_up_, .limits = limits_};
-    job_->request.data = job_;
-    uv_queue_work(
-        &context_.loop.uv(), &job_->request,
-        [](uv_work_t* request) {
-            become_idle();
-            auto& job = *static_cast<Job*>(request->data);
-            job.result = job.keeper->work(job.limits, std::time(nullptr), *job.give_up);
-        },
-        [](uv_work_t* request, int) {
-            const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
-            if (job->owner == nullptr) return;
-            job->owner->job_ = nullptr;
-            job->owner->take(job->result);
-        });
+    auto limits = limits_;
+    hooks_.each_need([&](std::uint64_t next, smtp::Duration hold) {
+        limits.needs.push_back({next, std::chrono::duration_cast<std::chrono::seconds>(hold).count()});
+    });
+    step_ = std::jthread([this, keeper = keeper_, limits = std::move(limits)] {
+        become_idle();
+        result_ = keeper->work(limits, std::time(nullptr), give_up_);
+        step_ended_.signal();
+    });
 }
 
-void Events::take(const spool::Result<KeeperReport>& result) {
-    if (stopped_) return stopped_();
-    if (!result) return report_failure(result.error());
-    if (!std::exchange(failure_, {}).empty()) context_.report_problem("");
-    last_ = *result;
-    log(*result);
+void Events::take() {
+    if (!step_.joinable()) return;
+    step_.join();
+    if (stopped_) return finish_stop();
+    if (!result_) return report_failure(result_.error());
+    if (!std::exchange(failure_, {}).empty()) problems_.set("journal", "");
+    last_ = *result_;
+    log(last_);
     // One segment at a time is removed: after a step of the clock there is time to correct it.
-    const bool more = result->step && result->step->work != KeeperWork::remove;
+    const bool more = last_.step && last_.step->work != KeeperWork::remove;
     timer_.start(more ? smtp::Duration(0s) : smtp::Duration(look_again));
 }
 
@@ -111,17 +102,33 @@ void Events::report_failure(const spool::Error& error) {
     const auto text =
         fmt::format("journal {}: {}: it is recorded, but not compressed, indexed or removed", path_, error.what);
     context_.log.error("{}", text);
-    context_.report_problem(text);
+    problems_.set("journal", text);
 }
 
-void Events::stop(smtp::Duration, std::function<void()> done) {
+void Events::stop(smtp::Duration within, std::function<void()> done) {
     timer_.stop();
-    *give_up_ = true;
-    if (job_ == nullptr) return done();
+    give_up_ = true;
     stopped_ = std::move(done);
+    hooks_.stop(within, [this] {
+        hooks_stopped_ = true;
+        finish_stop();
+    });
+}
+
+void Events::finish_stop() {
+    if (hooks_stopped_ && !step_.joinable()) stopped_();
 }
 
 void Events::update_gauges(common::Metrics& metrics) {
+    std::vector<proto::metrics::HookState> states;
+    for (const auto& [name, hook] : hooks_.all())
+        states.push_back({.hook = name,
+                          .pushed = hook->counts().pushed,
+                          .failed = hook->counts().failed,
+                          .dead = hook->counts().dead,
+                          .behind = hook->behind(),
+                          .working = hook->is_working()});
+    metrics.set_hooks(std::move(states));
     metrics.set(common::MetricId::journal_unindexed, static_cast<std::int64_t>(last_.unsealed + last_.unindexed));
 }
 

@@ -1,14 +1,19 @@
 // The events process: follows the journal that the queue-manager writes; compresses, indexes and removes its segments
-// at idle priority. Nothing depends on it: mail flows and is recorded whether it runs, hangs or dies. Reads no mail.
+// at idle priority, and runs the hooks. Nothing depends on it: mail flows and is recorded whether it runs, hangs or
+// dies. Reads no mail.
 #pragma once
-#include "daemons/common/config/sections/system/history.h"
+#include "daemons/common/logging/problems.h"
 #include "daemons/common/process/daemon.h"
 #include "daemons/common/runtime/timer.h"
+#include "daemons/common/runtime/wake.h"
+#include "daemons/events/hooks/hook_control.h"
+#include "daemons/events/hooks/hooks.h"
 #include "daemons/events/journal_keeper.h"
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace events {
 
@@ -25,20 +30,27 @@ public:
     void update_gauges(common::Metrics& metrics) override;
 
 private:
-    struct Job; // a step on the other thread
     void start_step();
-    void take(const spool::Result<KeeperReport>& result);
+    void take();
     void log(const KeeperReport& report);
     void report_failure(const spool::Error& error);
+    void finish_stop();
 
     common::DaemonContext& context_;
+    common::Problems problems_;
+    Hooks hooks_;
+    std::unique_ptr<HookControl> control_; // null before the first configuration
     std::string path_;
     KeepLimits limits_;
     std::shared_ptr<JournalKeeper> keeper_; // null: no journal yet
     common::Timer timer_;
-    Job* job_ = nullptr;
-    std::shared_ptr<std::atomic<bool>> give_up_ = std::make_shared<std::atomic<bool>>(false);
+    // A step runs on a thread of its own, which is idle: the threads of the loop have work that is not.
+    common::Wake step_ended_;
+    std::atomic<bool> give_up_ = false;
+    spool::Result<KeeperReport> result_ = KeeperReport{}; // the thread's, until it has ended
+    std::jthread step_;
     std::function<void()> stopped_; // set: no further step
+    bool hooks_stopped_ = false;
     KeeperReport last_;
     std::string failure_; // reported; "" none
 };

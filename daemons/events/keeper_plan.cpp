@@ -15,6 +15,13 @@ bool is_too_much(const std::vector<KeptSegment>& segments, const KeepLimits& lim
     return limits.seconds != 0 && newest != 0 && newest < now - limits.seconds;
 }
 
+bool is_needed(const KeptSegment& segment, const KeepLimits& limits, std::int64_t now) {
+    return std::ranges::any_of(limits.needs, [&](const Need& need) {
+        const bool young = segment.newest == 0 || segment.newest >= now - need.seconds;
+        return need.seconds > 0 && segment.segment.end > need.next && young;
+    });
+}
+
 } // namespace
 
 std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, std::uint64_t published,
@@ -26,7 +33,8 @@ std::optional<KeeperStep> next_step(const std::vector<KeptSegment>& segments, st
     // The newest is being written.
     const auto older = std::span(segments).first(segments.size() - 1);
     if (older.empty()) return {};
-    if (is_too_much(segments, limits, now)) return KeeperStep{KeeperWork::remove, older.front().segment.first};
+    if (is_too_much(segments, limits, now) && !is_needed(segments.front(), limits, now))
+        return KeeperStep{KeeperWork::remove, older.front().segment.first};
     for (const auto& each : older)
         if (!each.segment.sealed && each.segment.end <= published + 1)
             return KeeperStep{KeeperWork::seal, each.segment.first};

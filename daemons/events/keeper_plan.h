@@ -14,9 +14,16 @@ struct KeptSegment {
     std::int64_t newest = 0; // time of its last event, in seconds since 1970; 0: not known
 };
 
+// Events that are still to be pushed: from `next` on, as long as they are not older than `seconds`.
+struct Need {
+    std::uint64_t next = 0;
+    std::int64_t seconds = 0;
+};
+
 struct KeepLimits {
-    std::int64_t seconds = 0; // 0: no limit
-    std::uint64_t bytes = 0;  // 0: no limit
+    std::int64_t seconds = 0;     // 0: no limit
+    std::uint64_t bytes = 0;      // 0: no limit
+    std::vector<Need> needs = {}; // take precedence over the limits
 };
 
 enum class KeeperWork : std::uint8_t {

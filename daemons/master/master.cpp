@@ -56,12 +56,13 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
       runtime_directory_(log, std::move(users)),
       keys_(runtime_directory_.users().service ? runtime_directory_.users().service->uid : geteuid()),
       account_tokens_(loop, log, runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr),
-      log_file_(log), children_(loop, log, *this),
-      orderly_stop_(loop, log, children_,
-                    {[this](const Child& child) {
-                         for (auto peer : stopping_peers_) control_->send(peer, {{"stopping", child.name()}});
-                     },
-                     [this] { finished(); }}),
+      sinks_(runtime_directory_.users().service ? &*runtime_directory_.users().service : nullptr), log_file_(log),
+      children_(loop, log, *this), orderly_stop_(loop, log, children_,
+                                                 {[this](const Child& child) {
+                                                      for (auto peer : stopping_peers_)
+                                                          control_->send(peer, {{"stopping", child.name()}});
+                                                  },
+                                                  [this] { finished(); }}),
       systemd_(std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""),
       heartbeat_(loop, [this] { heartbeat(); }), patience_(loop, [this] { not_ready_yet(); }),
       watchdog_(loop,
@@ -92,6 +93,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
     account_tokens_.use(keys_.credentials());
+    sinks_.use(config_.hooks);
     control_ = std::make_unique<ipc::JsonServer>(
         loop_, log_, common::Fd(fcntl(runtime_directory_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
         [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
@@ -207,9 +209,12 @@ void Master::reap() {
     children_.reap();
     for (const auto pid : account_tokens_.running())
         if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) account_tokens_.has_ended(pid, status);
+    for (const auto pid : sinks_.running())
+        if (waitpid(pid, nullptr, WNOHANG) == pid) sinks_.has_ended(pid);
     reap_orphans([this](pid_t pid) {
-        const auto tokens = account_tokens_.running();
-        return children_.with_pid(pid) != nullptr || std::ranges::find(tokens, pid) != tokens.end();
+        const auto tokens = account_tokens_.running(), sinks = sinks_.running();
+        return children_.with_pid(pid) != nullptr || std::ranges::find(tokens, pid) != tokens.end() ||
+               std::ranges::find(sinks, pid) != sinks.end();
     });
 }
 
@@ -320,6 +325,13 @@ void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wa
                         });
 }
 
+void Master::sink_wanted(Child& child, const supervision::SinkWanted& wanted) {
+    if (child.plan().role != proto::Role::events) return;
+    auto pipes = sinks_.start(wanted.hook, errors_.number());
+    if (!pipes) return child.answer(supervision::Sink{wanted.request, pipes.error().what}, {});
+    child.answer(supervision::Sink{wanted.request, {}}, {pipes->input.number(), pipes->output.number()});
+}
+
 void Master::ended(Child& child, bool crashed) {
     const auto role = child.plan().role;
     const bool agent = role == proto::Role::smtp_client || role == proto::Role::local;
@@ -378,6 +390,7 @@ Result<> Master::load_new_configuration() {
     text_ = *std::move(text);
     text_file_ = std::move(text_file);
     config_ = *std::move(fresh);
+    sinks_.use(config_.hooks);
     bind_metrics();
     log_file_.use(config_, std::move(log_file));
     log_warnings();

@@ -10,6 +10,7 @@
 #include "daemons/master/children/child_group.h"
 #include "daemons/master/children/oom_kills.h"
 #include "daemons/master/children/orderly_stop.h"
+#include "daemons/master/children/sink_commands.h"
 #include "daemons/master/secrets/key_ring.h"
 #include "daemons/master/secrets/server_keys.h"
 #include "daemons/master/secrets/tokens.h"
@@ -54,6 +55,7 @@ private:
     void problem_changed(Child& child) override;
     void answered(Child& child) override;
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
+    void sink_wanted(Child& child, const proto::supervision::SinkWanted& wanted) override;
     bool other_roles_answer(const Child& child) override { return children_.other_roles_answer(child); }
     bool out_of_memory() override { return oom_kills_.one_more(); }
     void ended(Child& child, bool crashed) override;
@@ -90,6 +92,7 @@ private:
     RuntimeDirectory runtime_directory_;
     KeyRing keys_;
     Tokens account_tokens_;
+    SinkCommands sinks_;
     OomKills oom_kills_;
     common::Fd text_file_, errors_;
     SharedLog log_file_;

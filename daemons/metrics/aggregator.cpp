@@ -56,6 +56,15 @@ void Aggregator::add(PeerId id, const proto::metrics::Report& handed, smtp::Mono
             counts_[cell.number] = sum_of(counts_[cell.number], cell.value);
     }
     peer.links = handed.links;
+    peer.hooks = handed.hooks;
+    for (const auto& hook : handed.hooks) {
+        const auto name = name_of(hook.hook);
+        if (name.empty() || (!hook_counts_.contains(name) && hook_counts_.size() >= max_hooks)) continue;
+        auto& counts = hook_counts_[name];
+        counts.pushed += hook.pushed;
+        counts.failed += hook.failed;
+        counts.dead += hook.dead;
+    }
     std::vector<LinkCounts::NewAttempts> fresh;
     for (const auto& each : handed.attempts)
         fresh.push_back({name_of(each.link), {each.delivered, each.deferred, each.bounced}});
@@ -81,6 +90,17 @@ std::map<std::string, LinkState> Aggregator::links() const {
             if (!name.empty() && !out.contains(name) && out.size() > max_links_) name.clear();
             accumulate(out[name], link);
         }
+    return out;
+}
+
+std::map<std::string, proto::metrics::HookState> Aggregator::hooks() const {
+    auto out = hook_counts_;
+    for (const auto& [id, peer] : peers_)
+        for (const auto& hook : peer.hooks)
+            if (const auto found = out.find(name_of(hook.hook)); found != out.end()) {
+                found->second.behind = hook.behind;
+                found->second.working = hook.working;
+            }
     return out;
 }
 

@@ -25,18 +25,23 @@ public:
     // By name; "" all others together.
     std::map<std::string, proto::metrics::LinkState> links() const;
 
-    static constexpr std::size_t max_name_length = 255;
+    // By name; counts of those that have been removed stay. At most max_hooks.
+    std::map<std::string, proto::metrics::HookState> hooks() const;
+
+    static constexpr std::size_t max_name_length = 255, max_hooks = 100;
 
 private:
     struct Peer {
         std::map<std::uint32_t, std::int64_t> gauges;
         std::vector<proto::metrics::LinkState> links;
+        std::vector<proto::metrics::HookState> hooks;
     };
     std::vector<bool> is_gauge_; // by cell
     std::vector<std::int64_t> counts_;
     std::map<PeerId, Peer> peers_;
     std::size_t max_links_ = 0;
     LinkCounts attempts_;
+    std::map<std::string, proto::metrics::HookState> hook_counts_; // without what is measured
 };
 
 } // namespace metrics

@@ -110,6 +110,33 @@ void links(Text& text, const Aggregator& aggregator) {
     }
 }
 
+void hooks(Text& text, const Aggregator& aggregator) {
+    using proto::metrics::HookState;
+    constexpr struct {
+        std::string_view name;
+        MetricType type;
+        std::string_view help;
+        std::uint64_t HookState::* value;
+    } families[] = {
+        {"postrider_hook_events_total", MetricType::counter, "Events that the endpoint of a hook has accepted.",
+         &HookState::pushed},
+        {"postrider_hook_failures_total", MetricType::counter, "Requests of a hook that were not accepted.",
+         &HookState::failed},
+        {"postrider_hook_dead_total", MetricType::counter, "Events that a hook has given up.", &HookState::dead},
+        {"postrider_hook_lag_events", MetricType::gauge, "Events of the journal that a hook has yet to read or push.",
+         &HookState::behind},
+        {"postrider_hook_working", MetricType::gauge, "1 while the endpoint of a hook accepts events.",
+         &HookState::working},
+    };
+    const auto states = aggregator.hooks();
+    for (const auto& family : families) {
+        text.family(family.name, family.type, family.help);
+        for (const auto& [hook, state] : states)
+            text.sample(family.name, "", fmt::format("hook=\"{}\"", escaped_label(hook)),
+                        fmt::format("{}", state.*family.value));
+    }
+}
+
 } // namespace
 
 std::string escaped_label(std::string_view value) {
@@ -130,6 +157,7 @@ std::string prometheus_text(const Aggregator& aggregator, std::string_view versi
     text.sample("postrider_build_info", "", fmt::format("version=\"{}\"", escaped_label(version)), "1");
     for (const auto& each : common::metric_registry()) family(text, each, aggregator);
     links(text, aggregator);
+    hooks(text, aggregator);
     return text.take();
 }
 

@@ -26,8 +26,10 @@ std::optional<JournalLine> parse_line(std::string_view text) {
     return line;
 }
 
-std::string_view time_of(const JournalLine& line) {
-    constexpr std::string_view key = R"("time":")";
+namespace {
+
+// Of a text near the beginning, where no text has characters that are escaped.
+std::string_view early_member(const JournalLine& line, std::string_view key) {
     constexpr std::size_t searched = 256;
     const auto head = line.text.substr(0, searched);
     const auto at = head.find(key);
@@ -35,6 +37,12 @@ std::string_view time_of(const JournalLine& line) {
     const auto begin = at + key.size(), end = head.find('"', begin);
     return end == head.npos ? std::string_view() : head.substr(begin, end - begin);
 }
+
+} // namespace
+
+std::string_view time_of(const JournalLine& line) { return early_member(line, R"("time":")"); }
+
+std::string_view type_of(const JournalLine& line) { return early_member(line, R"("type":")"); }
 
 void for_each_line(std::string_view text, const std::function<void(const JournalLine&)>& visit,
                    const std::function<void(std::string_view)>& bad) {

@@ -23,6 +23,8 @@ struct JournalLine {
 std::optional<JournalLine> parse_line(std::string_view text);
 // The time as written, "2026-11-26T18:00:00.000001Z"; "" if there is none near the beginning.
 std::string_view time_of(const JournalLine& line);
+// The kind of the event as written, "message.failed"; "" as above.
+std::string_view type_of(const JournalLine& line);
 
 // Each line in `text`, which begins with a line: what is no line of a journal goes to `bad`.
 void for_each_line(std::string_view text, const std::function<void(const JournalLine&)>& visit,

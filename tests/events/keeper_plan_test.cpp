@@ -59,3 +59,19 @@ TEST_CASE("what a kill left between sealing and removing the plain file is finis
     both.segment.plain = true;
     CHECK(step({both, plain(11, 99)}, 50, {.bytes = 1}) == KeeperStep{KeeperWork::drop_plain, 1});
 }
+
+TEST_CASE("what a hook has yet to push is kept for its time, whatever the limits") {
+    const std::vector<KeptSegment> segments = {sealed(1, 11, true, now - 2 * day), sealed(11, 21), plain(21, 99)};
+    const auto with = [&](std::uint64_t next, std::int64_t seconds) {
+        return step(segments, 50, {.seconds = day, .bytes = mega, .needs = {{next, seconds}}});
+    };
+    CHECK(with(10, 7 * day) == std::nullopt);
+    CHECK(with(0, 7 * day) == std::nullopt); // not known yet
+    CHECK(with(11, 7 * day) == KeeperStep{KeeperWork::remove, 1});
+    CHECK(with(10, day) == KeeperStep{KeeperWork::remove, 1});
+    CHECK(with(10, 0) == KeeperStep{KeeperWork::remove, 1});
+    CHECK(step(segments, 50, {.seconds = day, .needs = {{30, day}, {5, 7 * day}}}) == std::nullopt); // one is enough
+    // One whose age is not known is sealed first.
+    CHECK(step({plain(1, 11), plain(11, 21), plain(21, 99)}, 50, {.bytes = mega, .needs = {{5, day}}}) ==
+          KeeperStep{KeeperWork::seal, 1});
+}

@@ -74,12 +74,16 @@ ROOMS = {
     "daemons/decide/access": {"daemons/decide/addressing"},
     # decisions about one message: DSN, idempotency, signing, suppression
     "daemons/decide/message": {"daemons/decide/queue"},
+    # delivery of the journal's events to one endpoint: order, retries, what an answer means
+    "daemons/decide/hooks": set(),
     # event loop, timers, descriptors, files, randomness, crash points
     "daemons/common/runtime": set(),
     # addresses, sockets, streams, HTTPS, the PROXY header
     "daemons/common/net": {"daemons/common/runtime"},
     # IDNA names, regular expressions, units, manual page text
     "daemons/common/text": set(),
+    # questions to the journal: query words, search, what became of a message
+    "daemons/common/history": {"daemons/decide/queue"},
     # kinds of configuration values and keys
     "daemons/common/config/schema": {"daemons/common/net", "daemons/common/text", "daemons/decide/routing"},
     # declares the key tables of all sections
@@ -92,8 +96,8 @@ ROOMS = {
         "daemons/decide/routing"},
     # sections for the process: names, spool, log, master, metrics
     "daemons/common/config/sections/system": {"daemons/common/config/schema", "daemons/common/config/sections",
-        "daemons/common/config/sections/recipients", "daemons/common/net", "daemons/common/text",
-        "daemons/decide/routing"},
+        "daemons/common/config/sections/recipients", "daemons/common/history", "daemons/common/net",
+        "daemons/common/text", "daemons/decide/queue", "daemons/decide/routing"},
     # sections for sending mail: DNS, routes, pools, reports
     "daemons/common/config/sections/delivery": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/system", "daemons/common/net", "daemons/common/text",
@@ -110,12 +114,14 @@ ROOMS = {
     "daemons/common/config": {"daemons/common/config/schema", "daemons/common/config/sections",
         "daemons/common/config/sections/delivery", "daemons/common/config/sections/recipients",
         "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
-        "daemons/common/lookup/format", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing",
-        "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+        "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/addressing", "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
     # password files and the accounts at next hops
     "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
     # DKIM keys and signatures
     "daemons/common/crypto/dkim": {"daemons/common/crypto/tls"},
+    # secrets and signatures of Standard Webhooks
+    "daemons/common/crypto/webhook": set(),
     # log lines, their destination, and problems shown by status
     "daemons/common/logging": {"daemons/common/config", "daemons/common/config/sections/server",
         "daemons/common/runtime"},
@@ -147,7 +153,7 @@ ROOMS = {
     "daemons/common/commands": {"daemons/common/config", "daemons/common/config/sections/delivery",
         "daemons/common/config/sections/recipients", "daemons/common/config/sections/server",
         "daemons/common/config/sections/system", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
-        "daemons/common/crypto/tls", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/crypto/tls", "daemons/common/crypto/webhook", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
         "daemons/common/runtime", "daemons/common/text"},
     # the milter protocol and its client
@@ -166,8 +172,6 @@ ROOMS = {
         "daemons/common/config/sections/system", "daemons/common/ipc", "daemons/common/logging",
         "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/common/text",
         "daemons/decide/message", "daemons/decide/queue"},
-    # questions to the journal: query words, search, what became of a message
-    "daemons/common/history": {"daemons/decide/queue"},
     # command lines and terminal output of the commands
     "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
     # composes delivery reports and submits them
@@ -204,8 +208,10 @@ ROOMS = {
     "daemons/master": {"daemons/master/children", "daemons/master/secrets", "daemons/master/system"},
     # collects the daemons' metrics and serves them to Prometheus
     "daemons/metrics": set(),
-    # compresses and indexes the journal, and removes what is too old
-    "daemons/events": set(),
+    # pushes the journal's events to web servers and commands
+    "daemons/events/hooks": set(),
+    # compresses and indexes the journal, removes what is too old, and runs the hooks
+    "daemons/events": {"daemons/events/hooks"},
     # accepts local submissions from a socket and the drop directory
     "daemons/pickup": set(),
     # Postfix's administration commands, as far as scripts use them
@@ -218,13 +224,15 @@ ROOMS = {
     "daemons/postrider/history": set(),
     # commands for messages, queues, links, suppressions and the spool
     "daemons/postrider/queue": {"daemons/postrider/command", "daemons/postrider/history"},
+    # hooks: their state, and commands for them
+    "daemons/postrider/hooks": {"daemons/postrider/command"},
     # commands that start, stop, reload, activate and show the service
     "daemons/postrider/service": {"daemons/postrider/command"},
     # whether this host is fit to send mail for a domain; the domain's DNS records and keys
     "daemons/postrider/setup": {"daemons/postrider/command"},
     # the table of commands, help, glossary, shell completion
     "daemons/postrider/table": {"daemons/postrider/configuration", "daemons/postrider/history",
-        "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
+        "daemons/postrider/hooks", "daemons/postrider/queue", "daemons/postrider/service", "daemons/postrider/setup"},
     # main program of the administrator's command
     "daemons/postrider": {"daemons/postrider/table"},
     # converts between daemon messages, spool records and engine values; pure

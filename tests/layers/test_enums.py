@@ -23,6 +23,8 @@ FROM_NUMBERS = {
     ("daemons/router/tls_totals.cpp", "TlsPolicyType"): "a number in a file, checked",
     ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
     ("daemons/common/process/daemon.cpp", "Role"): "a loop over all of them",
+    ("daemons/common/config/sections/system/hook_keys.cpp", "EventType"): "a loop over all of them",
+    ("daemons/events/hooks/cursor_file.cpp", "HookState"): "the place of its word in their list",
     ("daemons/queue-manager/events/message_events.cpp", "RecipientEnd"): "a loop over all of them",
     ("daemons/common/logging/metrics/registry.cpp", "Role"): "a loop over all of them",
     ("daemons/master/secrets/server_keys.cpp", "Role"): "a loop over all of them",

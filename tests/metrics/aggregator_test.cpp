@@ -64,3 +64,23 @@ TEST_CASE("links: bounded, their names printable, the others together") {
     aggregator.remove_peer(1);
     CHECK(aggregator.links().size() == 1); // the others, who are none
 }
+
+TEST_CASE("hooks: counts are added up, what is measured is the last report's") {
+    Aggregator aggregator;
+    proto::metrics::Report report;
+    report.hooks = {{.hook = "shop", .pushed = 5, .failed = 1, .dead = 1, .behind = 9, .working = 1}};
+    aggregator.add(1, report, {});
+    report.hooks = {{.hook = "shop", .pushed = 2, .behind = 3}};
+    aggregator.add(1, report, {});
+    CHECK(aggregator.hooks().at("shop").pushed == 7);
+    CHECK(aggregator.hooks().at("shop").behind == 3);
+    CHECK(aggregator.hooks().at("shop").working == 0);
+    aggregator.remove_peer(1);
+    CHECK(aggregator.hooks().at("shop").pushed == 7);
+    CHECK(aggregator.hooks().at("shop").behind == 0);
+    for (int i = 0; i < 200; ++i) {
+        report.hooks = {{.hook = std::to_string(i), .pushed = 1}};
+        aggregator.add(2, report, {});
+    }
+    CHECK(aggregator.hooks().size() == Aggregator::max_hooks);
+}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from harness.hooks import NODE_MODULES  # noqa: E402
 from harness.mta import BUILD, Mta  # noqa: E402
 from harness.names import Names  # noqa: E402
 from harness.network import Network, enter_own_network, inside_own_network  # noqa: E402
@@ -68,7 +69,11 @@ def can_confine():
     return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 2 and "Seccomp:" in Path("/proc/self/status").read_text()
 
 
-NEEDS = {"root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop, "confinement": can_confine,
+def has_standardwebhooks():
+    return bool(shutil.which("node")) and (NODE_MODULES / "standardwebhooks").exists()
+
+
+NEEDS = {"standardwebhooks": has_standardwebhooks, "root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop, "confinement": can_confine,
          "own network": inside_own_network}
 _had = {}
 

@@ -3,6 +3,7 @@
 #include "daemons/common/crypto/auth/credentials.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/crypto/webhook/signing.h"
 #include "daemons/common/delivery/report_texts.h"
 #include "daemons/common/lookup/aliases/address_lint.h"
 #include "daemons/common/process/privileges.h"
@@ -43,6 +44,12 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
             check_file(file, [&](const std::string&) -> spool::Result<> {
                 const auto read = auth::Credentials::parse(TRY(read_secret()));
                 if (!read) return std::unexpected(spool::Error{0, file.path + ": " + read.error().why});
+                return {};
+            });
+        if (file.key.starts_with("hook.") && file.key.ends_with(".secret_file"))
+            check_file(file, [&](const std::string&) -> spool::Result<> {
+                const auto read = webhook::Secrets::parse(TRY(read_secret()));
+                if (!read) return std::unexpected(spool::Error{0, file.path + ": " + read.error()});
                 return {};
             });
         if (file.key.starts_with("dkim."))

@@ -23,6 +23,7 @@
 #include "daemons/common/config/sections/server/submit.h"
 #include "daemons/common/config/sections/server/tls.h"
 #include "daemons/common/config/sections/system/history.h"
+#include "daemons/common/config/sections/system/hook.h"
 #include "daemons/common/config/sections/system/log.h"
 #include "daemons/common/config/sections/system/master.h"
 #include "daemons/common/config/sections/system/metrics.h"
@@ -52,6 +53,7 @@ struct Config {
     Mta mta;
     Spool spool;
     History history;
+    std::vector<Hook> hooks; // in the order of their names
     Log log;
     Local local;
     std::vector<Listener> listeners; // never empty after parse()

@@ -96,8 +96,10 @@ template <class F> void each_section(F&& take) {
     Milter milter;
     Pool pool;
     LookupTable lookup;
+    Hook hook;
     for (auto& section : fixed_sections(config)) {
         take(section);
+        if (section.name == "history") take(section_for(hook));
         if (section.name == "local") take(section_for(listener));
         if (section.name == "local") take(section_for(lookup));
         if (section.name == "smtpd") {
@@ -282,6 +284,7 @@ std::string sample() {
         if (name.starts_with("table")) name = "table.users";
         if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
         if (name.starts_with("dkim")) name = "dkim.\"example.com\"";
+        if (name.starts_with("hook")) name = "hook.shop";
         if (name.starts_with("retry")) name = "retry.quick";
         if (name.starts_with("pool.")) name = "pool.bulk";
         if (name.starts_with("route")) name = "route.\"*\"";

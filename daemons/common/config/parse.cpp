@@ -7,6 +7,7 @@
 #include "daemons/common/config/sections/key_tables.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/config/validate.h"
+#include "daemons/common/net/web_address.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -25,6 +26,7 @@ public:
     const ListenersByKey& listeners_by_key() const { return listeners_named_; }
 
 private:
+    void check_name(std::string_view word, const std::string& path, std::string_view kind, std::size_t longest);
     void listener(const std::string& name, const NamedSections::Fill& fill);
     template <class T>
     void filter(T made, std::vector<T>& all, const std::string& path, const NamedSections::Fill& fill);
@@ -34,6 +36,7 @@ private:
     void access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void hook(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_route(const decide::RouteRule& rule, const std::string& path);
 
     Config& config_;
@@ -91,6 +94,8 @@ bool Reader::read(std::string_view text) {
          [this](const auto& word, const auto& path, const auto& fill) { table(word, path, fill); }},
         {"pool", "[pool.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { pool(word, path, fill); }},
+        {"hook", "[hook.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { hook(word, path, fill); }},
         {"retry", "[retry.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { retry(word, path, fill); }},
         {"route", "[route.\"<domain>\"]", true,
@@ -99,6 +104,14 @@ bool Reader::read(std::string_view text) {
          [this](const auto& word, const auto& path, const auto& fill) { signing(word, path, fill); }},
     };
     return toml_.read(text, sections, named);
+}
+
+void Reader::check_name(std::string_view word, const std::string& path, std::string_view kind, std::size_t longest) {
+    const auto allowed = [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
+    if (!std::ranges::all_of(word, allowed) || word.size() > longest)
+        toml_.problem_at(path, fmt::format("{}: not a valid {} name: expected letters, digits, \"-\" and \"_\", at "
+                                           "most {}",
+                                           path, kind, longest));
 }
 
 void Reader::listener(const std::string& name, const NamedSections::Fill& fill) {
@@ -141,6 +154,51 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
     config_.signing.push_back(std::move(rule));
 }
 
+void Reader::hook(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    Hook hook;
+    hook.name = word;
+    fill(section_for(hook));
+    check_name(word, path, "hook", Hook::longest_name);
+    const bool web = toml_.is_set(path + ".url"), command = !hook.command.empty();
+    const auto only = [&](bool present, std::string_view key, std::string_view with) {
+        if (!present && toml_.is_set(fmt::format("{}.{}", path, key)))
+            toml_.problem_at(fmt::format("{}.{}", path, key),
+                             fmt::format("{}.{}: only allowed with {}", path, key, with));
+    };
+    if (web && command) toml_.problem_at(path + ".command", fmt::format("{}: either url or command, not both", path));
+    if (!web && !command && (toml_.ok() || !toml_.is_set(path + ".command")))
+        toml_.problem_at(path, fmt::format("{}: required key \"url\" or \"command\" is missing", path));
+    only(web, "secret_file", "url");
+    only(web, "headers", "url");
+    only(web, "allow_http", "url");
+    if (web && hook.secret_file.empty())
+        toml_.problem_at(path, fmt::format("{}: required key \"secret_file\" is missing", path));
+    const auto address = common::WebAddress::parse(hook.url);
+    if (address && !address->encrypted && !hook.allow_http && !address->is_loopback())
+        toml_.problem_at(path + ".url", fmt::format("{}.url: http:// to another host sends addresses in plain text: "
+                                                    "use https://, or set allow_http = true",
+                                                    path));
+    if (hook.events.empty() && toml_.ok())
+        toml_.problem_at(path + ".events", fmt::format("{}.events: the list is empty", path));
+    if (hook.retry.empty() && toml_.ok())
+        toml_.problem_at(path + ".retry", fmt::format("{}.retry: the list is empty", path));
+    if (hook.headers.size() > Hook::most_headers)
+        toml_.problem_at(path + ".headers",
+                         fmt::format("{}.headers: expected at most {} fields", path, Hook::most_headers));
+    if (!hook.secret_file.empty()) {
+        toml_.resolve(hook.secret_file);
+        const auto place = toml_.position(path + ".secret_file");
+        config_.files.push_back({hook.secret_file, path + ".secret_file", place.line, place.column});
+    }
+    if (!hook.command.empty()) {
+        const auto place = toml_.position(path + ".command");
+        config_.files.push_back({hook.command.front(), path + ".command", place.line, place.column});
+    }
+    if (config_.hooks.size() == Hook::most)
+        toml_.problem_at(path, fmt::format("{}: too many hooks: expected at most {}", path, Hook::most));
+    config_.hooks.push_back(std::move(hook));
+}
+
 void Reader::access_class(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
     AccessClass made;
     made.name = word;
@@ -172,12 +230,7 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
     Pool pool;
     pool.name = word;
     fill(section_for(pool));
-    if (!std::ranges::all_of(
-            word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
-        word.size() > longest_pool_name)
-        toml_.problem_at(path, fmt::format("{}: not a valid pool name: expected letters, digits, \"-\" and \"_\", at "
-                                           "most {}",
-                                           path, longest_pool_name));
+    check_name(word, path, "pool", longest_pool_name);
     if (!toml_.is_set(path + ".addresses") || (pool.addresses.empty() && toml_.ok()))
         toml_.problem_at(path, fmt::format("{}: required key \"addresses\" is missing", path));
     if (pool.addresses.size() > most_pool_addresses)

@@ -54,6 +54,12 @@ struct Https::Exchange::Parts {
     std::unique_ptr<CURL, FreeEasy> easy = {};
     bool added = false;
 
+    void add_field(const std::string& field) {
+        auto* all = curl_slist_append(fields.get(), field.c_str());
+        assert(all && "out of memory");
+        static_cast<void>(fields.release());
+        fields.reset(all);
+    }
     static std::size_t take(char* bytes, std::size_t one, std::size_t count, void* self) {
         auto& parts = *static_cast<Parts*>(self);
         if (parts.answer.content.size() + one * count > parts.largest) return 0;
@@ -127,27 +133,32 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
     auto parts = std::make_unique<Exchange::Parts>(*this, std::move(done));
     parts->largest = request.largest;
     parts->content = request.content;
-    std::string known = fmt::format("{}:{}:", request.host, request.port);
-    for (const auto& address : request.addresses)
-        known += (known.ends_with(':') ? "" : ",") +
-                 (address.is_v4() ? address.to_string() : "[" + address.to_string() + "]");
-    parts->addresses.reset(curl_slist_append(nullptr, known.c_str()));
+    if (!request.addresses.empty()) {
+        std::string known = fmt::format("{}:{}:", request.host, request.port);
+        for (const auto& address : request.addresses)
+            known += (known.ends_with(':') ? "" : ",") +
+                     (address.is_v4() ? address.to_string() : "[" + address.to_string() + "]");
+        parts->addresses.reset(curl_slist_append(nullptr, known.c_str()));
+        assert(parts->addresses && "out of memory");
+    }
     parts->easy.reset(curl_easy_init());
     CURL* easy = parts->easy.get();
-    assert(easy && parts->addresses && "out of memory");
+    assert(easy && "out of memory");
     const auto set = [easy](CURLoption option, auto value) {
         const auto taken = curl_easy_setopt(easy, option, value);
         assert(taken == CURLE_OK && "libcurl lacks an option that its header files define");
         static_cast<void>(taken);
     };
-    set(CURLOPT_URL, fmt::format("https://{}:{}{}", request.host, request.port, request.target).c_str());
-    set(CURLOPT_PROTOCOLS_STR, "https");
+    const auto* scheme = request.encrypted ? "https" : "http";
+    set(CURLOPT_URL, fmt::format("{}://{}:{}{}", scheme, request.host, request.port, request.target).c_str());
+    set(CURLOPT_PROTOCOLS_STR, scheme);
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_PROXY, ""); // regardless of the environment
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-    set(CURLOPT_RESOLVE, parts->addresses.get());
-    set(CURLOPT_FRESH_CONNECT, 1L);
-    set(CURLOPT_FORBID_REUSE, 1L);
+    if (parts->addresses) set(CURLOPT_RESOLVE, parts->addresses.get());
+    set(CURLOPT_FRESH_CONNECT, request.keep_connection ? 0L : 1L);
+    set(CURLOPT_FORBID_REUSE, request.keep_connection ? 0L : 1L);
+    set(CURLOPT_QUICK_EXIT, 1L); // a lookup that is not awaited any longer does not block us
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_SSL_VERIFYPEER, 1L);
@@ -165,14 +176,14 @@ std::unique_ptr<Https::Exchange> Https::start(const Request& request, Done done)
     set(CURLOPT_HEADERDATA, parts.get());
     set(CURLOPT_ERRORBUFFER, parts->error);
     set(CURLOPT_PRIVATE, parts.get());
+    for (const auto& field : request.fields) parts->add_field(field);
     if (!request.content_type.empty()) {
-        auto* fields = curl_slist_append(nullptr, ("Content-Type: " + request.content_type).c_str());
-        fields = curl_slist_append(fields, "Expect:"); // no asking before
-        parts->fields.reset(fields);
-        set(CURLOPT_HTTPHEADER, fields);
+        parts->add_field("Content-Type: " + request.content_type);
+        parts->add_field("Expect:"); // no asking before
         set(CURLOPT_POSTFIELDS, parts->content.data());
         set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(parts->content.size()));
     }
+    if (parts->fields) set(CURLOPT_HTTPHEADER, parts->fields.get());
     parts->added = curl_multi_add_handle(static_cast<CURLM*>(multi_), easy) == CURLM_OK;
     assert(parts->added && "out of memory");
     return std::unique_ptr<Exchange>(new Exchange(std::move(parts)));
@@ -199,6 +210,9 @@ void Https::take_finished() {
         curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
         answer.status = static_cast<unsigned>(status);
         answer.content_type = media_type(type);
+        curl_off_t seconds = 0;
+        if (curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0)
+            answer.retry_after = std::chrono::seconds(std::min<curl_off_t>(seconds, 365 * 24 * 3600));
         answer.failure = failure_of(code);
         if (answer.failure == Failure::too_large) {
             answer.why = "the answer is too large";

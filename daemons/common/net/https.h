@@ -1,6 +1,6 @@
-// Requests to web servers over verified TLS, on the loop, by libcurl: one exchange each, no
-// redirects, no proxies, no cookies, nothing but https. The caller has resolved the host's
-// name already: no other resolver is used. Must not know the content of the exchanges.
+// Requests to web servers over verified TLS, on the loop, by libcurl: one exchange each, no redirects, no proxies, no
+// cookies; http only if asked for. Names are resolved by the caller, or by the system on a thread of libcurl. Must not
+// know the content of the exchanges.
 #pragma once
 #include "daemons/common/net/network.h"
 #include "daemons/common/runtime/loop.h"
@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,14 @@ namespace common {
 class Https {
 public:
     struct Request {
-        std::string host; // lower case, as the DNS has it
+        bool encrypted = true; // https, not http
+        std::string host;      // lower case, as the DNS has it
         std::uint16_t port = 443;
         std::string target = "/";                          // path and query
-        std::vector<IpAddress> addresses;                  // of the host; tried in order
+        std::vector<IpAddress> addresses;                  // of the host; tried in order. None: the system's resolver
         std::string content, content_type;                 // POST, if there is a content type; else GET
+        std::vector<std::string> fields = {};              // further ones of the header, "Name: value"
+        bool keep_connection = false;                      // for the next request to the same server
         std::size_t largest = 64 * 1024;                   // of the answer's body; more ends the exchange
         smtp::Duration timeout = std::chrono::seconds(60); // for all of it
     };
@@ -39,6 +43,7 @@ public:
         std::string why; // of a failure: a few printable words
         unsigned status = 0;
         std::string content_type; // without parameters, lower case
+        std::optional<smtp::Duration> retry_after = {};
         std::string content;
     };
     using Done = std::function<void(const Answer&)>;

@@ -108,10 +108,10 @@ AccessRights access_rights_of(Role role, std::uint32_t instance, const config::C
         a.write.clear();
         a.network = false;
         break;
-    case Role::events: // the journal, and no mail
+    case Role::events: // the journal, and no mail; the servers of hooks, which a reload may add
         a.look.clear();
+        if (!config.smtp_client.tls_authorities.empty()) a.read.push_back(config.smtp_client.tls_authorities);
         a.write.push_back(config.history.path(spool));
-        a.network = false;
         break;
     case Role::queue_manager:
         a.write.push_back(spool);

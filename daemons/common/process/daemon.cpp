@@ -66,6 +66,10 @@ public:
                    [this](std::string_view text) { report_problem(text); },
                    [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
                        request_token(std::move(account), refused, std::move(answer));
+                   },
+                   [this](std::string hook, std::function<void(SinkPipes)> answer) {
+                       awaited_sinks_.emplace(++sink_requests_, std::move(answer));
+                       master_.send(supervision::SinkWanted{sink_requests_, std::move(hook)});
                    }} {
         uv_signal_start(
             terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_stop_timeout); }, SIGTERM);
@@ -91,6 +95,7 @@ private:
         if (auto* ping = std::get_if<supervision::Ping>(&message))
             return master_.send(supervision::Pong{ping->number, daemon_ ? daemon_->status_text() : std::string()});
         if (auto* token = std::get_if<supervision::AccessToken>(&message)) return this->token(*token, descriptors);
+        if (auto* sink = std::get_if<supervision::Sink>(&message)) return this->sink(*sink, std::move(descriptors));
         if (auto* died = std::get_if<supervision::ProcessEnded>(&message); died && daemon_)
             daemon_->process_ended(died->role, died->instance, died->crashed);
         if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
@@ -191,6 +196,15 @@ private:
         asked.mapped()(std::move(token));
     }
 
+    void sink(const supervision::Sink& message, std::vector<Fd> descriptors) {
+        auto asked = awaited_sinks_.extract(message.request);
+        if (asked.empty()) return;
+        SinkPipes pipes{{}, {}, message.problem};
+        if (pipes.problem.empty() && descriptors.size() != 2) pipes.problem = "the answer from master is incomplete";
+        if (pipes.problem.empty()) pipes = {std::move(descriptors[0]), std::move(descriptors[1]), {}};
+        asked.mapped()(std::move(pipes));
+    }
+
     // A packet to master has a maximum size, and a status should be readable: a long one is cut.
     void report_problem(std::string_view text) {
         master_.send(supervision::Problem{std::string(text.substr(0, max_problem_size))});
@@ -246,6 +260,8 @@ private:
     Confinement confinement_;
     std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
     std::uint64_t token_requests_ = 0;
+    std::map<std::uint64_t, std::function<void(SinkPipes)>> awaited_sinks_; // by request
+    std::uint64_t sink_requests_ = 0;
     bool stopping_ = false;
     int status_ = 0;
 };

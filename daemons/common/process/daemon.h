@@ -60,6 +60,14 @@ struct Token {
 // The answer comes in a later turn of the loop, once. `refused`: the number of a token that was rejected; 0 none.
 using RequestToken = std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
 
+// The pipes of a command that master has started for a hook.
+struct SinkPipes {
+    Fd input, output;    // to its standard input, from its standard output
+    std::string problem; // "": there is none
+};
+// The answer comes in a later turn of the loop, once. A command of that hook that still runs is killed.
+using RequestSink = std::function<void(std::string hook, std::function<void(SinkPipes)> answer)>;
+
 // The environment of a daemon. Outlives it.
 struct DaemonContext {
     Loop& loop;
@@ -68,6 +76,7 @@ struct DaemonContext {
     std::string run_directory; // "<spool>/run": run_directory + "/private/queue-manager" is a server's path
     std::function<void(std::string_view)> report_problem;        // a line for `postrider status`; "" clears it
     RequestToken request_token = {};                             // smtp-client's
+    RequestSink request_sink = {};                               // that of events
     Metrics metrics = {};                                        // what is counted here
     std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
 };

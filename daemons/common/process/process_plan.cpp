@@ -28,7 +28,12 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         metrics.stop_phase = 3;
     }
 
-    if (config.history.enabled) add(Role::events).stop_phase = 3;
+    if (config.history.enabled) {
+        auto& events = add(Role::events);
+        events.local_sockets = {"hooks"};
+        events.secrets = true;
+        events.stop_phase = 3;
+    }
 
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};
@@ -78,6 +83,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},
+        {"hooks", "hooks", 0660, true},
         {"master", "master", 0660, true},
     };
     return sockets;

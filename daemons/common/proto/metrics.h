@@ -50,16 +50,33 @@ struct LinkState {    // of a link, now; the queue-manager's
     }
 };
 
+struct HookState { // of [hook.<name>]; that of events
+    std::string hook;
+    std::uint64_t pushed = 0, failed = 0, dead = 0; // events, requests, events given up: since the last time
+    std::uint64_t behind = 0;                       // events that are yet to be read or pushed, now
+    std::uint64_t working = 0;                      // 1: its endpoint accepts events
+    static void fields(auto& m, auto& f) {
+        f("hook", m.hook);
+        f("pushed", m.pushed);
+        f("failed", m.failed);
+        f("dead", m.dead);
+        f("behind", m.behind);
+        f("working", m.working);
+    }
+};
+
 struct Report {              // daemon → metrics
     std::uint64_t round = 0; // 0: unasked, the last report before it ends
     std::vector<Cell> cells; // those that are not 0
     std::vector<LinkAttempts> attempts;
     std::vector<LinkState> links;
+    std::vector<HookState> hooks;
     static void fields(auto& m, auto& f) {
         f("round", m.round);
         f("cells", m.cells);
         f("attempts", m.attempts);
         f("links", m.links);
+        f("hooks", m.hooks);
     }
 };
 

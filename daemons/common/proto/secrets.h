@@ -66,6 +66,22 @@ struct Client {                           // smtp-client's
     bool operator==(const Client&) const = default;
 };
 
-using Message = std::variant<Server, Client>;
+struct HookSecret {
+    std::string hook; // [hook.<name>]
+    std::string text; // of its secret_file
+    static void fields(auto& m, auto& f) {
+        f("hook", m.hook);
+        f("text", m.text);
+    }
+    bool operator==(const HookSecret&) const = default;
+};
+
+struct Hooks { // the events process's
+    std::vector<HookSecret> secrets;
+    static void fields(auto& m, auto& f) { f("secrets", m.secrets); }
+    bool operator==(const Hooks&) const = default;
+};
+
+using Message = std::variant<Server, Client, Hooks>;
 
 } // namespace proto::secrets

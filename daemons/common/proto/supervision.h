@@ -127,11 +127,30 @@ struct AccessToken { // master → smtp-client; the token itself is in a sealed 
     }
 };
 
+struct SinkWanted { // events → master: the command of that hook, started again
+    std::uint64_t request = 0;
+    std::string hook;
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("hook", m.hook);
+    }
+};
+
+struct Sink { // master → events. Descriptors, unless there is a problem: [0] to write its input, [1] to read its output
+    std::uint64_t request = 0;
+    std::string problem; // "": there is none
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("problem", m.problem);
+    }
+};
+
 struct Problem { // daemon → master: for `postrider status`; "" clears it
     std::string text;
     static void fields(auto& m, auto& f) { f("text", m.text); }
 };
 
-using Message = std::variant<Configure, Ping, Stop, ProcessEnded, Ready, Pong, Problem, AccessTokenWanted, AccessToken>;
+using Message = std::variant<Configure, Ping, Stop, ProcessEnded, Ready, Pong, Problem, AccessTokenWanted, AccessToken,
+                             SinkWanted, Sink>;
 
 } // namespace proto::supervision

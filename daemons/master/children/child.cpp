@@ -65,6 +65,7 @@ void Child::take(supervision::Message&& message) {
     }
     if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message))
         return supervisor_.token_wanted(*this, *wanted);
+    if (auto* wanted = std::get_if<supervision::SinkWanted>(&message)) return supervisor_.sink_wanted(*this, *wanted);
     if (auto* pong = std::get_if<supervision::Pong>(&message)) {
         status_text_ = std::move(pong->status);
         return supervisor_.answered(*this);
@@ -80,6 +81,10 @@ void Child::take(supervision::Message&& message) {
 void Child::answer(const supervision::AccessToken& token, int file) {
     if (!link_ || !alive()) return;
     link_->send(token, file >= 0 ? std::vector{file} : std::vector<int>{});
+}
+
+void Child::answer(const supervision::Sink& sink, const std::vector<int>& pipes) {
+    if (link_ && alive()) link_->send(sink, pipes);
 }
 
 // It runs or sleeps while others answer: what it is working on may be what hangs it. Not so while it is stopped or

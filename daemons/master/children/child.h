@@ -26,6 +26,7 @@ public:
         virtual void problem_changed(Child& child) = 0;
         virtual void answered(Child& child) = 0; // a heartbeat
         virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
+        virtual void sink_wanted(Child& child, const proto::supervision::SinkWanted& wanted) = 0;
         // Do the processes of other roles answer? If they do not, the machine is slow and no process hangs.
         virtual bool other_roles_answer(const Child& child) = 0;
         // Has the kernel killed a process for lack of memory that this has not reported yet?
@@ -52,6 +53,8 @@ public:
     void tell(const proto::supervision::ProcessEnded& died);
     // `file`: the token, sealed, or -1.
     void answer(const proto::supervision::AccessToken& token, int file);
+    // `pipes`: as the message states, or none.
+    void answer(const proto::supervision::Sink& sink, const std::vector<int>& pipes);
     // The status of waitpid(2).
     void has_ended(int status);
 

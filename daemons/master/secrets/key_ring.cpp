@@ -3,6 +3,7 @@
 #include "daemons/common/crypto/auth/password_file.h"
 #include "daemons/common/crypto/dkim/signing_key.h"
 #include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/crypto/webhook/signing.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/runtime/random.h"
 #include "daemons/common/runtime/read_file.h"
@@ -41,6 +42,18 @@ Result<std::vector<proto::secrets::SigningKey>> signing_keys_of(const config::Co
     return out;
 }
 
+Result<proto::secrets::Hooks> hook_secrets_of(const config::Config& config, uid_t user) {
+    proto::secrets::Hooks out;
+    for (const auto& hook : config.hooks) {
+        if (hook.secret_file.empty()) continue;
+        auto text = TRY(common::read_private_file(hook.secret_file, user));
+        if (const auto read = webhook::Secrets::parse(text); !read)
+            return std::unexpected(Error{0, hook.secret_file + ": " + read.error()});
+        out.secrets.push_back({hook.name, std::move(text)});
+    }
+    return out;
+}
+
 } // namespace
 
 KeyRing::KeyRing(uid_t user) : user_(user) { server_.pepper = common::random_bytes(32); }
@@ -65,6 +78,7 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     look(config.smtp_client.credentials);
     for (const auto& rule : config.signing)
         for (const auto& key : rule.keys) look(key.file);
+    for (const auto& hook : config.hooks) look(hook.secret_file);
     return stamps;
 }
 
@@ -93,10 +107,12 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
             return std::unexpected(Error{0, file + ": " + read.error().why});
     }
     client.signing_keys = TRY(signing_keys_of(config, user_));
+    auto hooks = TRY(hook_secrets_of(config, user_));
     fresh.ticket_keys = std::move(server_.ticket_keys);
     fresh.pepper = std::move(server_.pepper);
     server_ = std::move(fresh);
     client_ = std::move(client);
+    hooks_ = std::move(hooks);
     seen_ = std::move(seen);
     problem_.clear();
     rotate_ticket_keys(config.tls, now);
@@ -151,6 +167,7 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     };
     TRY(seal(proto::Role::smtpd, server_));
     TRY(seal(proto::Role::smtp_client, client_));
+    TRY(seal(proto::Role::events, hooks_));
     return changed;
 }
 

@@ -55,6 +55,7 @@ private:
     uid_t user_;
     proto::secrets::Server server_;
     proto::secrets::Client client_;
+    proto::secrets::Hooks hooks_;
     std::vector<Stamp> seen_;
     std::string problem_;
     std::vector<std::string> renewed_;

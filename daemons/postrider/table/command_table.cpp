@@ -10,6 +10,7 @@
 #include "daemons/postrider/configuration/separate_programs.h"
 #include "daemons/postrider/history/history_command.h"
 #include "daemons/postrider/history/journal_commands.h"
+#include "daemons/postrider/hooks/hook_commands.h"
 #include "daemons/postrider/queue/list_commands.h"
 #include "daemons/postrider/queue/modify_commands.h"
 #include "daemons/postrider/queue/spool.h"
@@ -118,6 +119,8 @@ constexpr Option verify_options[] = {{"--all", "", "read also what is not known 
 constexpr Option journal_cat_options[] = {{"--start-at", "NUMBER", "begin with the event of this number"},
                                           {"--follow", "", "continue with events as they are written"},
                                           {"--all", "", "read also what is not known to be on stable storage"}};
+constexpr Option skip_options[] = {{"--all", "", "skip everything that is in the journal now"}};
+constexpr Option replay_options[] = {{"--start-at", "NUMBER", "continue with the event of this number"}};
 
 constexpr Command table[] = {
     {"run", "", 0, 0, run_options, "run in the foreground until stopped", run},
@@ -182,6 +185,13 @@ constexpr Command table[] = {
     {"journal verify", "", 0, 0, verify_options, "read the whole journal; show damage and missing numbers",
      journal_verify},
     {"journal cat", "", 0, 0, journal_cat_options, "print the events of the journal as JSON lines", journal_cat},
+    {"hook list", "", 0, 0, {}, "list the hooks, how far behind they are, and why", hook_list},
+    {"hook test", "HOOK", 1, 1, {}, "send a test event to a hook's server and show its answer", hook_test},
+    {"hook replay", "HOOK", 1, 1, replay_options, "push events again, from a number on", hook_replay},
+    {"hook pause", "HOOK", 1, 1, {}, "push nothing until resumed; survives a restart", hook_pause},
+    {"hook resume", "HOOK", 1, 1, {}, "end a pause, or switch a hook on again; try at once", hook_resume},
+    {"hook skip", "HOOK", 1, 1, skip_options, "give up the event that is pushed next", hook_skip},
+    {"hook dead", "HOOK", 1, 1, {}, "show events that were given up", hook_dead},
     {"try", "[ADDRESS]", 0, 1, try_options,
      "connect to the next hop of an address, up to RCPT, and show each step; or show which access rule decides",
      try_address},

@@ -22,6 +22,8 @@ _postrider_kind() {
                  sed -n 's/.*"queue":"\([^"]*\)".*/\1/p' ;;
         @link) postrider link list --json "${config[@]}" 2>/dev/null |
                  sed -n 's/.*"link":"\([^"]*\)".*/\1/p' ;;
+        @hook) postrider hook list --json "${config[@]}" 2>/dev/null |
+                   sed -n 's/.*"hook":"\([^"]*\)".*/\1/p' ;;
         @name) case ${words[-1]} in queue) _postrider_kind @domain ;; link) _postrider_kind @link ;; esac ;;
         @user) compgen -u ;;
         @*) ;;

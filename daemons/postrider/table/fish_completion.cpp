@@ -12,7 +12,7 @@ constexpr std::string_view fish_head =
 
 # Candidates of one kind, one a line; what only the running system knows is asked of it.
 function __postrider_kind -S
-    if contains -- $argv[1] @id @domain @link
+    if contains -- $argv[1] @id @domain @link @hook
         command -q postrider
         or return
     end
@@ -26,6 +26,9 @@ function __postrider_kind -S
         case @link
             postrider link list --json $config 2>/dev/null |
                 string replace -rf '.*"link":"([^"]*)".*' '$1'
+        case @hook
+            postrider hook list --json $config 2>/dev/null |
+                string replace -rf '.*"hook":"([^"]*)".*' '$1'
         case @word
             printf '%s\n' all $filters
         case @name

@@ -30,6 +30,7 @@ constexpr Term terms[] = {
     {"glitch", "A failure that has happened only once or twice in a row. The link, queue or recipient concerned "
                "waits glitch_interval (1 minute) before the next attempt."},
     {"held", "Not delivered until an operator releases the message."},
+    {"hook", "A web server or command to which events of the journal are pushed."},
     {"host", "A machine that serves a next hop: one of the names in a domain's MX records or in a route."},
     {"idempotency key", "A name that a sender gives to a submission. Another submission with the same key is not "
                         "accepted as a second message."},

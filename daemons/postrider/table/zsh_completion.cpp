@@ -19,12 +19,14 @@ _postrider_running() {
                  sed -n 's/.*"queue":"\([^"]*\)".*/\1/p' ;;
         @link) postrider link list --json $config 2>/dev/null |
                  sed -n 's/.*"link":"\([^"]*\)".*/\1/p' ;;
+        @hook) postrider hook list --json $config 2>/dev/null |
+                 sed -n 's/.*"hook":"\([^"]*\)".*/\1/p' ;;
     esac
 }
 
 _postrider_kind() { # adds the candidates of one kind
     case $1 in
-        @id|@domain|@link) compadd -- ${(f)"$(_postrider_running $1)"} ;;
+        @id|@domain|@link|@hook) compadd -- ${(f)"$(_postrider_running $1)"} ;;
         @word) compadd -- all; compadd -S '' -- $filters ;;
         @name) case $typed[-1] in queue) _postrider_kind @domain ;; link) _postrider_kind @link ;; esac ;;
         @user) _users ;;

@@ -202,8 +202,8 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
         CAPTURE(proto::name_of(role));
         CHECK(place.tries(role, shell) == EPERM);
         CHECK(place.tries(role, tracing) == EPERM);
-        const bool talks =
-            role == Role::smtpd || role == Role::pickup || role == Role::smtp_client || role == Role::router;
+        const bool talks = role == Role::smtpd || role == Role::pickup || role == Role::smtp_client ||
+                           role == Role::router || role == Role::events;
         CHECK(place.tries(role, inet) == (talks ? 0 : EPERM));
         CHECK(place.tries(role, local) == 0);
     }

@@ -25,7 +25,8 @@ TEST_CASE(
         CHECK(each.as_root == (each.role == Role::local));
         CHECK(each.tcp_listeners == (each.role == Role::smtpd));
         CHECK(each.metrics_listeners == (each.role == Role::metrics));
-        CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client));
+        CHECK(each.secrets ==
+              (each.role == Role::smtpd || each.role == Role::smtp_client || each.role == Role::events));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());

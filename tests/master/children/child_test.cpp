@@ -28,6 +28,7 @@ struct Office : Child::Supervisor {
     void problem_changed(Child&) override {}
     void answered(Child&) override {}
     void token_wanted(Child&, const proto::supervision::AccessTokenWanted&) override {}
+    void sink_wanted(Child&, const proto::supervision::SinkWanted&) override {}
     bool other_roles_answer(const Child&) override { return others; }
     bool out_of_memory() override { return memory_ran_out; }
     void ended(Child&, bool how) override { crashed = how; }

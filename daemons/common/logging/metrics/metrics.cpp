@@ -18,6 +18,13 @@ void Metrics::count_link(std::string_view link, DeliveryOutcome outcome) {
     ++found->second[static_cast<std::size_t>(outcome)];
 }
 
+namespace {
+
+// A count that is lower than before has begun again.
+std::uint64_t increase(std::uint64_t now, std::uint64_t before) { return now >= before ? now - before : now; }
+
+} // namespace
+
 proto::metrics::Report Metrics::take() {
     proto::metrics::Report out;
     for (const auto& family : metric_registry()) {
@@ -32,6 +39,16 @@ proto::metrics::Report Metrics::take() {
     for (const auto& [link, n] : attempts_) out.attempts.push_back({link, n[0], n[1], n[2]});
     attempts_.clear();
     out.links = links_;
+    for (auto hook : hooks_) {
+        const auto before = std::ranges::find(reported_hooks_, hook.hook, &proto::metrics::HookState::hook);
+        if (before != reported_hooks_.end()) {
+            hook.pushed = increase(hook.pushed, before->pushed);
+            hook.failed = increase(hook.failed, before->failed);
+            hook.dead = increase(hook.dead, before->dead);
+        }
+        out.hooks.push_back(std::move(hook));
+    }
+    reported_hooks_ = hooks_;
     return out;
 }
 

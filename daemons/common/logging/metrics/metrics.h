@@ -39,6 +39,11 @@ public:
     // As they are now: the busiest ones, and one named "" for all others.
     void set_links(std::vector<proto::metrics::LinkState> links) { links_ = std::move(links); }
 
+    // ---- hooks; from one thread only ----
+
+    // As they are now; their counts since the process began.
+    void set_hooks(std::vector<proto::metrics::HookState> hooks) { hooks_ = std::move(hooks); }
+
     // Counts are 0 afterwards; what was measured stays.
     proto::metrics::Report take();
 
@@ -53,6 +58,7 @@ private:
     std::unique_ptr<std::atomic<std::int64_t>[]> cells_;
     std::unordered_map<std::string, std::array<std::uint64_t, 3>> attempts_; // by link, by outcome
     std::vector<proto::metrics::LinkState> links_;
+    std::vector<proto::metrics::HookState> hooks_, reported_hooks_;
 };
 
 } // namespace common

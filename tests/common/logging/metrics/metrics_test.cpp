@@ -74,3 +74,19 @@ TEST_CASE("very many links are told together") {
     CHECK(together == 500);
     CHECK(metrics.take().attempts.empty());
 }
+
+TEST_CASE("counts of hooks are handed over as what has been added") {
+    Metrics metrics;
+    metrics.set_hooks({{.hook = "shop", .pushed = 5, .failed = 1, .behind = 9}});
+    auto report = metrics.take();
+    REQUIRE(report.hooks.size() == 1);
+    CHECK(report.hooks[0].pushed == 5);
+    metrics.set_hooks({{.hook = "shop", .pushed = 7, .failed = 1, .dead = 2, .behind = 3, .working = 1}});
+    report = metrics.take();
+    CHECK(report.hooks[0].pushed == 2);
+    CHECK(report.hooks[0].failed == 0);
+    CHECK(report.hooks[0].dead == 2);
+    CHECK(report.hooks[0].behind == 3);
+    metrics.set_hooks({{.hook = "shop", .pushed = 1}}); // it has begun again
+    CHECK(metrics.take().hooks[0].pushed == 1);
+}

@@ -1,0 +1,31 @@
+// The operations of run/hooks, served by the events process to root and to members of mta.admin_group. Framed as those
+// of run/control (control.h), with the same codes of errors. Knows no JSON library.
+#pragma once
+#include <string_view>
+
+namespace proto::hook_control {
+
+namespace op {
+
+// A line per hook: "hook", "target" (address or command), "state" (starting, delivering, failing, paused, off),
+// "reason" (of paused and off), "next" (number of the first event that is not accounted for), "published" (of the last
+// one in the journal), "behind" (how many numbers that is), "oldest" (time of the event that waits longest; ""),
+// "failures" (in a row), "failing_since" (seconds since 1970), "next_attempt" (seconds from now; 0: none waits),
+// "last_answer", "problem", and since the process began: "pushed", "failed" (requests), "dead" (events given up).
+inline constexpr std::string_view list = "hooks";
+
+// All others: "hook", its name.
+
+// Sends an event hook.test, whatever the hook's state. One line: "accepted", "answer" (status and first line).
+inline constexpr std::string_view test = "hook-test";
+inline constexpr std::string_view pause = "hook-pause";
+inline constexpr std::string_view resume = "hook-resume";
+// Gives up the event that is sent next, or with "all" (true) everything in the journal. One line: "skipped" (the
+// event's number; with "all": how many numbers).
+inline constexpr std::string_view skip = "hook-skip";
+// "start_at": continues with that event.
+inline constexpr std::string_view replay = "hook-replay";
+
+} // namespace op
+
+} // namespace proto::hook_control

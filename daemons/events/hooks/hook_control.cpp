@@ -1,0 +1,155 @@
+#include "daemons/events/hooks/hook_control.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/common/proto/hook_control.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace events {
+
+using decide::hooks::HookState;
+using nlohmann::json;
+namespace op = proto::hook_control::op;
+namespace code = proto::control::code;
+
+namespace {
+
+std::string_view state_of(const Hook& hook) {
+    if (!hook.loaded()) return "starting";
+    const auto& progress = hook.delivery()->progress();
+    switch (progress.state) {
+    case HookState::paused: return "paused";
+    case HookState::switched_off: return "off";
+    case HookState::delivering: break;
+    }
+    return progress.failures + progress.refusals > 0 ? "failing" : "delivering";
+}
+
+std::string oldest_of(const Hook& hook) {
+    if (!hook.loaded() || hook.delivery()->events().empty()) return "";
+    const auto line = spool::parse_line(hook.delivery()->events().front().line);
+    return line ? std::string(spool::time_of(*line)) : "";
+}
+
+json line_of(const Hook& hook, std::uint64_t published) {
+    const auto& settings = hook.settings();
+    json out = {
+        {"hook", settings.name},
+        {"target", settings.url.empty() ? fmt::format("{}", fmt::join(settings.command, " ")) : settings.url},
+        {"state", state_of(hook)},
+        {"published", published},
+        {"behind", hook.behind()},
+        {"oldest", oldest_of(hook)},
+        {"next_attempt", std::chrono::ceil<std::chrono::seconds>(hook.wait(common::Loop::now().monotonic)).count()},
+        {"last_answer", hook.last_answer()},
+        {"problem", hook.problem()},
+        {"pushed", hook.counts().pushed},
+        {"failed", hook.counts().failed},
+        {"dead", hook.counts().dead}};
+    const auto progress = hook.loaded() ? hook.delivery()->progress() : decide::hooks::HookProgress{.next = 0};
+    out["next"] = progress.next;
+    out["reason"] = progress.reason;
+    out["failures"] = progress.failures;
+    out["failing_since"] = progress.failing_since;
+    return out;
+}
+
+std::string text_in(const json& body, const char* name) {
+    const auto found = body.find(name);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+} // namespace
+
+HookControl::HookControl(common::DaemonContext& context, Hooks& hooks, common::Fd fd, common::Operators operators)
+    : hooks_(hooks), server_(context.loop, context.log, std::move(fd), std::move(operators),
+                             [this](const Request& request, const json& body) { handle(request, body); }) {}
+
+void HookControl::handle(const Request& request, const json& body) {
+    const auto operation = text_in(body, "op"), name = text_in(body, "hook");
+    if (operation == op::list) return list(request);
+    const auto found = hooks_.all().find(name);
+    if (found == hooks_.all().end() && !hooks_.is_configured(name)) {
+        server_.refuse(request.peer, fmt::format("there is no hook \"{}\"", name), code::unknown);
+        return;
+    }
+    if (found == hooks_.all().end() || !found->second->loaded()) {
+        const auto problem = found == hooks_.all().end() ? std::string() : found->second->problem();
+        server_.refuse(request.peer,
+                       fmt::format("the cursor of hook {} has not been read yet: {}", name,
+                                   problem.empty() ? "try again" : problem),
+                       code::loading);
+        return;
+    }
+    auto& hook = *found->second;
+    const auto uid = request.credentials.uid;
+    const auto who = uid == 0 ? std::string("root") : fmt::format("uid {}", uid);
+    if (operation == op::test) return test(request, hook, who);
+    if (operation == op::skip) return skip(request, body, hook, who);
+    if (operation == op::replay) return replay(request, body, hook, who);
+    const auto state = hook.delivery()->progress().state;
+    if (operation == op::pause) {
+        if (state != HookState::delivering) {
+            server_.refuse(request.peer,
+                           fmt::format("hook {} does not send already: {}", name, hook.delivery()->progress().reason),
+                           code::already);
+            return;
+        }
+        hook.pause(who);
+    } else if (operation == op::resume) {
+        hook.resume(who);
+    } else {
+        server_.refuse(request.peer, fmt::format("unknown operation \"{}\"", operation));
+        return;
+    }
+    server_.finish(request.peer);
+}
+
+void HookControl::list(const Request& request) {
+    for (const auto& [name, hook] : hooks_.all()) server_.send(request.peer, line_of(*hook, hooks_.published()));
+    server_.finish(request.peer);
+}
+
+void HookControl::test(const Request& request, Hook& hook, const std::string& who) {
+    const auto started = hook.endpoint()->test(who, [this, peer = request.peer](const auto& answer) {
+        server_.send(
+            peer, {{"accepted", verdict_of(answer) == decide::hooks::Verdict::accepted}, {"answer", text_of(answer)}});
+        server_.finish(peer);
+    });
+    if (!started)
+        server_.refuse(request.peer,
+                       fmt::format("hook {0} runs a command: test it with \"postrider journal cat | {1}\"",
+                                   hook.settings().name, fmt::join(hook.settings().command, " ")));
+}
+
+void HookControl::skip(const Request& request, const json& body, Hook& hook, const std::string& who) {
+    if (body.value("all", false)) {
+        const auto behind = hook.behind();
+        hook.restart_at(hooks_.published() + 1, who);
+        server_.send(request.peer, {{"skipped", behind}});
+        server_.finish(request.peer);
+        return;
+    }
+    const auto number = hook.skip(who);
+    if (!number) {
+        server_.refuse(request.peer, fmt::format("no event waits for hook {}", hook.settings().name), code::no_match);
+        return;
+    }
+    server_.send(request.peer, {{"skipped", *number}});
+    server_.finish(request.peer);
+}
+
+void HookControl::replay(const Request& request, const json& body, Hook& hook, const std::string& who) {
+    const auto found = body.find("start_at");
+    const bool valid = found != body.end() && found->is_number_unsigned();
+    const auto number = valid ? found->get<std::uint64_t>() : 0;
+    const auto last = hooks_.published() + 1;
+    if (number == 0 || number > last) {
+        server_.refuse(request.peer, fmt::format("expected the number of an event, from 1 to {}", last));
+        return;
+    }
+    hook.restart_at(number, who);
+    server_.finish(request.peer);
+}
+
+} // namespace events
