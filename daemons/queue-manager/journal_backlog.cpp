@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/journal_backlog.h"
 #include "daemons/queue-manager/journal/journal.h"
+#include <utility>
 
 namespace queue_manager {
 
@@ -7,6 +8,17 @@ using decide::queue::Scope;
 
 void JournalBacklog::changed(bool too_much) {
     driver_.later([this, too_much] { too_much ? pause() : resume(); });
+}
+
+void JournalBacklog::failing(std::string why) {
+    failure_ = std::move(why);
+    problems_.report("journal", failure_);
+    refuse_mail();
+}
+
+void JournalBacklog::configure(const config::History& settings) {
+    required_ = settings.required;
+    refuse_mail();
 }
 
 void JournalBacklog::pause() {

@@ -156,6 +156,7 @@ QueueManager::QueueManager(common::DaemonContext& context, const config::Config&
                  .reports = reports_,
                  .agents = orders_}) {
     mode_notices_.announce(config);
+    journal_backlog_.configure(config.history);
     cleaner_.limit(config_->spool);
     using decide::queue::Presence;
     for (auto service :
@@ -195,11 +196,7 @@ Journal::Dependencies QueueManager::journal_dependencies() {
             .metrics = context_.metrics,
             .pool = pool_,
             .files = journal_files_,
-            .report_failure =
-                [this](std::string text) {
-                    problems_.report("journal", std::move(text));
-                    refuse_unrecorded_mail();
-                },
+            .report_failure = [this](std::string why) { journal_backlog_.failing(std::move(why)); },
             .pause_deliveries = [this](bool too_much_waits) { journal_backlog_.changed(too_much_waits); }};
 }
 
@@ -377,7 +374,7 @@ void QueueManager::end_of_turn() {
 void QueueManager::reconfigure(common::DaemonConfig daemon_config) {
     config_.replace(daemon_config.config);
     journal_.reconfigure(daemon_config.config.history);
-    refuse_unrecorded_mail();
+    journal_backlog_.configure(daemon_config.config.history);
     if (listener_) system_events_.reloaded();
     cleaner_.limit(config_->spool);
     keys_.reconfigure(daemon_config.config.idempotency);
@@ -440,10 +437,6 @@ void QueueManager::save_state() {
     if (const auto saved = save_snapshot(*disk_, driver_.engine(), router_.links(), Loop::now()); !saved)
         log_.warning("index/snapshot: {}: links and queues will start without their history next time",
                      saved.error().what);
-}
-
-void QueueManager::refuse_unrecorded_mail() {
-    writers_.refuse_mail(config_->history.required ? journal_.failure() : "");
 }
 
 // ---- status ----

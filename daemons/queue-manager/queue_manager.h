@@ -86,8 +86,7 @@ private:
     void all_loaded();
     void end_of_turn();
     void drain_then(smtp::Monotonic until, std::function<void()> done);
-    void save_state();             // for the next start
-    void refuse_unrecorded_mail(); // if the journal is required
+    void save_state(); // for the next start
 
     QueueStatus queue_status();
     std::string not_accepting() const;  // why; "": it accepts
@@ -152,7 +151,7 @@ private:
 
     // Operators.
     PausesInForce pauses_;
-    JournalBacklog journal_backlog_{log_, driver_, pauses_};
+    JournalBacklog journal_backlog_{log_, driver_, pauses_, writers_, problems_};
     std::unique_ptr<Listing> listing_;
     std::unique_ptr<Control> control_;
 

@@ -90,15 +90,13 @@ void Journal::failed(const std::string& why) {
         deps_.log.critical("journal: {}: what becomes of messages is not recorded until this works again; mail is "
                            "delivered nevertheless",
                            why);
-    failure_ = "the journal cannot be written: " + why;
-    deps_.report_failure(failure_);
+    deps_.report_failure("the journal cannot be written: " + why);
     if (!timer_.armed()) timer_.start(retry_pause);
 }
 
 void Journal::recovered() {
     if (!std::exchange(failing_, false)) return;
     deps_.log.info("journal: it is written again");
-    failure_.clear();
     deps_.report_failure("");
 }
 

@@ -39,8 +39,6 @@ public:
 
     void begin(); // the spool is ours
     void reconfigure(const config::History& settings) { settings_.sync = settings.sync; }
-    // What is recorded is lost at present, and why it is; "": it is not.
-    const std::string& failure() const { return failure_; }
 
     // Adds a line; see PendingLines::add().
     template <class Fill> void add(spool::journal::EventType type, Fill&& fill) {
@@ -90,7 +88,6 @@ private:
     std::deque<Waiting> waiting_;
     spool::journal::Tail tail_;
     bool open_ = false, writing_ = false, failing_ = false, deliveries_paused_ = false;
-    std::string failure_;
     std::uint64_t unrecorded_ = 0; // events while it was not open
     common::Timer timer_;
 };

@@ -50,13 +50,12 @@ std::string Secrets::signature(std::string_view id, std::int64_t time, std::stri
     for (const auto& key : keys_) {
         std::array<unsigned char, EVP_MAX_MD_SIZE> code{};
         unsigned size = 0;
-        const auto* made = HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-                                reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(),
-                                code.data(), &size);
+        const auto* made =
+            HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                 reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), code.data(), &size);
         assert(made != nullptr);
         static_cast<void>(made);
-        out += (out.empty() ? "v1," : " v1,") +
-               smtp::encode_base64({reinterpret_cast<const char*>(code.data()), size});
+        out += (out.empty() ? "v1," : " v1,") + smtp::encode_base64({reinterpret_cast<const char*>(code.data()), size});
     }
     return out;
 }
