@@ -141,9 +141,15 @@ def test_replies_are_those_of_postfix(mta, block, postfix):  # noqa: F811
 
 class Map(socketserver.BaseRequestHandler):
     """A socket map: every key that begins with "sock" is rejected."""
+    def length(self, stream):
+        digits = b""
+        while (byte := stream.read(1)) not in (b":", b""):  # nothing: the client has gone
+            digits += byte
+        return digits
+
     def handle(self):
         stream = self.request.makefile("rb")
-        while length := b"".join(iter(lambda: stream.read(1), b":")):
+        while length := self.length(stream):
             if not length.isdigit():
                 return
             key = stream.read(int(length) + 1)[:-1].decode().partition(" ")[2]
