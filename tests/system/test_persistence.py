@@ -69,7 +69,10 @@ def has_records(place):
     """Does the file say anything beside envelope and content (libspool/FORMAT.md)? Not in a reused file."""
     if place.suffix == ".reused":
         return False
-    data = place.read_bytes()
+    try:
+        data = place.read_bytes()
+    except FileNotFoundError:
+        return False  # it is just being moved
     envelope, length, _, content, size = struct.unpack_from("<QIIQQ", data, 24)
     return len(data) > max(envelope + length, content + size)
 
