@@ -27,7 +27,7 @@ spool::Result<> append_dead_letter(spool::Disk& disk, const std::string& hook, c
         return std::unexpected(spool::Error{EFBIG, fmt::format("dead/{} has reached {} MiB: remove or rename it",
                                                                dead_file(hook), largest_dead_file >> 20)});
     char last = '\n';
-    if (size > 0) TRY(disk.read(file, size - 1, {&last, 1}));
+    if (size > 0) static_cast<void>(TRY(disk.read(file, size - 1, {&last, 1})));
     const std::string_view parts[] = {last == '\n' ? "" : "\n", text};
     TRY(disk.write(file, size, parts));
     TRY(disk.sync(file));

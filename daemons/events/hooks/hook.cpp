@@ -38,7 +38,7 @@ std::string now_text() { return smtp::rfc3339_date(common::Loop::now().wall); }
 } // namespace
 
 Hook::Hook(common::Loop& loop, common::Log& log, Setup setup)
-    : loop_(loop), log_(log), setup_(std::move(setup)), files_work_(loop),
+    : log_(log), setup_(std::move(setup)), files_work_(loop),
       retry_(loop, [this] { stopped_ ? finish_stop() : proceed(); }),
       files_retry_(loop, [this] { loaded() ? proceed() : load(); }) {
     published_ = setup_.published;

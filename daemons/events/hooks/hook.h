@@ -82,7 +82,6 @@ private:
     void update_problem();
     std::string log_name() const { return "hook " + setup_.settings.name; }
 
-    common::Loop& loop_;
     common::Log& log_;
     Setup setup_;
     std::unique_ptr<decide::hooks::HookDelivery> delivery_; // null: the cursor is not read yet
