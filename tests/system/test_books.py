@@ -1,17 +1,7 @@
 """What the journal still knows of mail that has left the queue, and whether it accounts for all of it."""
 import json
 
-import pytest
-
 from harness.watch import wait_until
-
-
-@pytest.fixture
-def running(mta, remote):
-    sink = remote()
-    mta.route("remote.example", sink)
-    mta.start()
-    return mta, sink
 
 
 def check(mta):
@@ -19,8 +9,8 @@ def check(mta):
     return done.returncode, done.stdout.splitlines()
 
 
-def test_show_and_explain_of_mail_that_is_gone(running):
-    mta, sink = running
+def test_show_and_explain_of_mail_that_is_gone(relaying):
+    mta, sink = relaying
     sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "nobody" in argument else "250 2.1.5 Ok")
     queue_id = mta.submit(["user@remote.example", "nobody@remote.example"], "lost", sender="someone@test.example")
     mta.wait_until_empty()
@@ -40,8 +30,8 @@ def test_show_and_explain_of_mail_that_is_gone(running):
     assert [e["type"] for e in json.loads(mta.command("explain", queue_id, "--json").stdout)["events"]][-1] == "message.finished"
 
 
-def test_an_id_that_nobody_knows(running):
-    mta, _ = running
+def test_an_id_that_nobody_knows(relaying):
+    mta, _ = relaying
     mta.wait_log("all messages in the spool have been read")
     for command in (("message", "show"), ("explain",)):
         done = mta.command(*command, "0C5D183A07F310", check=False)
@@ -81,8 +71,8 @@ def test_all_mail_is_accounted_for(mta, remote):
     assert as_json["accepted"] == 5 and as_json["in_spool"] == 2 and as_json["imbalances"] == []
 
 
-def test_what_vanishes_from_the_spool_is_named(running):
-    mta, sink = running
+def test_what_vanishes_from_the_spool_is_named(relaying):
+    mta, sink = relaying
     sink.at("mail", "450 4.2.0 Not now")
     stays, vanishes = (mta.submit("user@remote.example") for _ in range(2))
     for queue_id in (stays, vanishes):
@@ -104,8 +94,8 @@ def test_what_vanishes_from_the_spool_is_named(running):
     assert status == 65 and said[0] == f"{stays}: in the spool, and its acceptance is not recorded, or it was finished before"
 
 
-def test_check_takes_nothing_else(running):
-    mta, _ = running
+def test_check_takes_nothing_else(relaying):
+    mta, _ = relaying
     for words in (["user@remote.example"], ["--events"]):
         done = mta.command("history", "--check", *words, check=False)
         assert done.returncode == 64 and "--check covers all mail" in done.stderr
