@@ -76,16 +76,8 @@ def check_books(mta, ids):
     assert checked.returncode == 0 and checked.stdout.endswith(": all of them are accounted for\n"), checked.stdout + checked.stderr
 
 
-@pytest.fixture
-def running(mta, remote):
-    sink = remote()
-    mta.route("remote.example", sink)
-    mta.start()
-    return mta, sink
-
-
-def test_what_becomes_of_ten_messages_one_of_them_to_nowhere(running):
-    mta, sink = running
+def test_what_becomes_of_ten_messages_one_of_them_to_nowhere(relaying):
+    mta, sink = relaying
     sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "nobody" in argument else "250 2.1.5 Ok")
     ids = [mta.submit(f"user{n}@remote.example", f"number{n}") for n in range(9)]
     nowhere = mta.submit("nobody@remote.example", "nowhere", sender="someone@test.example")
@@ -114,8 +106,8 @@ def test_what_becomes_of_ten_messages_one_of_them_to_nowhere(running):
     check_numbers(mta)
 
 
-def test_each_attempt_and_each_recipient_has_its_event(running):
-    mta, sink = running
+def test_each_attempt_and_each_recipient_has_its_event(relaying):
+    mta, sink = relaying
     sink.at("rcpt", lambda session, argument: "450 4.2.1 Later" if "slow" in argument else "250 2.1.5 Ok")
     queue_id = mta.submit(["quick@remote.example", "slow@remote.example", f"{mta.user}@test.example"])
     mta.wait_log(rf"{queue_id}: to=<slow@remote\.example>, .*status=deferred", count=2)
@@ -150,8 +142,8 @@ def test_recipients_that_no_agent_gets_have_their_events(mta, remote):
     assert failed["recipient"] == "unknown@test.example" and failed["by"] == "local" and failed["status"] == "5.1.1"
 
 
-def test_what_expires_and_what_an_operator_does_is_told(running):
-    mta, sink = running
+def test_what_expires_and_what_an_operator_does_is_told(relaying):
+    mta, sink = relaying
     sink.at("mail", "450 4.2.0 Not now")
     first, second = (mta.submit("user@remote.example", sender="someone@test.example") for _ in range(2))
     wait_until(lambda: {first, second} <= mta.queued_ids(), 15, "them to wait")
@@ -173,8 +165,8 @@ def test_what_expires_and_what_an_operator_does_is_told(running):
     check_books(mta, [first, second])
 
 
-def test_nothing_is_lost_or_told_twice_when_the_queue_manager_is_killed(running):
-    mta, sink = running
+def test_nothing_is_lost_or_told_twice_when_the_queue_manager_is_killed(relaying):
+    mta, sink = relaying
     mta.expects_crashes = True
     sink.at("mail", "450 4.2.0 Not now")
     ids = [mta.submit("user@remote.example") for _ in range(5)]
@@ -214,8 +206,8 @@ def test_what_is_killed_before_its_first_line_is_written_is_told_again(mta, remo
     check_books(mta, [queue_id])
 
 
-def test_an_orderly_stop_leaves_no_gap(running):
-    mta, sink = running
+def test_an_orderly_stop_leaves_no_gap(relaying):
+    mta, sink = relaying
     first = mta.submit("user@remote.example")
     mta.wait_until_empty()
     mta.restart()
