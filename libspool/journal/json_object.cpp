@@ -1,5 +1,6 @@
 #include "libspool/journal/json_object.h"
 #include "libsmtp/text/utf8.h"
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -198,8 +199,7 @@ void JsonObject::milliseconds(std::string_view name, smtp::Duration value) {
 }
 
 void JsonObject::seconds(std::string_view name, smtp::Duration value) {
-    const auto all = std::chrono::duration_cast<std::chrono::milliseconds>(value).count();
-    if (all <= 0) return;
+    const auto all = std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(value).count());
     signed_number(name, all / 1000);
     if (all % 1000 == 0) return;
     grow(out_, 4, [&](char* at) {

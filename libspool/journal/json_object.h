@@ -42,7 +42,7 @@ public:
     }
     void time(std::string_view name, smtp::WallTime value);
     void milliseconds(std::string_view name, smtp::Duration value); // whole ones; nothing if it is negative
-    void seconds(std::string_view name, smtp::Duration value);      // with three decimals, if it is at least that long
+    void seconds(std::string_view name, smtp::Duration value);      // with three decimals; 0 if it is negative
 
     // Members that were encoded before: "a":1,"b":"c".
     void members(std::string_view encoded);

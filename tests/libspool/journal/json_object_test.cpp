@@ -46,9 +46,11 @@ TEST_CASE("members come in their order, and what says nothing is absent") {
         o.seconds("waited", 61'050ms);
         o.seconds("exact", 7s);
         o.seconds("short", 999us);
+        o.seconds("before", -5s);
     });
-    CHECK(out == R"({"v":1,"sender":"","least":-5,"yes":true,"client":{"name":"a.example","port":25},)"
-                 R"("recipients":["a@x","b\"@x"],"meta":{"a":"b"},"took":1,"waited":61.050,"exact":7})");
+    CHECK(out ==
+          R"({"v":1,"sender":"","least":-5,"yes":true,"client":{"name":"a.example","port":25},)"
+          R"("recipients":["a@x","b\"@x"],"meta":{"a":"b"},"took":1,"waited":61.050,"exact":7,"short":0,"before":0})");
 }
 
 TEST_CASE("the first member of an object may be one that was encoded before") {

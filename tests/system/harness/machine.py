@@ -4,7 +4,9 @@ It has processes of its own and shares the network of the test process (harness/
 
 No maintainer script is run: users and directories that a package would make, the test makes (add_user, run).
 """
+import os
 import re
+import select
 import socket
 import subprocess
 from pathlib import Path
@@ -63,7 +65,7 @@ class Machine:
         self.folder, self.packages = Path(folder), packages
         self.folder.mkdir(parents=True, exist_ok=True)
         layers = [str(tree(package)) for package in packages] + ([str(postrider.place)] if postrider else [])
-        self.output = open(self.folder / "output", "ab")
+        self.output, self.first = open(self.folder / "output", "ab"), None
         self.process = subprocess.Popen(["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", "-ec", BOOT, "sh",
                                          hostname, self.folder, *layers], stdin=subprocess.DEVNULL, stdout=self.output,
                                         stderr=subprocess.STDOUT)
@@ -87,11 +89,16 @@ class Machine:
         return True
 
     def stop(self):
-        """As a power cut does. The network is the test's, so what fail2ban has told its packet filter would stay."""
+        """As a power cut does. The network is the test's: what fail2ban has told its packet filter would stay, and so would
+        addresses that somebody listens on, as long as the last process has not ended."""
         if self.process.poll() is None and self.path("/usr/sbin/nft").exists():
             self.run("nft flush ruleset")
+        ended = os.pidfd_open(self.first) if self.first and self.process.poll() is None else None
         self.process.kill()  # and with it process 1, and with that all others
         self.process.wait()
+        if ended is not None:
+            assert select.select([ended], [], [], 30)[0], "the machine has not stopped after 30 s"
+            os.close(ended)
         self.output.close()
 
     # -- files
