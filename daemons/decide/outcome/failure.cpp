@@ -83,10 +83,14 @@ bool ReplyRule::covers(const Observation& seen) const {
     return seen.code == code && (seen.stage == stage || content) && (status.empty() || seen.status == status);
 }
 
-std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen) {
-    if (seen.code < 400) return {};
+const ReplyRule* rule_for(std::span<const ReplyRule> rules, const Observation& seen) {
+    if (seen.code < 400) return nullptr;
     const auto rule = std::ranges::find_if(rules, [&](const ReplyRule& each) { return each.covers(seen); });
-    if (rule != rules.end()) return rule->severity;
+    return rule != rules.end() ? &*rule : nullptr;
+}
+
+std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen) {
+    if (const auto* rule = rule_for(rules, seen)) return rule->severity;
     // "Bad sequence of commands" to MAIL: the conversation has come out of step, the message is not to blame.
     return seen.code == 503 && seen.stage == smtp::Stage::mail ? std::optional(Severity::temporary) : std::nullopt;
 }

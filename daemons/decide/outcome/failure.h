@@ -52,6 +52,8 @@ struct ReplyRule {
     bool operator==(const ReplyRule&) const = default;
 };
 
+// The first of them that covers a refusal (4xx, 5xx); null: none does.
+const ReplyRule* rule_for(std::span<const ReplyRule> rules, const Observation& seen);
 // What the rules say of a reply: the first that covers it. A refusal (4xx, 5xx) only. Nothing: the usual
 // reading; 503 to MAIL is temporary unless a rule says otherwise.
 std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen);

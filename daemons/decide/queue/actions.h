@@ -148,6 +148,7 @@ struct NoticeActive { // "from=<…>, size=, nrcpt= (queue active)"
 
 struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
     spool::QueueId id;
+    GateWaits waits; // since its last try, or since it was free to go
 };
 
 // Discarded by decision of the categorizer: log "to=<…>, relay=none … status=sent" for these. Emitted when Categorized
@@ -189,6 +190,8 @@ struct NoticeLink {
     Health health = Health::ready;
     std::uint32_t failures = 0; // in a row
     std::uint32_t event = 0;    // 4000: DNS or connecting; 4001: in the session; 0: none
+    std::uint32_t due = 0;      // deliveries, that wait now
+    bool changed = false;       // its health is another one than before
     smtp::WallTime next_attempt{};
     const Reason* reason = nullptr;
 };
@@ -198,6 +201,8 @@ struct NoticeQueue {
     Health health = Health::ready;
     std::uint32_t failures = 0;
     std::uint32_t event = 0;
+    std::uint32_t due = 0; // deliveries, that wait now
+    bool changed = false;  // its health, or that of its route, is another one than before
     smtp::WallTime next_attempt{};
     const Reason* reason = nullptr;
 };

@@ -82,6 +82,14 @@ public:
     void timer(smtp::Now now, Actions& out);
     std::optional<smtp::Monotonic> next_timer() const;
 
+    // Of a delivery in flight, for history: which way it goes, and what kept it. Nothing: it is not known. The views
+    // are good until the next call.
+    struct FlightFacts {
+        std::string_view queue, rule; // rule: the route's pattern; "" none
+        GateWaits waits;
+    };
+    std::optional<FlightFacts> in_flight(DeliveryId delivery) const;
+
     // Listings. A cursor starts at 0 and is 0 again at the end; changes in the meantime may or may not be seen.
     Counts counts() const;
     std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;

@@ -33,6 +33,13 @@ using AgentId = std::uint32_t;         // the driver's number for a connected ag
 using ConnectionId = std::uint64_t;    // the engine's
 using DeliveryId = std::uint64_t;      // the engine's
 
+// For how many seconds mail that was due waited because of others.
+struct GateWaits {
+    std::uint32_t pause = 0; // of an operator
+    std::uint32_t link = 0;  // its link or queue backed off
+    bool operator==(const GateWaits&) const = default;
+};
+
 enum class Lane : std::uint8_t { high, normal, bulk, last_ = bulk };
 
 // Why a recipient, a queue or a link waits or failed. Carried from a result to records, reports and listings.

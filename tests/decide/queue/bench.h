@@ -171,6 +171,7 @@ public:
     std::vector<RecordDeferral> deferrals;
     std::vector<RecordOutcome> outcomes;
     std::vector<std::pair<std::string, std::uint32_t>> link_events;
+    std::vector<std::pair<Health, bool>> link_notices;     // changed?
     std::vector<std::pair<std::string, bool>> link_states; // down?
     std::vector<NoticeReset> resets;
     std::vector<std::string> policies; // recorded
@@ -288,7 +289,10 @@ private:
     }
     void act(const NoticeReset& a, const Actions&) { resets.push_back(a); }
     void act(const RecordPolicy& a, const Actions&) { policies.push_back(a.policy->name); }
-    void act(const NoticeLink& a, const Actions&) { link_events.emplace_back(a.link, a.event); }
+    void act(const NoticeLink& a, const Actions&) {
+        link_events.emplace_back(a.link, a.event);
+        link_notices.emplace_back(a.health, a.changed);
+    }
 };
 
 } // namespace decide::queue::test

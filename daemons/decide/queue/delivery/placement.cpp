@@ -23,6 +23,7 @@ void Placement::place(Slot slot, End end) {
     Message& m = messages_[d.message];
     if (m.held || m.with_earlier_agent) {
         d.state = DeliveryState::held;
+        d.ready = 0;
         return;
     }
     m.scheduled = m.scheduled && m.free_from > step_.wall_seconds();
@@ -31,10 +32,12 @@ void Placement::place(Slot slot, End end) {
     if (d.scheduled) d.due = step_.monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from)));
     if (d.due > step_.now()) {
         d.state = DeliveryState::waiting;
+        d.ready = 0;
         waiting_.set(slot, d.due);
         count_waiting(d, 1);
         return;
     }
+    if (d.ready == 0) d.ready = step_.seconds(step_.now());
     if (d.queue == none) return categorizer_.await(slot, end);
     if (d.needs_suppression_check) return check_suppressions(slot);
     if (d.suspect) {
@@ -230,6 +233,7 @@ Slot Placement::delivery_like(const Delivery& like, Slot& spare, const std::vect
     d.needs_suppression_check = like.needs_suppression_check;
     d.since = like.since;
     d.tried = like.tried;
+    d.ready = like.ready;
     deliveries_.set_entries(slot, list);
     return slot;
 }
@@ -240,13 +244,13 @@ void Placement::defer(const Delivery& like, Slot& spare, const std::vector<Entry
     const Slot message = like.message;
     const Message& m = messages_[message];
     if (how == Try::made && !m.held && ages_.expires(m) <= step_.wall_seconds()) {
-        reporter_.expire(message, list, reason);
+        reporter_.expire(like, list, reason);
         return;
     }
     if (std::ranges::any_of(list, [&](const Entry& each) { return terms_.exhausted(m, each.failures); })) {
         std::vector<Entry> over, rest; // the policy allows no further try
         for (const Entry& each : list) (terms_.exhausted(m, each.failures) ? over : rest).push_back(each);
-        reporter_.expire(message, over, reason);
+        reporter_.expire(like, over, reason);
         if (!rest.empty()) defer(like, spare, rest, due, reason, how);
         return;
     }
@@ -256,6 +260,7 @@ void Placement::defer(const Delivery& like, Slot& spare, const std::vector<Entry
     Delivery& d = deliveries_[slot];
     if (how == Try::made) d.tried = step_.seconds(step_.now());
     d.due = due;
+    d.ready = 0;
     std::vector<Entry> rest = list;
     const auto why = step_.reason(reason);
     while (!rest.empty()) { // one record per rung

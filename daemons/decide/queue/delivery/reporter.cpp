@@ -46,8 +46,9 @@ void Reporter::report_verification(Slot message, const std::vector<Entry>& list,
     for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 
-void Reporter::expire(Slot message, const std::vector<Entry>& list, const Reason& reason) {
-    step_.emit(NoticeExpired{spool::QueueId{messages_[message].id}});
+void Reporter::expire(const Delivery& delivery, const std::vector<Entry>& list, const Reason& reason) {
+    const Slot message = delivery.message;
+    step_.emit(NoticeExpired{spool::QueueId{messages_[message].id}, waits_.of(delivery)});
     for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 

@@ -6,6 +6,7 @@
 #include "daemons/decide/queue/tables/age_watch.h"
 #include "daemons/decide/queue/tables/deliveries.h"
 #include "daemons/decide/queue/tables/messages.h"
+#include "daemons/decide/queue/tables/waiting_times.h"
 #include <optional>
 #include <set>
 #include <string>
@@ -24,16 +25,16 @@ public:
     };
 
     Reporter(const Settings& settings, Step& step, const Services& services, Messages& messages, Deliveries& deliveries,
-             const AgeWatch& ages)
+             const AgeWatch& ages, const WaitingTimes& waits)
         : settings_(settings), step_(step), services_(services), messages_(messages), deliveries_(deliveries),
-          ages_(ages) {}
+          ages_(ages), waits_(waits) {}
 
     // ---- adds what has to be reported; plan() must follow ----
     void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
     void report_first_try(Slot delivery, const std::vector<Entry>& list, const Reason& reason);
     // The result of one try is all that was requested: there is no other try.
     void report_verification(Slot message, const std::vector<Entry>& list, const Reason& reason);
-    void expire(Slot message, const std::vector<Entry>& list, const Reason& reason);
+    void expire(const Delivery& delivery, const std::vector<Entry>& list, const Reason& reason);
 
     void plan(Slot message);
     void drop(Slot message);       // nothing is left to report
@@ -76,6 +77,7 @@ private:
     Messages& messages_;
     Deliveries& deliveries_;
     const AgeWatch& ages_;
+    const WaitingTimes& waits_;
 
     Due due_;
     Requests requested_;

@@ -182,6 +182,13 @@ std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now) const 
 std::vector<Rank> Engine::ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const {
     return inspection::ranked(parts_->view(), order, behind, at_most);
 }
+std::optional<Engine::FlightFacts> Engine::in_flight(DeliveryId id) const {
+    const Slot slot = parts_->deliveries.find(id, DeliveryState::active);
+    if (slot == none) return {};
+    const Delivery& delivery = parts_->deliveries[slot];
+    const Queue& queue = parts_->queues[delivery.queue];
+    return FlightFacts{queue.name, parts_->terms.rule(queue.rule).name, parts_->waits.of(delivery)};
+}
 std::optional<Rank> Engine::rank(spool::QueueId id, Order order) const {
     return inspection::rank(parts_->view(), id, order);
 }

@@ -1,5 +1,6 @@
 #include "daemons/decide/queue/engine/health_tracker.h"
 #include <algorithm>
+#include <utility>
 
 namespace decide::queue {
 
@@ -7,37 +8,43 @@ namespace {
 
 constexpr std::size_t failures_kept = 20; // of each link
 
-void recover(HealthState& h) {
+void recover(HealthState& h, Seconds now) {
     const auto round = static_cast<std::uint16_t>(h.round + 1);
+    auto failing = std::move(h.failing);
     h = HealthState{};
     h.round = round;
+    failing.set(false, now);
+    h.failing = std::move(failing);
 }
 
 } // namespace
 
 // One rung up.
-void HealthTracker::climb(HealthState& h, const Ladder& rungs, smtp::Monotonic due, const Reason& reason) {
-    if (h.health == Health::ready) h.failing_since = step_.wall();
+bool HealthTracker::climb(HealthState& h, const Ladder& rungs, smtp::Monotonic due, const Reason& reason) {
+    const auto before = h.health;
+    if (before == Health::ready) h.failing_since = step_.wall();
     h.health = h.failures >= rungs.glitch_count ? Health::retry : Health::glitch;
     h.probing = false;
     ++h.round;
     h.due = due;
     h.last_failure = step_.seconds(step_.now());
+    h.failing.set(true, h.last_failure);
     h.last_error = reason;
+    return h.health != before;
 }
 
-void HealthTracker::notice_link(Slot link, std::uint32_t event) {
+void HealthTracker::notice_link(Slot link, std::uint32_t event, bool changed) {
     const Link& l = links_[link];
     const bool failing = l.health.health != Health::ready;
-    step_.emit(NoticeLink{l.name, l.health.health, l.health.failures, event,
+    step_.emit(NoticeLink{l.name, l.health.health, l.health.failures, event, l.offer, changed,
                           failing ? step_.wall_of(l.health.due) : smtp::WallTime{},
                           failing ? &l.health.last_error : nullptr});
 }
 
-void HealthTracker::notice_queue(Slot queue, std::uint32_t event) {
+void HealthTracker::notice_queue(Slot queue, std::uint32_t event, bool changed) {
     const Queue& q = queues_[queue];
     const bool failing = q.health.health != Health::ready;
-    step_.emit(NoticeQueue{q.name, q.health.health, q.health.failures, event,
+    step_.emit(NoticeQueue{q.name, q.health.health, q.health.failures, event, q.lanes.count, changed,
                            failing ? step_.wall_of(q.health.due) : smtp::WallTime{},
                            failing ? &q.health.last_error : nullptr});
 }
@@ -51,8 +58,8 @@ void HealthTracker::link_succeeded(Slot link) {
     l.retry_since = {};
     if (l.down) mark_up(link); // mail got through, or two probes did
     if (l.health.health != Health::ready) {
-        recover(l.health);
-        notice_link(link, 0);
+        recover(l.health, step_.seconds(step_.now()));
+        notice_link(link, 0, true);
     } else if (l.open() >= l.window.size() && l.offer > 0) {
         l.window.success();
     }
@@ -78,14 +85,14 @@ void HealthTracker::link_failed(Slot link, Slot connection, PushBack push_back, 
     ++l.health.failures;
     l.rule = connections_[connection].rule;
     const Ladder& rungs = terms_.rule(l.rule).ladder;
-    climb(l.health, rungs, step_.after(rung(rungs, l.health.failures)), reason);
+    const bool changed = climb(l.health, rungs, step_.after(rung(rungs, l.health.failures)), reason);
     if (l.history.size() == failures_kept) l.history.erase(l.history.begin());
     l.history.push_back({step_.wall(), phase, reason});
     l.good_since.reset();
     if (l.health.health == Health::retry && l.retry_since == smtp::Monotonic{}) l.retry_since = step_.now();
     if (links_.may_go_down(l)) links_.timers.bring_forward(link, l.retry_since + settings_.link_down_after);
     links_.timers.bring_forward(link, l.health.due);
-    notice_link(link, phase == Phase::connecting ? 4000 : 4001);
+    notice_link(link, phase == Phase::connecting ? 4000 : 4001, changed);
     if (begins) suspensions_.log_link(link);
     placement_.count_delayed_tries_of_link(link);
 }
@@ -97,8 +104,8 @@ void HealthTracker::queue_succeeded(Slot queue) {
     q.head = none;
     q.health.failures = 0;
     if (q.health.health == Health::ready) return;
-    recover(q.health);
-    notice_queue(queue, 0);
+    recover(q.health, step_.seconds(step_.now()));
+    notice_queue(queue, 0, true);
     scheduler_.refresh(queue);
 }
 
@@ -108,10 +115,10 @@ void HealthTracker::queue_failed(Slot queue, const Reason& reason) {
     q.policy_failed = true;
     ++q.health.failures;
     const Ladder& rungs = terms_.ladder(q);
-    climb(q.health, rungs, step_.after(rung(rungs, q.health.failures)), reason);
+    const bool changed = climb(q.health, rungs, step_.after(rung(rungs, q.health.failures)), reason);
     scheduler_.refresh(queue);
     scheduler_.arm(queue);
-    notice_queue(queue, 4001);
+    notice_queue(queue, 4001, changed);
     if (begins) suspensions_.log_queue(queue);
     placement_.count_delayed_tries(queue);
 }
@@ -141,10 +148,10 @@ smtp::Monotonic HealthTracker::message_failed(Slot queue, const Delivery& d, con
         q.health.failures = std::max(rungs.glitch_count, 1u) - 1;
     const smtp::Duration wait = rung(rungs, q.health.failures);
     const smtp::Monotonic due = step_.after(wait);
-    climb(q.health, rungs, due, reason);
+    const bool changed = climb(q.health, rungs, due, reason);
     scheduler_.refresh(queue);
     scheduler_.arm(queue);
-    notice_queue(queue, 4001);
+    notice_queue(queue, 4001, changed);
     if (begins && q.health.health == Health::retry) suspensions_.log_queue(queue);
     placement_.count_delayed_tries(queue);
     return !own_clock && rung(rungs, own) == wait ? due : terms_.policy_due(messages_[d.message], q, own);

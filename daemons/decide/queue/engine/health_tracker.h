@@ -33,9 +33,10 @@ public:
     smtp::Monotonic message_failed(Slot queue, const Delivery& delivery, const Reason& reason);
 
 private:
-    void climb(HealthState& health, const Ladder& rungs, smtp::Monotonic due, const Reason& reason);
-    void notice_link(Slot link, std::uint32_t event);
-    void notice_queue(Slot queue, std::uint32_t event);
+    // True: its health is another one than before.
+    bool climb(HealthState& health, const Ladder& rungs, smtp::Monotonic due, const Reason& reason);
+    void notice_link(Slot link, std::uint32_t event, bool changed);
+    void notice_queue(Slot queue, std::uint32_t event, bool changed);
 
     const Settings& settings_;
     Step& step_;

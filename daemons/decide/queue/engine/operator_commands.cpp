@@ -21,6 +21,7 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
     if (scope == Scope::everything) {
         if (gates_.everything == on) return false;
         gates_.everything = on;
+        gates_.closings.set(on, step_.seconds(step_.now()));
         if (!on) gates_.last_wait_end = mark;
         for (Slot slot = 1; slot <= links_.top() && !on; ++slot)
             if (!links_[slot].name.empty()) links_.schedule(slot);
@@ -34,6 +35,10 @@ bool OperatorCommands::set_paused(Scope scope, std::string_view name, bool on) {
         gates.emplace(name);
     else
         gates.erase(gates.find(name));
+    auto& closings = scope == Scope::link    ? gates_.link_closings
+                     : scope == Scope::queue ? gates_.queue_closings
+                                             : gates_.pool_closings;
+    Gates::note(closings, name, on, step_.seconds(step_.now()));
     if (scope == Scope::link) {
         const Slot link = links_.find(name);
         if (link == none) return true;
@@ -187,7 +192,7 @@ bool OperatorCommands::expire(spool::QueueId id) {
     for (Slot each = m.first; each != none;) {
         const Slot next = deliveries_[each].next_of_message;
         if (deliveries_[each].state != DeliveryState::active) {
-            reporter_.expire(message, deliveries_.entries(each),
+            reporter_.expire(deliveries_[each], deliveries_.entries(each),
                              reason_of(deliveries_, links_, queues_, deliveries_[each]));
             placement_.take_out(each);
             placement_.remove(each);

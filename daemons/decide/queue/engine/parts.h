@@ -35,6 +35,7 @@
 #include "daemons/decide/queue/tables/route_lookups.h"
 #include "daemons/decide/queue/tables/scheduler.h"
 #include "daemons/decide/queue/tables/snapshots.h"
+#include "daemons/decide/queue/tables/waiting_times.h"
 #include <optional>
 
 namespace decide::queue {
@@ -67,11 +68,12 @@ struct Engine::Parts {
     Queues queues{step, gates, pools, snapshots, links};
     RouteLookups lookups{step, services, pools, queues};
     Scheduler scheduler{settings, step, links, queues, lookups};
+    WaitingTimes waits{step, gates, pools, links, queues};
 
     Addresses addresses{settings, step, links};
     Connections connections{settings, step, messages, deliveries, links, queues, scheduler, addresses};
     CategorizerQueue categorizer{settings, step, services, messages, deliveries};
-    Reporter reporter{settings, step, services, messages, deliveries, ages};
+    Reporter reporter{settings, step, services, messages, deliveries, ages, waits};
     SuspensionLog suspensions{step, gates, messages, deliveries, links, queues, flows};
     Placement placement{settings, step,      terms, messages,    deliveries,  queues,   flows,
                         lookups,  scheduler, ages,  connections, categorizer, reporter, suspensions};

@@ -148,7 +148,7 @@ void Results::returned(const Returned& event) {
             deliveries_[delivery].cancelled && ages_.expires(messages_[message]) <= step_.wall_seconds();
         connections_.remove_delivery(delivery);
         if (expired && !messages_[message].held) {
-            reporter_.expire(message, deliveries_.entries(delivery),
+            reporter_.expire(deliveries_[delivery], deliveries_.entries(delivery),
                              {"4.4.7", "its delivery took too long and was ended", "", ""});
             scheduler_.refresh(deliveries_[delivery].queue);
             placement_.remove(delivery);

@@ -57,8 +57,8 @@ void Routes::routed(Slot queue, const Routed& event) {
         q.route_failed_at = step_.seconds(step_.now());
         q.route_until = step_.after(doubling(settings_.routing_retry, settings_.routing_retry_max, q.route_failures));
         scheduler_.arm(queue);
-        step_.emit(
-            NoticeQueue{q.name, Health::retry, q.route_failures, 4000, step_.wall_of(q.route_until), &q.route_reason});
+        step_.emit(NoticeQueue{q.name, Health::retry, q.route_failures, 4000, q.lanes.count, q.route_failures == 1,
+                               step_.wall_of(q.route_until), &q.route_reason});
         for (std::size_t lane = 0; lane < q.lanes.lane.size(); ++lane)
             if (const Slot front = flows_.front(q.lanes, lane); front != none)
                 suspensions_.log_undelivered(front, Outcome::deferred, q.route_reason);

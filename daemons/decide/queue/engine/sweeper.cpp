@@ -40,7 +40,7 @@ void Sweeper::sweep(Slot slot) {
             const Slot next = deliveries_[each].next_of_message;
             cancel_expired(each);
             if (expirable(deliveries_[each])) {
-                reporter_.expire(slot, deliveries_.entries(each),
+                reporter_.expire(deliveries_[each], deliveries_.entries(each),
                                  reason_of(deliveries_, links_, queues_, deliveries_[each]));
                 placement_.take_out(each);
                 placement_.remove(each);

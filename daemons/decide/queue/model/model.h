@@ -7,14 +7,13 @@
 #include "daemons/decide/queue/containers/window.h"
 #include "daemons/decide/queue/events.h"
 #include "daemons/decide/queue/listing.h"
+#include "daemons/decide/queue/model/closed_times.h"
 #include "daemons/decide/queue/model/lanes.h"
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace decide::queue {
-
-using Seconds = std::uint32_t; // of the monotonic clock since the engine began; 0: never
 
 enum class DeliveryState : std::uint8_t {
     pending,      // pre-categorization: to be asked
@@ -39,10 +38,11 @@ struct Delivery {
     Seconds since = 0, tried = 0; // free to be tried since; last tried
     std::uint32_t count = 1;      // recipients
     std::uint32_t number = 0;     // count 1: the recipient; else its slot in Deliveries::lists (whole: unused)
+    std::uint32_t key = 0;        // count 1: of its recipient's address
+    Seconds ready = 0;            // since when nothing of its own keeps it; 0: it waits for its time, or is held
     std::uint16_t failures = 0;   // steps taken on the retry schedule (count 1; else the most of its recipients)
     std::uint16_t sender_group = 0;
     std::uint16_t round = 0; // of the queue, when handed over; uncategorized: tries at the categorizer
-    std::uint32_t key = 0;   // count 1: of its recipient's address
     std::uint8_t message_failures = 0, deaths = 0;
     DeliveryState state = DeliveryState::pending;
     bool problem : 1 = false;
@@ -132,6 +132,7 @@ struct HealthState {
     smtp::WallTime failing_since{};
     Seconds last_failure = 0;
     Reason last_error;
+    ClosedTimes failing; // when it was not ready
 };
 
 enum class RouteState : std::uint8_t { unknown, requested, known, failed, impossible, store };
@@ -172,6 +173,7 @@ struct Queue {
     smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try
     Seconds route_failed_at = 0;
     Seconds last_wait_end = 0; // last wait of our own doing ended
+    Seconds linked = 0;        // since when it goes by its link
     Reason route_reason;
     Reason last_wait; // why a message of it waits by itself: the last one deferred
     smtp::Monotonic timer{};

@@ -74,6 +74,7 @@ void Queues::forget(Slot queue) {
 
 void Queues::attach(Slot queue, Slot link) {
     (*this)[queue].link = link;
+    (*this)[queue].linked = step_.seconds(step_.now());
     ++links_[link].queues;
     links_.join_terms((*this)[queue]);
 }

@@ -16,6 +16,7 @@ std::optional<HealthSnapshot> Snapshots::take(ByName& from, std::string_view nam
 
 void Snapshots::restore(HealthState& h, const HealthSnapshot& from) {
     h.health = from.health;
+    h.failing.set(h.health != Health::ready, step_.seconds(step_.now()));
     h.failures = from.failures;
     h.failing_since = from.failing_since;
     h.last_error = from.last_error;
