@@ -203,6 +203,7 @@ void ActionExecutor::execute(const decide::queue::NoticeActive& action, const St
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeExpired& action, const Step&) {
+    deps_.events.expiring(action.id, action.waits);
     deps_.metrics.count(common::MetricId::messages_expired);
     deps_.loader.read(
         action.id, spool::Location::messages, [this, id = action.id](const spool::MessageState& state, std::uint64_t) {
@@ -243,6 +244,7 @@ void ActionExecutor::execute(const decide::queue::NoticeLink& action, const Step
 }
 
 void ActionExecutor::execute(const decide::queue::NoticeQueue& action, const Step&) {
+    deps_.system_events.queue(action);
     if (action.health == decide::queue::Health::ready) return deps_.log.info("queue={} state=ready", action.queue);
     deps_.log.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue, word_of(action.health),
                       action.failures, action.event, smtp::rfc3339_date(action.next_attempt),

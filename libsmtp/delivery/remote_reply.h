@@ -43,6 +43,7 @@ struct RemoteReply {
 // What became of a recipient, or of a connection, and why.
 struct Verdict : RemoteReply {
     Outcome outcome = Outcome::deferred;
+    std::string rule = {}; // of its route, which decided that: "550 5.7.1 at MAIL is temporary"; "" none
     bool operator==(const Verdict&) const = default;
 };
 

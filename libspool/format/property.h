@@ -96,6 +96,7 @@ struct Attempt {
     std::string tls;                             // "TLSv1.3 …"; "none": in plain text; "" if no peer responded
     std::string source;                          // "192.0.2.1": of a pool, the address it came from; "" none
     SuccessReport success = SuccessReport::none; // delivered: what must be reported
+    std::uint32_t pause = 0, link = 0; // seconds it had waited for a pause, for its link or queue, when it was due
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -108,6 +109,8 @@ struct Attempt {
         f(9, m.tls);
         f(10, m.source);
         f(16, m.success);
+        f(17, m.pause);
+        f(18, m.link);
     }
     bool operator==(const Attempt&) const = default;
 };

@@ -8,6 +8,7 @@ namespace spool::journal {
 
 enum class EventType : std::uint8_t {
     message_accepted,
+    message_duplicate,
     message_expanded,
     message_deferred,
     message_delivered,
@@ -24,6 +25,7 @@ enum class EventType : std::uint8_t {
     message_expiry_changed,
     message_removed,
     message_restored,
+    message_waiting,
     report_sent,
     suppression_added,
     suppression_removed,
@@ -35,12 +37,17 @@ enum class EventType : std::uint8_t {
     pause_cleared,
     routes_reset,
     config_reloaded,
+    session_rejected,
+    auth_failed,
+    limit_hit,
+    milter_rejected,
     journal_gap,
     last_ = journal_gap,
 };
 
 constexpr std::string_view name_of(EventType type) {
     constexpr std::string_view names[] = {"message.accepted",
+                                          "message.duplicate",
                                           "message.expanded",
                                           "message.deferred",
                                           "message.delivered",
@@ -57,6 +64,7 @@ constexpr std::string_view name_of(EventType type) {
                                           "message.expiry_changed",
                                           "message.removed",
                                           "message.restored",
+                                          "message.waiting",
                                           "report.sent",
                                           "suppression.added",
                                           "suppression.removed",
@@ -68,6 +76,10 @@ constexpr std::string_view name_of(EventType type) {
                                           "pause.cleared",
                                           "routes.reset",
                                           "config.reloaded",
+                                          "session.rejected",
+                                          "auth.failed",
+                                          "limit.hit",
+                                          "milter.rejected",
                                           "journal.gap"};
     return names[static_cast<std::size_t>(type)];
 }

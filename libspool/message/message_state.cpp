@@ -1,5 +1,6 @@
 #include "libspool/message/message_state.h"
 #include "libspool/format/fields.h"
+#include "libspool/message/waiting_time.h"
 #include <algorithm>
 #include <utility>
 
@@ -31,6 +32,8 @@ struct CheckpointState {
     std::uint32_t lifetime = 0;
     std::optional<RetryValues> retry_values;
     std::optional<smtp::WallTime> free_from;
+    smtp::WallTime held_since{}, released{};
+    std::uint64_t held_for = 0;
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.problem);
@@ -51,6 +54,9 @@ struct CheckpointState {
         f(17, m.lifetime);
         f(18, m.retry_values);
         f(19, m.free_from);
+        f(20, m.held_since);
+        f(21, m.released);
+        f(22, m.held_for);
     }
 };
 
@@ -82,6 +88,8 @@ struct Fold {
     template <class Change> void each(const std::vector<std::uint32_t>& numbers, Change change) {
         for (auto n : numbers) change(m.recipients[n]);
     }
+    // Its wait for the next try is over, or interrupted.
+    void end_wait(RecipientState& r, smtp::WallTime at) { r.waited_retry += retry_wait(m, r, at); }
     void change_policy(const std::string& name, const std::optional<RetryValues>& values) {
         if (name.empty()) return;
         m.retry_policy = name;
@@ -115,6 +123,9 @@ struct Fold {
     }
     void operator()(const Attempt& p) {
         each(p.recipients, [&](auto& r) {
+            end_wait(r, p.time);
+            r.waited_pause += p.pause;
+            r.waited_link += p.link;
             remember(r, p);
             if (p.outcome == Outcome::delivered) {
                 r.status = Status::delivered;
@@ -141,6 +152,15 @@ struct Fold {
         if (p.free_from != smtp::WallTime{}) m.free_from = p.free_from;
     }
     void operator()(const Held& p) {
+        if (p.held && !m.held) {
+            for (auto& r : m.recipients)
+                if (r.status == Status::pending) end_wait(r, p.time);
+            m.held_since = p.time;
+        } else if (!p.held && m.held) {
+            m.held_for += hold_time(m, p.time);
+            m.held_since = {};
+            m.released = p.time;
+        }
         m.held = p.held;
         m.held_by = p.held ? p.who : "";
         m.held_why = p.held ? p.why : "";
@@ -185,6 +205,7 @@ struct Fold {
             const bool own = &m.recipients[r.origin] == &r;
             if (own && r.status == Status::pending) r.fate = Fate::unknown;
             r.redo = p.redo && !own && r.status == Status::pending;
+            end_wait(r, p.time);
             r.next_attempt = {};
             r.failures = 0;
         });
@@ -213,6 +234,7 @@ MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
     }
     held = envelope.verdict != Verdict::accept;
     if (held) {
+        held_since = envelope.arrival;
         held_by = "filter";
         held_why = envelope.verdict_reason;
     }
@@ -240,6 +262,9 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     m.held = read->held;
     m.held_by = std::move(read->held_by);
     m.held_why = std::move(read->held_why);
+    m.held_since = read->held_since;
+    m.released = read->released;
+    m.held_for = read->held_for;
     m.priority = read->priority;
     m.lane = std::move(read->lane);
     m.expiry = read->expiry;
@@ -291,9 +316,10 @@ bool MessageState::finished() const {
 }
 
 Checkpoint MessageState::checkpoint() const {
-    CheckpointState s{recipients, problem,      held,       held_by,           held_why,      priority, lane,
-                      expiry,     retry_policy, ndr_issued, delay_notice_sent, crashes_alone, crashes,  ndr_passes,
-                      {},         rerouted_to,  lifetime,   retry_values,      free_from};
+    CheckpointState s{recipients, problem,    held,         held_by,     held_why,          priority,
+                      lane,       expiry,     retry_policy, ndr_issued,  delay_notice_sent, crashes_alone,
+                      crashes,    ndr_passes, {},           rerouted_to, lifetime,          retry_values,
+                      free_from,  held_since, released,     held_for};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};
 }

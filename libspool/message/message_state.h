@@ -57,6 +57,9 @@ struct RecipientState {
     std::string host;              // of the last attempt
     smtp::WallTime last_attempt{};
     std::vector<AttemptEntry> attempts; // the first 3 and the last 20
+    // How long it waited before its attempts: ms by its retry schedule, s for pauses, for its link or queue.
+    std::uint64_t waited_retry = 0;
+    std::uint32_t waited_pause = 0, waited_link = 0;
 
     static void fields(auto& m, auto& f) {
         f(1, m.address);
@@ -82,6 +85,9 @@ struct RecipientState {
         f(24, m.success);
         f(25, m.delivered_to);
         f(26, m.redo);
+        f(27, m.waited_retry);
+        f(28, m.waited_pause);
+        f(29, m.waited_link);
     }
     bool operator==(const RecipientState&) const = default;
 
@@ -101,6 +107,8 @@ struct MessageState {
     bool problem = false;
     bool held = false;
     std::string held_by, held_why;
+    smtp::WallTime held_since{}, released{}; // 1970: not known, or never
+    std::uint64_t held_for = 0;              // ms, by holds that have ended, beyond its schedule
     std::int32_t priority = 0;
     std::string lane;
     std::optional<smtp::WallTime> expiry;    // explicit; otherwise from its lifetime

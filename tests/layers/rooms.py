@@ -34,7 +34,7 @@ ROOMS = {
     # file system, durable commits, free-space reserve, files put aside
     "libspool/disk": {"libspool/format"},
     # one message's file: its state, reading, writing and export
-    "libspool/message": {"libspool/disk", "libspool/format"},
+    "libspool/message": {"libspool/delivery", "libspool/disk", "libspool/format"},
     # the spool as a whole: ids, storage, recovery, check, snapshot
     "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
     # what became of every message: lines of the journal, numbered, written and made durable

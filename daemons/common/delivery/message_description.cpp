@@ -1,9 +1,12 @@
 #include "daemons/common/delivery/message_description.h"
+#include "libspool/message/waiting_time.h"
 #include <algorithm>
 
 namespace common {
 
-void describe_message(proto::delivery::Done& done, const spool::MessageState& state) {
+void describe_message(proto::delivery::Done& done, const proto::delivery::Deliver& order,
+                      const spool::MessageState& state) {
+    const smtp::WallTime arrived{smtp::Duration(order.arrived)}, due{smtp::Duration(order.queued)};
     done.about = spool::journal::facts_of(state.envelope);
     std::size_t size = 0;
     for (auto& result : done.results) {
@@ -14,6 +17,7 @@ void describe_message(proto::delivery::Done& done, const spool::MessageState& st
         result.address = recipient.address;
         if (original != recipient.address) result.original = original;
         result.attempt = recipient.tries + 1;
+        result.waited = spool::waited_until(state, recipient, arrived, due);
         size += result.address.size() + result.original.size();
     }
     if (size <= proto::delivery::most_addresses) return;
@@ -28,6 +32,7 @@ void copy_description(const proto::delivery::Done& from, proto::delivery::Done& 
         to.results[n].address = known.address;
         to.results[n].original = known.original;
         to.results[n].attempt = known.attempt;
+        to.results[n].waited = known.waited;
     }
 }
 

@@ -7,7 +7,8 @@
 namespace common {
 
 // Of the message, and of the recipients that the report has results for.
-void describe_message(proto::delivery::Done& done, const spool::MessageState& state);
+void describe_message(proto::delivery::Done& done, const proto::delivery::Deliver& order,
+                      const spool::MessageState& state);
 // Of the same recipients, in the same order; some at the end may be missing in either.
 void copy_description(const proto::delivery::Done& from, proto::delivery::Done& to);
 

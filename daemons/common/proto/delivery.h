@@ -30,6 +30,7 @@
 #include "libsmtp/delivery/outcome.h"
 #include "libsmtp/delivery/remote_reply.h"
 #include "libsmtp/delivery/stage.h"
+#include "libspool/delivery/waited.h"
 #include "libspool/format/layout.h"
 #include "libspool/format/queue_id.h"
 #include "libspool/journal/message_facts.h"
@@ -162,6 +163,7 @@ struct RecipientResult {
     std::string address = {};  // "": unknown, or those of all are longer than most_addresses
     std::string original = {}; // as the sender gave it, if different
     std::uint32_t attempt = 0; // which one for this recipient, from 1
+    spool::Waited waited = {}; // as its file tells; of pauses and links, what earlier attempts recorded
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
         f("outcome", m.outcome);
@@ -170,7 +172,23 @@ struct RecipientResult {
         f("address", m.address);
         f("original", m.original);
         f("attempt", m.attempt);
+        f("waited", m.waited);
     }
+};
+
+// How long the parts of setting up a connection took, in µs.
+struct SetupTimes {
+    std::uint32_t dns = 0;     // addresses, TLSA records
+    std::uint32_t connect = 0; // until TCP was up
+    std::uint32_t tls = 0;     // the handshake
+    std::uint32_t session = 0; // greeting, EHLO, STARTTLS, AUTH
+    static void fields(auto& m, auto& f) {
+        f("dns", m.dns);
+        f("connect", m.connect);
+        f("tls", m.tls);
+        f("session", m.session);
+    }
+    bool operator==(const SetupTimes&) const = default;
 };
 
 struct ConnectRequest { // agent → queue-manager
@@ -252,14 +270,25 @@ struct Done {                     // agent → queue-manager
     std::int64_t transmission = 0; // µs from MAIL to the last reply
     // For the journal.
     spool::journal::MessageFacts about; // the message
+    std::vector<std::string> rules;     // of the route, that decided what the first replies mean; "" none
     std::string link;
     std::uint64_t connection_use = 0; // deliveries over the session, with this one
-    std::int64_t setup = 0;           // µs until the connection was up, if this delivery waited for it
-    std::uint32_t part = 0;           // of the replies; all else is in the first
+    SetupTimes setup;                 // of the connection, if this delivery waited for it
+    std::int64_t in_queue = 0;        // µs from when it was due until it was begun
+    // What the queue-manager knows of the attempt; not sent.
+    std::string queue, route;             // route: its pattern; "" none
+    std::uint32_t pause = 0, backoff = 0; // s that it waited for a pause, for its link or queue, when it was due
+    std::uint32_t part = 0;               // of the replies; all else is in the first
     bool more = false;
     std::uint64_t key() const { return delivery; }
     Done continued() const {
-        return {.delivery = delivery, .queue_id = queue_id, .results = {}, .replies = {}, .about = {}};
+        return {.delivery = delivery,
+                .queue_id = queue_id,
+                .results = {},
+                .replies = {},
+                .about = {},
+                .rules = {},
+                .setup = {}};
     }
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
@@ -281,8 +310,13 @@ struct Done {                     // agent → queue-manager
         f("link", m.link);
         f("connection_use", m.connection_use);
         f("setup", m.setup);
+        f("in_queue", m.in_queue);
+        f("rules", m.rules);
     }
 };
+
+// Replies whose rules a Done names.
+inline constexpr std::size_t most_rules = 100;
 
 // Bytes of addresses that a Done names: its results are in one frame (ipc/frame.h).
 inline constexpr std::size_t most_addresses = 256 << 10;

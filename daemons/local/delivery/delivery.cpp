@@ -327,7 +327,7 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
     for (const auto number : order.recipients) description.results.push_back({.recipient = number});
     auto reader = messages.open(order.queue_id, proto::delivery::file_of(order), [&](const spool::MessageState& state) {
         taken = Order::of(order, state);
-        common::describe_message(description, state);
+        common::describe_message(description, order, state);
     });
     if (reader) {
         Delivery(order.queue_id, taken, settings, *reader, checks, unreaped).run(out);
@@ -349,6 +349,7 @@ DeliveryResult deliver(SharedMessages& messages, const Deliver& order, const Set
     }
     common::copy_description(description, out.done);
     out.done.link = "local";
+    out.done.in_queue = std::max<std::int64_t>(0, out.done.started - std::max(order.queued, order.arrived));
     out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
     CRASH_POINT("local.before_done");
     return out;

@@ -73,6 +73,8 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.tls = done_.tls;
     attempt.source = done_.source;
     attempt.outcome = result.outcome;
+    attempt.pause = done_.pause;
+    attempt.link = done_.backoff;
     attempt.success = success(result);
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];

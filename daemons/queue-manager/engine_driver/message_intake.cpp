@@ -119,6 +119,8 @@ void MessageIntake::wait_for_agent(spool::QueueId id, spool::Location location) 
 }
 
 void MessageIntake::set_aside(const spool::QuarantinedFile& aside) {
+    if (const auto id = spool::QueueId::parse(std::string_view(aside.from).substr(aside.from.rfind('/') + 1)))
+        deps_.events.found_damaged(*id, aside.incomplete, aside.why);
     if (aside.incomplete) {
         deps_.log.info("spool: {} was never finished by its writer, so its acceptance was never reported: moved to {}",
                        aside.from, aside.to);

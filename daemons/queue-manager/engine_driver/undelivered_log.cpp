@@ -96,6 +96,7 @@ void UndeliveredLog::write(spool::QueueId id, const spool::MessageState& state, 
             if (!state.recipients[number].accounted_for()) lines.numbers.push_back(number);
     const bool good = lines.outcome == Outcome::delivered;
     if (lines.outcome == Outcome::failed) events_.failed_untried(id, state, lines.numbers, lines.reason);
+    if (good) events_.verified(id, state, lines.numbers, lines.reason);
     for (const auto number : lines.numbers) {
         if (number >= state.recipients.size()) continue;
         const auto& recipient = state.recipients[number];

@@ -42,7 +42,9 @@ void append_attempt(JsonObject& event, const proto::delivery::Done& done,
                     const proto::delivery::RecipientResult& result) {
     event.text("recipient", result.address);
     event.text("original_recipient", result.original);
+    event.text("queue", done.queue);
     event.text("link", done.link);
+    event.text("route", done.route);
     event.number("attempt", result.attempt);
     append_remote(event, done.host);
     event.text("source_address", done.source);
@@ -50,13 +52,40 @@ void append_attempt(JsonObject& event, const proto::delivery::Done& done,
     if (result.reply < done.replies.size()) {
         const auto& reply = done.replies[result.reply];
         result.outcome == smtp::Outcome::delivered ? append_reply(event, reply) : append_failure(event, reply);
+        if (result.reply < done.rules.size()) event.text("rule", done.rules[result.reply]);
     }
     event.object("tls", [&](JsonObject& tls) {
         if (done.tls != "none") tls.text("description", done.tls);
     });
     event.object("took", [&](JsonObject& took) {
-        if (done.setup > 0) took.milliseconds("connect", smtp::Duration(done.setup));
-        if (done.transmission > 0) took.milliseconds("session", smtp::Duration(done.transmission));
+        const auto part = [&](std::string_view name, std::int64_t microseconds) {
+            took.number(name, microseconds / 1000);
+        };
+        part("queue", done.in_queue);
+        part("dns", done.setup.dns);
+        part("connect", done.setup.connect);
+        part("tls", done.setup.tls);
+        part("session", done.setup.session);
+        part("data", done.transmission);
+    });
+    append_waited(event, waited_of(done, result));
+}
+
+spool::Waited waited_of(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result) {
+    auto waited = result.waited;
+    waited.pause += done.pause;
+    waited.link += done.backoff;
+    return waited;
+}
+
+void append_waited(JsonObject& event, const spool::Waited& waited) {
+    if (waited == spool::Waited{}) return;
+    event.object("waited", [&](JsonObject& gates) {
+        gates.number("schedule", waited.schedule);
+        gates.number("hold", waited.hold);
+        gates.number("pause", waited.pause);
+        gates.number("link", waited.link);
+        gates.number("retry", waited.retry);
     });
 }
 

@@ -19,6 +19,9 @@ void append_remote(spool::journal::JsonObject& event, std::string_view text);
 // The recipient, and the attempt that has this result.
 void append_attempt(spool::journal::JsonObject& event, const proto::delivery::Done& done,
                     const proto::delivery::RecipientResult& result);
+// Where the recipient's time went until this attempt.
+spool::Waited waited_of(const proto::delivery::Done& done, const proto::delivery::RecipientResult& result);
+void append_waited(spool::journal::JsonObject& event, const spool::Waited& waited);
 // What was said, or found.
 void append_reply(spool::journal::JsonObject& event, const smtp::RemoteReply& reply);
 // The same of a failure, with its class.

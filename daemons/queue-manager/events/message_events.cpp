@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/events/message_events.h"
 #include "daemons/decide/outcome/reply_class.h"
 #include "daemons/queue-manager/events/attempt_members.h"
+#include "libspool/message/waiting_time.h"
 #include "libspool/store/queue_id_source.h"
 #include <algorithm>
 #include <chrono>
@@ -82,6 +83,11 @@ smtp::WallTime time_of_end(QueueId id, const spool::MessageState& state, const s
     if (recipient.status == spool::Status::expired)
         return std::max(recipient.last_attempt, state.expiry.value_or(begun + std::chrono::seconds(state.lifetime)));
     return std::max(recipient.last_attempt, begun);
+}
+
+// Of the result that was the last one.
+spool::Waited waited_of_report(const Done& report) {
+    return report.results.empty() ? spool::Waited{} : waited_of(report, report.results.back());
 }
 
 // Whose decision a failure is.
@@ -166,6 +172,13 @@ void MessageEvents::found_finished(QueueId id, const spool::MessageState& state)
     finish(id, spool::journal::facts_of(state.envelope));
 }
 
+// What was never accepted has no events; nor has what a crash has left of a finished one.
+void MessageEvents::found_damaged(QueueId id, bool incomplete, std::string_view why) {
+    const auto& tail = journal_.tail();
+    if (tail.finished.contains(id) || (incomplete && !tail.accepted.contains(id))) return;
+    removed(id, {}, "queue-manager", why);
+}
+
 void MessageEvents::expanded(QueueId id, spool::Location location, std::vector<Expansion> expansions) {
     if (!journal_.enabled() || expansions.empty()) return;
     ends_.add(id, RecipientEnd::expanded, static_cast<std::uint32_t>(expansions.size()));
@@ -247,6 +260,18 @@ void MessageEvents::failed_untried(QueueId id, const spool::MessageState& state,
     }
 }
 
+void MessageEvents::verified(QueueId id, const spool::MessageState& state, Numbers numbers,
+                             const smtp::RemoteReply& how) {
+    if (!journal_.enabled()) return;
+    ends_.add(id, RecipientEnd::discarded, static_cast<std::uint32_t>(numbers.size()));
+    for (const auto number : numbers)
+        add(EventType::message_discarded, id, [&](JsonObject& event) {
+            append_facts(event, &state);
+            append_recipient(event, state, number);
+            append_reply(event, how);
+        });
+}
+
 void MessageEvents::discarded(QueueId id, spool::Location location, std::vector<Discarded> recipients) {
     if (!journal_.enabled() || recipients.empty()) return;
     ends_.add(id, RecipientEnd::discarded, static_cast<std::uint32_t>(recipients.size()));
@@ -262,6 +287,29 @@ void MessageEvents::discarded(QueueId id, spool::Location location, std::vector<
     });
 }
 
+void MessageEvents::expiring(QueueId id, const decide::queue::GateWaits& waits) {
+    if (!journal_.enabled() || waits == decide::queue::GateWaits{}) return;
+    auto& longest = expiring_[id];
+    longest.pause = std::max(longest.pause, waits.pause);
+    longest.link = std::max(longest.link, waits.link);
+}
+
+// Of the recipient that was tried last.
+spool::Waited MessageEvents::waited_of_last(QueueId id, const spool::MessageState& state) const {
+    const auto last = std::ranges::max_element(state.recipients, {}, &spool::RecipientState::last_attempt);
+    return last == state.recipients.end() ? spool::Waited{} : waited(id, state, *last);
+}
+
+spool::Waited MessageEvents::waited(QueueId id, const spool::MessageState& state,
+                                    const spool::RecipientState& recipient) const {
+    auto waited = spool::waited_until(state, recipient, spool::time_of(id), common::Loop::now().wall);
+    if (const auto known = expiring_.find(id); known != expiring_.end()) {
+        waited.pause += known->second.pause;
+        waited.link += known->second.link;
+    }
+    return waited;
+}
+
 void MessageEvents::expired(QueueId id, Numbers numbers) {
     if (!journal_.enabled()) return;
     ends_.add(id, RecipientEnd::expired, static_cast<std::uint32_t>(numbers.size()));
@@ -273,6 +321,7 @@ void MessageEvents::expired(QueueId id, Numbers numbers) {
                           if (state == nullptr || number >= state->recipients.size()) return;
                           append_recipient(event, *state, number);
                           append_last_attempt(event, state->recipients[number]);
+                          append_waited(event, waited(id, *state, state->recipients[number]));
                       });
               });
 }
@@ -297,22 +346,27 @@ void MessageEvents::finished(QueueId id, spool::Location location, const Done* r
     if (!journal_.enabled()) return loader_.when_read(id, std::move(then));
     if (report != nullptr && report->about.known) {
         if (!loader_.reading(id)) {
-            finish(id, report->about);
+            finish(id, report->about, waited_of_report(*report));
             return then();
         }
-        return loader_.when_read(id, [this, id, about = report->about, then = std::move(then)]() mutable {
-            finish(id, about);
+        return loader_.when_read(id, [this, id, about = report->about, waited = waited_of_report(*report),
+                                      then = std::move(then)]() mutable {
+            finish(id, about, waited);
             then();
         });
     }
     with_file(id, location, [this, id, then = std::move(then)](const spool::MessageState* state) mutable {
-        finish(id, state != nullptr ? spool::journal::facts_of(state->envelope) : MessageFacts{});
+        if (state != nullptr)
+            finish(id, spool::journal::facts_of(state->envelope), waited_of_last(id, *state));
+        else
+            finish(id, MessageFacts{});
         loader_.when_read(id, std::move(then));
     });
 }
 
-void MessageEvents::finish(QueueId id, const MessageFacts& about) {
+void MessageEvents::finish(QueueId id, const MessageFacts& about, const spool::Waited& waited) {
     const auto ends = ends_.take(id);
+    expiring_.erase(id);
     if (journal_.tail().finished.contains(id)) return; // before a crash, and before its file was removed
     add(EventType::message_finished, id, [&](JsonObject& event) {
         append(event, about);
@@ -320,11 +374,13 @@ void MessageEvents::finish(QueueId id, const MessageFacts& about) {
             for (std::size_t n = 0; n < ends.size(); ++n) counts.number(name_of(static_cast<RecipientEnd>(n)), ends[n]);
         });
         event.seconds("total", common::Loop::now().wall - spool::time_of(id));
+        append_waited(event, waited);
     });
 }
 
 void MessageEvents::removed(QueueId id, const MessageFacts& about, std::string_view who, std::string_view why) {
     ends_.take(id);
+    expiring_.erase(id);
     changed(EventType::message_removed, id, about, who, why);
 }
 

@@ -3,6 +3,7 @@
 // members; decides nothing.
 #pragma once
 #include "daemons/common/proto/delivery.h"
+#include "daemons/decide/queue/events.h"
 #include "daemons/queue-manager/events/outcome_counts.h"
 #include "daemons/queue-manager/journal/journal.h"
 #include "daemons/queue-manager/spool/message_loader.h"
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace queue_manager {
@@ -32,6 +34,8 @@ public:
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size);
     // It was found in the spool. What a crash may have prevented is recorded now: its acceptance, ends of recipients.
     void found(spool::QueueId id, spool::Location location, const spool::MessageState& state, std::uint64_t size);
+    // It was found damaged, and is in quarantine/. `incomplete`: as if it had never been accepted.
+    void found_damaged(spool::QueueId id, bool incomplete, std::string_view why);
     // It was found, and was finished before: it is removed now.
     void found_finished(spool::QueueId id, const spool::MessageState& state);
     struct Expansion {
@@ -49,11 +53,15 @@ public:
     // No agent tried, and none will.
     void failed_untried(spool::QueueId id, const spool::MessageState& state, Numbers numbers,
                         const smtp::RemoteReply& reason);
+    // They were only to be verified, and are good; nothing is delivered.
+    void verified(spool::QueueId id, const spool::MessageState& state, Numbers numbers, const smtp::RemoteReply& how);
     struct Discarded {
         std::string recipient, original, status, text;
     };
     void discarded(spool::QueueId id, spool::Location location, std::vector<Discarded> recipients);
     void expired(spool::QueueId id, Numbers numbers);
+    // Recipients are about to; `waits`: since their last attempts.
+    void expiring(spool::QueueId id, const decide::queue::GateWaits& waits);
     // To the sender, about these.
     void reported(spool::QueueId id, Numbers numbers, spool::QueueId report);
 
@@ -77,11 +85,15 @@ private:
     void accepted(spool::QueueId id, const spool::MessageState& state, std::uint64_t size, bool again);
     void record_lost_ends(spool::QueueId id, const spool::MessageState& state);
     void ended_again(spool::QueueId id, const spool::MessageState& state, std::uint32_t number, RecipientEnd end);
-    void finish(spool::QueueId id, const spool::journal::MessageFacts& about);
+    void finish(spool::QueueId id, const spool::journal::MessageFacts& about, const spool::Waited& waited = {});
+    spool::Waited waited_of_last(spool::QueueId id, const spool::MessageState& state) const;
+    spool::Waited waited(spool::QueueId id, const spool::MessageState& state,
+                         const spool::RecipientState& recipient) const;
 
     Journal& journal_;
     MessageLoader& loader_;
     OutcomeCounters ends_;
+    std::unordered_map<spool::QueueId, decide::queue::GateWaits> expiring_; // what the last wait was for
 };
 
 } // namespace queue_manager

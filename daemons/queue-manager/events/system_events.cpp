@@ -8,6 +8,21 @@ using spool::journal::EventType;
 using spool::journal::JsonObject;
 using spool::journal::longest_text;
 
+// Mail waits: once for each change of the state.
+template <class Notice> void SystemEvents::waiting(std::string_view what, std::string_view name, const Notice& notice) {
+    if (!notice.changed || notice.health == decide::queue::Health::ready || journal_.congested()) return;
+    journal_.add(EventType::message_waiting, [&](JsonObject& event) {
+        event.text(what, name);
+        event.word("state", word_of(notice.health));
+        event.number("deliveries", notice.due);
+        event.number("failures", notice.failures);
+        event.time("next_attempt", notice.next_attempt);
+        if (notice.reason != nullptr) append_failure(event, *notice.reason);
+    });
+}
+
+void SystemEvents::queue(const decide::queue::NoticeQueue& notice) { waiting("queue", notice.queue, notice); }
+
 void SystemEvents::link(const decide::queue::NoticeLink& notice) {
     const bool ready = notice.health == decide::queue::Health::ready;
     journal_.add(ready ? EventType::link_recovered : EventType::link_failed, [&](JsonObject& event) {
@@ -18,6 +33,7 @@ void SystemEvents::link(const decide::queue::NoticeLink& notice) {
         event.time("next_attempt", notice.next_attempt);
         if (notice.reason != nullptr) append_failure(event, *notice.reason);
     });
+    waiting("link", notice.link, notice);
 }
 
 void SystemEvents::link(const decide::queue::LinkState& state) {

@@ -16,6 +16,7 @@ public:
 
     void link(const decide::queue::NoticeLink& notice);
     void link(const decide::queue::LinkState& state);
+    void queue(const decide::queue::NoticeQueue& notice);
     void routes_reset(const decide::queue::NoticeReset& notice);
     enum class Change : std::uint8_t { set, cleared };
     void pause(Change change, std::string_view scope, std::string_view name, std::string_view who,
@@ -24,6 +25,8 @@ public:
     void reloaded();
 
 private:
+    template <class Notice> void waiting(std::string_view what, std::string_view name, const Notice& notice);
+
     Journal& journal_;
 };
 

@@ -52,6 +52,8 @@ public:
             timer_.start(failing_ ? retry_pause : settings_.sync);
     }
     bool enabled() const { return settings_.enabled; }
+    // More lines wait than are written at once: what is not needed is left out.
+    bool congested() const { return lines_.count() >= most_lines; }
     // What the last queue-manager has written of messages: some megabytes at most.
     const spool::journal::Tail& tail() const { return tail_; }
     std::size_t waiting() const { return waiting_.size(); } // tasks of when_durable()

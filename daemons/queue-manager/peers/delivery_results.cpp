@@ -39,7 +39,7 @@ void DeliveryResults::handle(decide::queue::AgentId agent, AgentKind kind, proto
     else if (auto* taken = std::get_if<SourceAccepted>(&message))
         source_accepted(taken->link, taken->source, decide::SourceBackoff::Of::mail);
     else if (auto* finished = std::get_if<Done>(&message))
-        done(agent, kind, *finished);
+        done(agent, kind, described(std::move(*finished)));
     else if (auto* ended = std::get_if<Closed>(&message))
         closed(*ended);
     else if (auto* back = std::get_if<Returned>(&message))
@@ -111,6 +111,16 @@ void DeliveryResults::returned(const proto::delivery::Returned& back) {
 }
 
 // ---- deliveries ----
+
+proto::delivery::Done DeliveryResults::described(proto::delivery::Done done) const {
+    const auto known = deps_.driver.engine().in_flight(done.delivery);
+    if (!known || done.connection == 0) return done;
+    done.queue = known->queue;
+    done.route = known->rule;
+    done.pause = known->waits.pause;
+    done.backoff = known->waits.link;
+    return done;
+}
 
 void DeliveryResults::done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
     std::optional<proto::delivery::Done> soft;

@@ -58,6 +58,8 @@ private:
         AgentKind kind;
         proto::delivery::Done done;
     };
+    // With what the engine knows of the attempt.
+    proto::delivery::Done described(proto::delivery::Done done) const;
     void done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said);
     void look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said);
     void connect(decide::queue::AgentId agent, const proto::delivery::ConnectRequest& request);

@@ -53,8 +53,10 @@ std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts
 }
 
 void apply_reply_rules(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
-    const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
+    const decide::Observation seen{verdict.stage, verdict.code, verdict.status};
+    const auto severity = decide::reading(rules, seen);
     if (!severity) return;
+    if (const auto* rule = decide::rule_for(rules, seen)) verdict.rule = rule->to_string();
     verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred : smtp::Outcome::failed;
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
@@ -70,7 +72,12 @@ Done make_done(const Deliver& order, const spool::MessageState& state, const smt
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;
     out.replies.reserve(result.verdicts.size());
-    for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
+    for (const auto& verdict : result.verdicts) {
+        out.replies.push_back(verdict);
+        if (verdict.rule.empty() || out.replies.size() > proto::delivery::most_rules) continue;
+        out.rules.resize(out.replies.size());
+        out.rules.back() = verdict.rule;
+    }
     out.results.reserve(order.recipients.size());
     const decide::DsnRequests wishes(state);
     const bool traced = state.envelope.trace != spool::Trace::none; // every result is reported

@@ -310,6 +310,7 @@ void Connection::leave_host(Deliveries deliveries) {
     if (deliveries == Deliveries::go_on) return;
     deliveries_done_ = 0;
     began_ = Loop::now().monotonic;
+    search_.restart_clock();
 }
 
 // The next one may do what this one does not.

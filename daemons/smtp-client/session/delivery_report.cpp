@@ -22,24 +22,28 @@ DeliveryStatus status_of(const spool::MessageState& state, delivery::Outcome out
                                                     : DeliveryStatus::bounced;
 }
 
-// `which`: of the delivery's recipients, by its place.
-void write_line(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job, std::size_t which,
-                const smtp::Verdict& verdict, const std::string& relay, smtp::Duration transmission,
-                smtp::WallTime now) {
-    const auto& state = job.message().state();
-    const auto& order = job.order();
-    const auto& recipient = state.recipients[order.recipients[which]];
+common::Delays delays(const SessionFacts& facts, const delivery::Deliver& order, smtp::Duration transmission,
+                      smtp::WallTime now) {
     const smtp::WallTime arrived{smtp::Duration(order.arrived)}, queued{smtp::Duration(order.queued)};
     // The first delivery pays for the connection, for as long as it waited for it.
     const auto waited = std::max(smtp::Duration(0), smtp::Duration(now - queued) - transmission);
     const auto setup = facts.deliveries <= 1 ? std::min(facts.setup, waited) : smtp::Duration(0);
+    return common::Delays::of(arrived, queued, setup, transmission, now);
+}
+
+// `which`: of the delivery's recipients, by its place.
+void write_line(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job, std::size_t which,
+                const smtp::Verdict& verdict, const std::string& relay, const common::Delays& delays) {
+    const auto& state = job.message().state();
+    const auto& order = job.order();
+    const auto& recipient = state.recipients[order.recipients[which]];
     common::DeliveryLine line;
     line.queue_id = order.queue_id;
     line.to = recipient.address;
     line.original_to = state.envelope_of(recipient).address;
     if (!relay.empty()) line.relay = relay;
     line.connection_use = std::max<std::uint64_t>(1, facts.deliveries);
-    line.delays = common::Delays::of(arrived, queued, setup, transmission, now);
+    line.delays = delays;
     line.status = verdict.status;
     line.outcome = status_of(state, verdict.outcome);
     line.reason = verdict.text;
@@ -49,10 +53,12 @@ void write_line(const SessionFacts& facts, common::Metrics* metrics, const Deliv
     metrics->count_link(facts.link, common::outcome_of(line));
 }
 
-void describe(delivery::Done& done, const SessionFacts& facts, const DeliveryJob& job) {
-    common::describe_message(done, job.message().state());
+void describe(delivery::Done& done, const SessionFacts& facts, const DeliveryJob& job, const common::Delays& delays) {
+    common::describe_message(done, job.order(), job.message().state());
     done.link = facts.link;
     done.connection_use = facts.deliveries;
+    done.in_queue = delays.in_queue.count();
+    if (facts.deliveries <= 1) done.setup = facts.times;
 }
 
 } // namespace
@@ -61,12 +67,12 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
                       const smtp::TransactionResult& result) {
     const auto now = Loop::now();
     const auto transmission = result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;
+    const auto spent = delays(facts, job.order(), transmission, now.wall);
     for (std::size_t i = 0; i < result.of_recipient.size(); ++i)
-        write_line(facts, metrics, job, i, result.verdicts[result.of_recipient[i]], facts.relay, transmission,
-                   now.wall);
+        write_line(facts, metrics, job, i, result.verdicts[result.of_recipient[i]], facts.relay, spent);
 
     auto done = make_done(job.order(), job.message().state(), result);
-    describe(done, facts, job);
+    describe(done, facts, job, spent);
     for (auto& reply : done.replies) {
         reply.at = facts.relay;
         reply.details.implicit_tls = facts.implicit_tls;
@@ -76,7 +82,6 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
     done.host = facts.relay;
     done.tls = facts.tls;
     done.source = facts.source;
-    if (facts.deliveries <= 1) done.setup = facts.setup.count();
     done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
     done.transmission = transmission.count();
     return done;
@@ -85,10 +90,12 @@ delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const
 delivery::Done report(const SessionFacts& facts, common::Metrics* metrics, const DeliveryJob& job,
                       const AttemptFailure& failure) {
     const auto now = Loop::now().wall;
+    const auto spent = delays(facts, job.order(), {}, now);
     for (std::size_t i = 0; i < job.order().recipients.size(); ++i)
-        write_line(facts, metrics, job, i, failure.why, failure.host, {}, now);
+        write_line(facts, metrics, job, i, failure.why, failure.host, spent);
     auto done = make_done(job.order(), failure.why);
-    describe(done, facts, job);
+    describe(done, facts, job, spent);
+    done.started = now.time_since_epoch().count();
     done.connection = facts.connection;
     done.host = failure.host;
     done.tls = failure.tls;

@@ -16,8 +16,9 @@ struct SessionFacts { // of a connection, as far as it has come
     std::uint64_t connection; // its number
     const std::string& link;
     bool lmtp = false, implicit_tls = false;
-    std::uint64_t deliveries = 0; // over this session, with this one
-    smtp::Duration setup{};       // until it was up, or until now
+    std::uint64_t deliveries = 0;           // over this session, with this one
+    smtp::Duration setup{};                 // until it was up, or until now
+    proto::delivery::SetupTimes times = {}; // its parts
     std::string relay = {}, tls = {}, source = {};
 };
 

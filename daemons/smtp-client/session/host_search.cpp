@@ -18,6 +18,11 @@ HostSearch::HostSearch(ClientContext& context, Owner& owner, const proto::delive
     : context_(context), owner_(owner), order_(order), sources_(sources), failures_(failures), observer_(observer),
       connector_(context, *this, order.hosts, &sources) {}
 
+void HostSearch::request_permission(const std::string& address, ConnectMode mode) {
+    clock_.enter(&proto::delivery::SetupTimes::connect, Loop::now().monotonic);
+    owner_.may_connect(address, mode);
+}
+
 void HostSearch::leave(For next) {
     host_.reset();
     owner_.session_left(next);
@@ -44,6 +49,7 @@ void HostSearch::try_next() {
     sources_.next_server();
     if (auto* first = owner_.first_delivery())
         sources_.prefer(sources_.has_pool() ? first->last_deferral_source(context_) : std::string());
+    clock_.enter(&proto::delivery::SetupTimes::dns, Loop::now().monotonic);
     connector_.next();
 }
 
@@ -77,6 +83,7 @@ SessionFacts HostSearch::facts(std::uint64_t deliveries, smtp::Duration setup) c
             .implicit_tls = current_ && current_->host.tls_wrap,
             .deliveries = deliveries,
             .setup = setup,
+            .times = clock_.until(Loop::now().monotonic),
             .relay = relay(),
             .tls = host_ ? host_->tls().description() : "none",
             .source = sources_.current_text()};
@@ -127,6 +134,7 @@ void HostSearch::no_address(const std::string& status, const std::string& text) 
 void HostSearch::out_of_addresses(End end) { owner_.no_host_left(end); }
 
 void HostSearch::reached(const Candidate& candidate, std::unique_ptr<TlsStream> stream) {
+    clock_.enter(&proto::delivery::SetupTimes::session, Loop::now().monotonic);
     current_ = candidate;
     sources_.reached(candidate.source);
     session_number_ = context_.next_session();
@@ -140,7 +148,7 @@ void HostSearch::reached(const Candidate& candidate, std::unique_ptr<TlsStream> 
     TlsPeer peer{current_->name(), current_->peer(), current_->host.tls_wrap, order_.mx};
     TlsNegotiation tls(std::move(peer), first ? first->needs(context_, reach_of(*current_)) : needs_of_link(),
                        tls_fallback_);
-    host_ = std::make_unique<HostSession>(context_, observer_, *current_, std::move(stream), sources_.current(),
+    host_ = std::make_unique<HostSession>(context_, clock_, observer_, *current_, std::move(stream), sources_.current(),
                                           std::move(tls), log());
     determine_tls_demand();
 }

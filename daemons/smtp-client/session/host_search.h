@@ -65,6 +65,8 @@ public:
     bool lmtp() const;
     common::LogContext log() const { return context_.log.context(lmtp() ? "lmtp" : "smtp", session_number_); }
 
+    // What was spent on earlier hosts counts no longer.
+    void restart_clock() { clock_.restart(); }
     // For reports of deliveries; `deliveries` over the session so far, `setup`: how long it took until it was up.
     SessionFacts facts(std::uint64_t deliveries, smtp::Duration setup) const;
     // A failure at the current host, with its facts.
@@ -75,9 +77,7 @@ public:
 
 private:
     // Callbacks from the connector.
-    void request_permission(const std::string& address, ConnectMode mode) override {
-        owner_.may_connect(address, mode);
-    }
+    void request_permission(const std::string& address, ConnectMode mode) override;
     void released(const std::string& address) override { owner_.released(address); }
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
     void unreachable(const Candidate& candidate, int error) override;
@@ -102,6 +102,7 @@ private:
     SourceAddresses& sources_;
     AttemptFailures& failures_;
     SessionObserver* const observer_;
+    SetupClock clock_;
     Connector connector_;
     std::optional<Candidate> current_; // and what is known of it:
     TlsNegotiation::Fallback tls_fallback_ = TlsNegotiation::Fallback::none;

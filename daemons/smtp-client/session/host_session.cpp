@@ -29,13 +29,14 @@ Session::Timeouts timeouts(const config::SmtpClient& settings) {
 
 } // namespace
 
-HostSession::HostSession(ClientContext& context, SessionObserver* observer, Candidate host,
+HostSession::HostSession(ClientContext& context, SetupClock& clock, SessionObserver* observer, Candidate host,
                          std::unique_ptr<TlsStream> stream, const config::SourceAddress* source, TlsNegotiation tls,
                          common::LogContext log)
-    : context_(context), observer_(observer), host_(std::move(host)), source_(source), log_(log), tls_(std::move(tls)),
-      stream_(std::move(stream)) {}
+    : context_(context), clock_(clock), observer_(observer), host_(std::move(host)), source_(source), log_(log),
+      tls_(std::move(tls)), stream_(std::move(stream)) {}
 
 void HostSession::look_up_records(std::function<void()> done) {
+    clock_.enter(&proto::delivery::SetupTimes::dns, Loop::now().monotonic);
     dane_lookup_.emplace(context_.resolver, host_.name(), host_.endpoint.port, true,
                          [this, done = std::move(done)](const decide::DaneResult& records) {
                              tls_.set_records(records);
@@ -47,6 +48,7 @@ void HostSession::look_up_records(std::function<void()> done) {
 void HostSession::greet(Authenticator* authenticator) {
     authenticator_ = authenticator;
     const auto now = Loop::now().monotonic;
+    clock_.enter(&proto::delivery::SetupTimes::session, now);
     const auto& address = host_.endpoint.address;
     const bool pipelining = context_.settings.pipelining && context_.peer_history.may_pipeline(address, now);
     const bool chunking = context_.settings.chunking && context_.peer_history.may_send_chunks(address, now);
@@ -132,6 +134,7 @@ void HostSession::start_tls() {
     // An operator who looks on wants to see the whole handshake.
     const auto from = observer_ ? tls::ResumableSession() : context_.resumptions.take(resumption_name());
     auto session = context_.tls ? tls::Session::connect(context_.tls, tls_.identity(), from.get()) : nullptr;
+    clock_.enter(&proto::delivery::SetupTimes::tls, Loop::now().monotonic);
     tls_.begin_handshake();
     if (!session) return session_->tls_failed("TLS cannot be started on this system", Loop::now().monotonic);
     stream_->start_tls(std::move(session));
@@ -143,6 +146,7 @@ void HostSession::continue_handshake() {
     const auto outcome = stream_->continue_handshake();
     if (outcome == TlsStream::Handshake::under_way) return;
     handshaking_ = false;
+    clock_.enter(&proto::delivery::SetupTimes::session, Loop::now().monotonic);
     if (outcome == TlsStream::Handshake::failed)
         return session_->tls_failed(
             fmt::format("TLS handshake with {} failed: {}", host_.peer(), stream_->handshake_error()),
@@ -213,6 +217,7 @@ void HostSession::ready() {
         log_.info("authenticated to {} as {}", host_.relay(), authenticator_->description());
     }
     up_ = true;
+    clock_.enter(nullptr, Loop::now().monotonic);
 }
 
 } // namespace smtp_client

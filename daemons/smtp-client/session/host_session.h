@@ -7,6 +7,7 @@
 #include "daemons/smtp-client/connect/connector.h"
 #include "daemons/smtp-client/context/client_context.h"
 #include "daemons/smtp-client/session/session_observer.h"
+#include "daemons/smtp-client/session/setup_clock.h"
 #include "daemons/smtp-client/tls/dane_lookup.h"
 #include "daemons/smtp-client/tls/tls_negotiation.h"
 #include "libsmtp/session/client_session.h"
@@ -21,10 +22,11 @@ namespace smtp_client {
 
 class HostSession {
 public:
-    // `context` and `observer` (null: none) must outlive it. `source`: the pool address that the connection comes
-    // from, null without a pool.
-    HostSession(ClientContext& context, SessionObserver* observer, Candidate host, std::unique_ptr<TlsStream> stream,
-                const config::SourceAddress* source, TlsNegotiation tls, common::LogContext log);
+    // `context`, `clock` and `observer` (null: none) must outlive it. `source`: the pool address that the connection
+    // comes from, null without a pool.
+    HostSession(ClientContext& context, SetupClock& clock, SessionObserver* observer, Candidate host,
+                std::unique_ptr<TlsStream> stream, const config::SourceAddress* source, TlsNegotiation tls,
+                common::LogContext log);
     HostSession(const HostSession&) = delete;
     HostSession& operator=(const HostSession&) = delete;
 
@@ -76,6 +78,7 @@ private:
     std::string resumption_name() const;
 
     ClientContext& context_;
+    SetupClock& clock_;
     SessionObserver* observer_;
     const Candidate host_;
     const config::SourceAddress* const source_;

@@ -27,7 +27,14 @@ TEST_CASE("an attempt's members") {
     done.results.push_back({.recipient = 3, .address = "ann@example.org", .attempt = 2});
     CHECK(written(done) == R"({"recipient":"ann@example.org","attempt":2})"); // an odd agent: no reply
     done.results[0].original = "Ann@example.org";
+    done.queue = "example.org@fast";
     done.link = "example.org";
+    done.route = "*.org";
+    done.in_queue = 5'000'000;
+    done.setup = {.dns = 2'000, .connect = 999, .tls = 3'000, .session = 4'000};
+    done.pause = 7;
+    done.backoff = 60;
+    done.results[0].waited = {.schedule = 1, .hold = 2, .pause = 3, .link = 0, .retry = 4};
     done.host = "mx.example.org[192.0.2.1]:25";
     done.source = "192.0.2.9";
     done.tls = "none";
@@ -39,9 +46,13 @@ TEST_CASE("an attempt's members") {
                      .stage = smtp::Stage::rcpt,
                      .code = 452,
                      .in_doubt = true}};
+    done.rules = {"452 at RCPT is temporary"};
     CHECK(written(done) ==
-          R"({"recipient":"ann@example.org","original_recipient":"Ann@example.org","link":"example.org","attempt":2,)"
+          R"({"recipient":"ann@example.org","original_recipient":"Ann@example.org","queue":"example.org@fast",)"
+          R"("link":"example.org","route":"*.org","attempt":2,)"
           R"("remote":{"host":"mx.example.org","address":"192.0.2.1","port":25},"source_address":"192.0.2.9",)"
           R"("connection_use":4,"stage":"rcpt","code":452,"status":"4.2.2","text":"host said: 452 full",)"
-          R"("in_doubt":true,"class":"mailbox-full","took":{"session":12}})");
+          R"("in_doubt":true,"class":"mailbox-full","rule":"452 at RCPT is temporary",)"
+          R"("took":{"queue":5000,"dns":2,"tls":3,"session":4,"data":12},)"
+          R"("waited":{"schedule":1,"hold":2,"pause":10,"link":60,"retry":4}})");
 }

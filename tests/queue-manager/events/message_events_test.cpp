@@ -124,8 +124,11 @@ TEST_CASE("recipients that no agent gets: failed, suppressed, discarded") {
     b.events.failed_untried(id, message(), std::vector<std::uint32_t>{1}, reason);
     b.events.discarded(id, spool::Location::incoming,
                        {{"null@example.org", "null@example.org", "2.0.0", "as configured"}});
+    b.events.verified(id, message(), std::vector<std::uint32_t>{1}, {.status = "2.1.5", .text = "deliverable"});
     const auto lines = b.recorded();
-    CHECK(types(lines) == "message.failed message.suppressed message.discarded");
+    CHECK(types(lines) == "message.failed message.suppressed message.discarded message.discarded");
+    CHECK(lines[2].at("recipient") == "eve@example.net");
+    CHECK(lines[2].at("text") == "deliverable");
     CHECK(lines[0].at("by") == "local");
     CHECK(lines[1].at("recipient") == "eve@example.net");
     CHECK(lines[1].at("original_recipient") == "Eve@example.net");
@@ -146,6 +149,32 @@ TEST_CASE("what a start finds: accepted again only what the journal does not hav
     CHECK(types(lines) == "message.accepted message.delivered message.finished message.finished");
     CHECK(lines[0].at("again") == true);
     CHECK(lines[2].at("counts") == nlohmann::json{{"delivered", 1}, {"failed", 1}});
+}
+
+TEST_CASE("where the time went: of each recipient, and with the end of the message that of the last one") {
+    EventBench b;
+    auto done = report();
+    done.backoff = 30;
+    done.results[0].waited.retry = 5;
+    done.results[1].waited.schedule = 7;
+    b.events.ended(done);
+    b.events.finished(id, spool::Location::incoming, &done, [] {});
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.delivered message.failed message.finished");
+    CHECK(lines[0].at("waited") == nlohmann::json{{"link", 30}, {"retry", 5}});
+    CHECK(lines[1].at("waited") == nlohmann::json{{"link", 30}, {"schedule", 7}});
+    CHECK(lines[2].at("waited") == lines[1].at("waited"));
+}
+
+TEST_CASE("a message that a start finds damaged is removed; what was never accepted has no event") {
+    EventBench b;
+    b.events.found_damaged(id, false, "its checksum is wrong");
+    b.events.found_damaged(QueueId{0x300}, true, "torn");
+    const auto lines = b.recorded();
+    REQUIRE(types(lines) == "message.removed");
+    CHECK(lines[0].at("id") == id.text());
+    CHECK(lines[0].at("who") == "queue-manager");
+    CHECK(lines[0].at("why") == "its checksum is wrong");
 }
 
 TEST_CASE("an operator's changes have who and why") {
